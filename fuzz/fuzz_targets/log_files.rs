@@ -1,6 +1,6 @@
-//! The files of a log after any damage: opening it answers without a panic, and what can be read from it
-//! is the log that was written, up to some group, or a part of it. Nothing else is ever read as log, unless
-//! the damage carries a good checksum.
+//! The files of a log after any damage: opening it answers without a panic, and what can be read
+//! from it is the log that was written, up to some group, or a part of it. Nothing else is ever
+//! read as log, unless the damage carries a good checksum.
 
 #![no_main]
 

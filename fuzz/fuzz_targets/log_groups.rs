@@ -1,5 +1,5 @@
-//! The log as recovery reads it: any bytes are groups up to some point, and what is taken apart goes
-//! together again.
+//! The log as recovery reads it: any bytes are groups up to some point, and what is taken apart
+//! goes together again.
 
 #![no_main]
 

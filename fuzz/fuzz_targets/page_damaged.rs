@@ -1,5 +1,5 @@
-//! A page whose bytes are anything at all: every view of it, and every change to it, answers without a
-//! panic. A checksum makes such pages rare, not impossible.
+//! A page whose bytes are anything at all: every view of it, and every change to it, answers
+//! without a panic. A checksum makes such pages rare, not impossible.
 
 #![no_main]
 

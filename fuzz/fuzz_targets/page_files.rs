@@ -1,5 +1,6 @@
-//! The files of a page store after any damage, beside a good log: opening and reading answer without a
-//! panic, and a page that is read is the page that was stored, unless the damage carries a good checksum.
+//! The files of a page store after any damage, beside a good log: opening and reading answer
+//! without a panic, and a page that is read is the page that was stored, unless the damage carries
+//! a good checksum.
 
 #![no_main]
 

@@ -7,8 +7,8 @@ use crate::{Contents, Input};
 /// Gives what stands around an offset of a file a good checksum; false if nothing there has one.
 pub type Reseal = fn(file: &mut [u8], at: usize) -> bool;
 
-/// Harms files whose path begins with `under` until the input is used up: removes them, cuts them, writes
-/// over them. True if some harm was given a good checksum.
+/// Harms files whose path begins with `under` until the input is used up: removes them, cuts them,
+/// writes over them. True if some harm was given a good checksum.
 pub fn damage(
     contents: &mut Contents,
     under: &Path,

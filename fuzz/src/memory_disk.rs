@@ -1,5 +1,5 @@
-//! A file system in memory, for targets that damage the files of a whole directory. It never fails by
-//! itself, and everything on it is durable at once.
+//! A file system in memory, for targets that damage the files of a whole directory. It never fails
+//! by itself, and everything on it is durable at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Error, ErrorKind, Result};

@@ -1,4 +1,5 @@
-//! sqlx against Firn: prepared statements, types both ways, transactions, errors, large values, TLS, accounts, migrations.
+//! sqlx against Firn: prepared statements, types both ways, transactions, errors, large values,
+//! TLS, accounts, migrations.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -220,7 +221,8 @@ async fn nulls(db: &mut MySqlConnection) -> Outcome {
     Ok(())
 }
 
-/// What the macros of sqlx rely on while a program is compiled: parameters counted, types and names of columns known.
+/// What the macros of sqlx rely on while a program is compiled: parameters counted, types and names
+/// of columns known.
 async fn prepared(db: &mut MySqlConnection) -> Outcome {
     let statement = db
         .prepare(
@@ -352,7 +354,8 @@ async fn large(db: &mut MySqlConnection) -> Outcome {
     raw_sql(sql(format!("INSERT INTO large VALUES (2, X'{}')", digits.repeat(1 << 20))))
         .execute(&mut *db)
         .await?;
-    // Not in the first column: there sqlx takes the length of more than 16 MiB in a text row for the end of the result.
+    // Not in the first column: there sqlx takes the length of more than 16 MiB in a text row for
+    // the end of the result.
     for select in
         ["SELECT id, content FROM large WHERE id = 1", "SELECT id, content FROM large WHERE id = 2"]
     {
@@ -377,7 +380,8 @@ async fn accounts(db: &mut MySqlConnection, port: u16) -> Outcome {
     .execute(&mut *db)
     .await?;
     for name in ["ferris", "old_ferris"] {
-        // First the full exchange, by the server's public key and then within TLS, later the fast one.
+        // First the full exchange, by the server's public key and then within TLS, later the fast
+        // one.
         for mode in [
             MySqlSslMode::Disabled,
             MySqlSslMode::Required,

@@ -1,7 +1,7 @@
 //! The seam to the log.
 //!
 //! ```text
-//!   truncated ≤ durable ≤ taken ≤ appended        (all LSNs; log groups lie in [truncated, appended))
+//!   truncated ≤ durable ≤ taken ≤ appended     (all LSNs; log groups lie in [truncated, appended))
 //!               └─ rounds in flight ─┘
 //! ```
 //!

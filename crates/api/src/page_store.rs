@@ -5,9 +5,9 @@
 //! make the page durable.
 //!
 //! ```text
-//!   page      lsn ........ as_of           the reply to a read: no log group that ends between the two
-//!              └─ no change ─┘             changes the page
-//!   chunk     applied ≤ durable            a range of pages that lie together has one applied position
+//!   page      lsn ........ as_of       the reply to a read: no log group that ends between the two
+//!              └─ no change ─┘         changes the page
+//!   chunk     applied ≤ durable        a range of pages that lie together has one applied position
 //! ```
 //!
 //! What a caller may rely on:

@@ -5,7 +5,7 @@
 
 use firn_base::Lsn;
 
-/// All of it.
+/// The whole report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeReport {
     /// Memory of the process and of the node's parts.
@@ -106,7 +106,7 @@ pub struct PoolReport {
 pub struct LockReport {
     /// Requests that had to wait.
     pub waits: u64,
-    /// Waits that go on now.
+    /// Waits in progress.
     pub current_waits: u64,
     /// Waits whose time ran out.
     pub timeouts: u64,
@@ -158,7 +158,7 @@ pub struct PageStoreReport {
     pub queued_bytes: u64,
     /// How often storage refused an image.
     pub failures: u64,
-    /// What it said last.
+    /// The last error message.
     pub last_error: Option<String>,
     /// Places for pages in page files.
     pub slots: u64,

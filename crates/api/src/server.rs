@@ -94,7 +94,6 @@ impl ConnectionIds {
 pub struct Membership {
     /// The lowest number that no other member has.
     pub number: u16,
-    /// The ids of its connections.
     pub connection_ids: ConnectionIds,
 }
 
@@ -131,7 +130,7 @@ pub struct Patience<'a> {
 /// The result of a wait for a user lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAnswer {
-    /// The session has it.
+    /// The session holds it.
     Granted,
     /// Another session held it for too long.
     TimedOut,

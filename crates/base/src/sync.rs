@@ -2,8 +2,8 @@
 //! shuttle's, under which tests explore the orders of steps.
 //!
 //! ```text
-//!   crate::sync  ──►  machine     always there
-//!                └─►  explored    with the feature `shuttle`, for `cargo test --features shuttle` only
+//!   crate::sync  ──►  machine   always there
+//!                └─►  explored  with the feature `shuttle`, for `cargo test --features shuttle` only
 //! ```
 //!
 //! Each crate chooses a version by its own feature: Cargo unifies features, so all crates of a

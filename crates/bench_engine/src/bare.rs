@@ -1,12 +1,14 @@
-//! Group commit without transactions: what waking and switching threads costs on the machine, whatever they do.
+//! Group commit without transactions: what waking and switching threads costs on the machine,
+//! whatever they do.
 //!
 //! ```text
-//!   a commit       appended += 1, then wait until durable >= that
-//!   who leads      write and sync for [durable, appended), durable = appended, pass the lead on, wake the others
+//!   a commit   appended += 1, then wait until durable >= that
+//!   who leads  write and sync for [durable, appended), durable = appended, pass the lead on, wake the others
 //! ```
 //!
-//! It is led and waited for as the engine's log is (`firn_engine::log::role`), but for gathering. Between its rate and
-//! the disk's lies what threads cost that wait; between its rate and the engine's, what transactions do.
+//! It is led and waited for as the engine's log is (`firn_engine::log::role`), but for gathering.
+//! Between its rate and the disk's lies what threads cost that wait; between its rate and the
+//! engine's, what transactions do.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,8 +1,10 @@
-//! Durable commits of single-row updates, waited for or handed over, and what they are held against:
+//! Durable commits of single-row updates, waited for or handed over, and what they are held
+//! against:
 //!
-//! * what the disk allows: a loop that writes as many bytes as the log does for each sync, into a file that was
-//!   written before, and syncs them;
-//! * what the machine allows as many threads that wait: [`super::bare`], commits without transactions.
+//! * what the disk allows: a loop that writes as many bytes as the log does for each sync, into a
+//!   file that was written before, and syncs them;
+//! * what the machine allows as many threads that wait: [`super::bare`], commits without
+//!   transactions.
 
 use firn_base::clock::{Clock, SystemClock};
 use firn_base::random::{RandomSource, SplitMix};

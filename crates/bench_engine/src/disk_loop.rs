@@ -25,7 +25,8 @@ const WRITE_UNIT: usize = 4096;
 const LAST_POSITION: u64 = LOOP_FILE_BYTES - (MOST_BYTES + 2 * WRITE_UNIT) as u64;
 
 impl DiskLoop {
-    /// Makes the file and writes all of it, so that a sync has no blocks to allocate. Blocks for I/O.
+    /// Makes the file and writes all of it, so that a sync has no blocks to allocate. Blocks for
+    /// I/O.
     pub(super) fn open(path: &Path) -> Result<DiskLoop, BenchError> {
         let file = SystemDisk.open(path, OpenMode::CreateNew)?;
         file.allocate(LOOP_FILE_BYTES)?;
@@ -37,8 +38,8 @@ impl DiskLoop {
         Ok(DiskLoop { file, content: vec![7; MOST_BYTES + 2 * WRITE_UNIT] })
     }
 
-    /// Writes `bytes`, one after the other as a log does, and syncs, for `duration`. Returns how long each
-    /// write and sync took, in seconds; at least one. Blocks for I/O.
+    /// Writes `bytes`, one after the other as a log does, and syncs, for `duration`. Returns how
+    /// long each write and sync took, in seconds; at least one. Blocks for I/O.
     pub(super) fn sync_times(
         &self,
         bytes: usize,
@@ -59,8 +60,8 @@ impl DiskLoop {
         }
     }
 
-    /// Writes so many bytes at `position` of a log without an end, which goes round in the file, and syncs. Blocks for
-    /// I/O.
+    /// Writes so many bytes at `position` of a log without an end, which goes round in the file,
+    /// and syncs. Blocks for I/O.
     pub(super) fn write_and_sync(&self, position: u64, bytes: usize) -> Result<(), BenchError> {
         let bytes = bytes.clamp(1, MOST_BYTES);
         let (start, end) = written_range(position % LAST_POSITION, bytes);

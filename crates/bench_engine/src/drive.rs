@@ -26,8 +26,8 @@ impl Driven {
         self.operations as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Time on a core for each operation, in microseconds. Says what an operation costs even when other
-    /// processes want the cores too.
+    /// Time on a core for each operation, in microseconds. Says what an operation costs even when
+    /// other processes want the cores too.
     pub(crate) fn processor_us(&self) -> f64 {
         self.processor_time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
@@ -69,8 +69,8 @@ pub(super) fn histogram() -> Histogram<u64> {
 }
 
 impl Drive {
-    /// Makes a worker for each thread, then calls the workers again and again until the time is over or one
-    /// fails. Blocks.
+    /// Makes a worker for each thread, then calls the workers again and again until the time is
+    /// over or one fails. Blocks.
     ///
     /// # Errors
     /// What the first worker that failed gave.

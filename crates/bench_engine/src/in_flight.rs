@@ -88,7 +88,8 @@ impl CommitListener for Window {
     }
 }
 
-/// A place in the window. It is free again when this is dropped, or when the commit ends that it was handed over with.
+/// A place in the window. It is free again when this is dropped, or when the commit ends that it
+/// was handed over with.
 pub(super) struct Entered {
     window: Option<Arc<Window>>,
     began: Duration,

@@ -1,5 +1,5 @@
-//! Inserts, each in its own transaction, with structure changes side by side (PolarIndex, paper 000 §4.1)
-//! and one at a time.
+//! Inserts, each in its own transaction, with structure changes side by side (PolarIndex, paper 000
+//! §4.1) and one at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
-//! Working sets from half of the buffer pool to ten times as much: reads and updates of random rows of a
-//! part of a tree that is as large.
+//! Working sets from half of the buffer pool to ten times as much: reads and updates of random rows
+//! of a part of a tree that is as large.
 //!
-//! What is to be seen: throughput falls with the misses and no further, no tenth of a measurement falls far
-//! behind the others, and the process stays within its memory.
+//! What is to be seen: throughput falls with the misses and no further, no tenth of a measurement
+//! falls far behind the others, and the process stays within its memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

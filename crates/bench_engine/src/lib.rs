@@ -1,16 +1,16 @@
 //! `firn bench engine`: how fast the engine of this build is on this machine, and why.
 //!
-//! Each workload opens nodes of its own in fresh directories, so that it can be run beside a database. What
-//! is compared is run in turns, round by round, and what is reported is the median of the rounds and of the
-//! rounds' ratios:
+//! Each workload opens nodes of its own in fresh directories, so that it can be run beside a
+//! database. What is compared is run in turns, round by round, and what is reported is the median
+//! of the rounds and of the rounds' ratios:
 //!
 //! ```text
 //!   round 1:  Firn  baseline        round 2:  baseline  Firn        round 3:  Firn  baseline …
 //!              └── ratio ──┘                   └── ratio ──┘                   └── ratio ──┘
 //! ```
 //!
-//! A ratio is Firn's figure over the baseline's. For throughput above 1 is better, for latencies and waits
-//! below 1 is.
+//! A ratio is Firn's figure over the baseline's. For throughput above 1 is better, for latencies
+//! and waits below 1 is.
 
 #![allow(
     clippy::disallowed_methods,

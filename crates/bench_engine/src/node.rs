@@ -97,7 +97,8 @@ impl BenchNode {
         Ok(log.wait_durable(log.end_lsn()).map_err(firn_engine::EngineError::from)?)
     }
 
-    /// Has the page store bring its pages up to date, so that it leaves the disk alone for a while. Blocks.
+    /// Has the page store bring its pages up to date, so that it leaves the disk alone for a while.
+    /// Blocks.
     pub(crate) fn settle(&self) -> Result<(), BenchError> {
         let end = self.system().pages().log.durable_lsn();
         Ok(self

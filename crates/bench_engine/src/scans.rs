@@ -1,7 +1,7 @@
 //! Whole scans of a tree that is larger than the pool, by one thread.
 //!
-//! What is to be seen: a forward scan reads ahead and is bound by what the disk gives, a backward one waits for
-//! each leaf. *Cold*: the system's own cache of the page files was emptied before.
+//! What is to be seen: a forward scan reads ahead and is bound by what the disk gives, a backward
+//! one waits for each leaf. *Cold*: the system's own cache of the page files was emptied before.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 

@@ -1,6 +1,6 @@
-//! Short transactions of several statements, each with a snapshot of its own (READ COMMITTED): snapshots
-//! that are one timestamp (PolarTrans, paper 000 §4.2), and snapshots that copy a list of the active
-//! transactions under a mutex.
+//! Short transactions of several statements, each with a snapshot of its own (READ COMMITTED):
+//! snapshots that are one timestamp (PolarTrans, paper 000 §4.2), and snapshots that copy a list of
+//! the active transactions under a mutex.
 //!
 //! ```text
 //!   update ─ pause ─ read ─ pause ─ read ─ pause ─ read ─ pause ─ read ─ commit

@@ -1,8 +1,8 @@
 //! Loading many pages with one call of the page store.
 //!
 //! ```text
-//!   pages ── not cached, nobody reads them ──► lead each load ── one read_many ──► land one by one
-//!        └─ somebody reads them ────────────► theirs
+//!   pages ── not cached and not being read ──► lead each load ── one read_many ──► land one by one
+//!        └─ another thread reads them ──────► its load
 //! ```
 //!
 //! All frames are taken before the first load begins, or none, so no thread waits for a load whose

@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!   frame under the hand
-//!     pinned or latched ............................ stays
-//!     wanted since (count 1..3) .................... count − 1, stays
-//!     lsn ≤ what the page store has ................ dropped
-//!     lsn ≤ durable, the store is elsewhere ........ dropped
-//!     lsn ≤ durable, the store takes the image ..... dropped
-//!     lsn ≤ durable, the store has no room ......... stays; after some more frames wait_for_room()
-//!     lsn > durable ................................ stays; after some more frames wait for the log
+//!     pinned or latched ........................... stays
+//!     wanted since (count 1..3) ................... count − 1, stays
+//!     lsn ≤ what the page store has ............... dropped
+//!     lsn ≤ durable, the store is elsewhere ....... dropped
+//!     lsn ≤ durable, the store takes the image .... dropped
+//!     lsn ≤ durable, the store has no room ........ stays; after some more frames wait_for_room()
+//!     lsn > durable ............................... stays; after some more frames wait for the log
 //! ```
 //!
 //! A page enters with count 1, or 0 if a scan loaded it. Every access except a scan's adds one, up

@@ -32,18 +32,18 @@ use crate::sync::{Event, Mutex};
 const SHARDS: usize = 64;
 const DROPPED_GROUPS: usize = 4096;
 
-/// The result of a load, for those who joined it.
+/// The result of a load, for the threads that joined it.
 #[derive(Clone)]
 pub(crate) enum Outcome {
     /// Cached in this frame; each joiner has a pin.
     Cached(u32),
-    /// Look again.
+    /// Look up again.
     Again,
-    /// What the store said.
+    /// The store's error.
     Failed(PageStoreError),
 }
 
-/// Where joiners wait.
+/// The place where joiners wait.
 #[derive(Default)]
 pub(crate) struct Flight {
     landed: Event,
@@ -62,9 +62,9 @@ pub(crate) struct Passengers {
 pub(crate) enum Boarding {
     /// The page is cached by now.
     Cached,
-    /// Read it.
+    /// The caller reads it.
     Lead,
-    /// Somebody reads it.
+    /// Another thread reads it.
     Join(Arc<Flight>),
 }
 

@@ -2,7 +2,7 @@
 //! log group at a time (paper 001 §2.1: read-only nodes apply the writer's log to what they cache).
 //!
 //! ```text
-//!   announce(end) ─► tell loads under way ─► latch the cached pages ─► change them ─► let go ─► shown = end
+//!   announce(end) ─► tell the loads ─► latch cached pages ─► change ─► unlatch ─► shown = end
 //!      loads read        they read again        of the group, all
 //!      as of `end`       as of `end`            before the first change
 //! ```
@@ -55,7 +55,6 @@ pub enum ApplyFailure {
     /// continue.
     #[error("{page} in memory contradicts the log group that ends at {end}: {reason}")]
     Mismatch {
-        /// The page.
         page: PageId,
         /// The end of the group.
         end: Lsn,

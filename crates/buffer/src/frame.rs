@@ -152,7 +152,7 @@ impl Frame {
         self.pins.compare_exchange(0, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives a claim back.
+    /// Releases a claim.
     pub(crate) fn unclaim(&self) {
         self.pins.store(0, Ordering::Release);
     }

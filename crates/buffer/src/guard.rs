@@ -245,7 +245,7 @@ impl<'a> PagePin<'a> {
         PagePin { frame, page }
     }
 
-    /// Which page is pinned.
+    /// The pinned page.
     #[must_use]
     pub fn id(&self) -> PageId {
         self.page

@@ -3,7 +3,7 @@
 //! ```text
 //!            operation                          pool                          page store
 //!   shared / exclusive / optimistic ──► translation ──► frame, latch
-//!        │ Miss(page): let go of all guards
+//!        │ Miss(page): release all guards
 //!        └─ load(page) ───────────────► one read per page ─────────────────► read(version)
 //!           prefetch(pages) ──────────► one call per batch ────────────────► read_many(versions)
 //!           run again                   eviction ──── dirty, durable ──────► offer(image)

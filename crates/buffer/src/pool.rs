@@ -30,7 +30,7 @@ pub type DurableLsn = Arc<dyn Fn() -> Lsn + Send + Sync>;
 /// Asks for the log to become durable up to a position soon. Does not block.
 pub type RequestDurable = Arc<dyn Fn(Lsn) + Send + Sync>;
 
-/// How a pool is set up.
+/// The settings of a pool.
 #[derive(Clone)]
 pub struct BufferPoolOptions {
     /// The budget for pages, published images and their bookkeeping together. The table from page

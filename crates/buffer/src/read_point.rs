@@ -10,7 +10,6 @@ use crate::sync::{AtomicU64, Event, Ordering};
 
 /// Which versions of its pages a pool shows.
 pub(crate) enum ReadPoint {
-    /// The newest.
     Newest,
     /// As they were at a position that moves forward.
     Applied(AppliedPosition),

@@ -93,7 +93,7 @@ impl Counters {
         }
     }
 
-    /// Counts one.
+    /// Adds one.
     pub(crate) fn count(&self, counter: Counter) {
         self.add(counter, 1);
     }

@@ -1,5 +1,5 @@
-//! The prompt's own commands: `\d`, `\timing`, `\q` and the like, and the few words of MySQL's client that
-//! scripts use.
+//! The prompt's own commands: `\d`, `\timing`, `\q` and the like, and the few words of MySQL's
+//! client that scripts use.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 

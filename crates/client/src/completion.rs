@@ -1,11 +1,11 @@
 //! What the word at the cursor may become.
 //!
 //! ```text
-//!   SELECT i.na▮ FROM item i        columns of item, because i is its alias
-//!   SELECT * FROM sh▮               tables of the current schema, and schemas
-//!   SELECT * FROM shop.▮            tables of shop
-//!   USE ▮                           schemas
-//!   SEL▮                            keywords, functions, columns of the tables that the statement names
+//!   SELECT i.na▮ FROM item i   columns of item, because i is its alias
+//!   SELECT * FROM sh▮          tables of the current schema, and schemas
+//!   SELECT * FROM shop.▮       tables of shop
+//!   USE ▮                      schemas
+//!   SEL▮                       keywords, functions, columns of the tables that the statement names
 //! ```
 
 use super::names::Known;

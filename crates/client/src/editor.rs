@@ -134,7 +134,8 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
     Ok(())
 }
 
-/// Runs an input line by line: what was pasted may be several statements and commands of the prompt.
+/// Runs an input line by line: what was pasted may be several statements and commands of the
+/// prompt.
 fn take_input(shell: &mut Shell, input: &str, out: &mut dyn Write) -> Result<Flow, ClientError> {
     for line in input.lines() {
         if shell.take_line(format!("{line}\n").as_bytes(), out)? == Flow::Quit {
@@ -180,7 +181,8 @@ fn read(
     }
 }
 
-/// Writes the history's file, which only its owner can read. A history that cannot be kept harms nobody.
+/// Writes the history's file, which only its owner can read. A history that cannot be kept harms
+/// nobody.
 fn keep(path: Option<&Path>, editor: &mut Editor<Assistant, FileHistory>) {
     let Some(path) = path else { return };
     if fs::symlink_metadata(path).is_err() {

@@ -1,7 +1,7 @@
 //! Names of schemas, tables and columns, for completion.
 //!
-//! They are read when the first one is asked for, over a connection of their own, and again after a statement
-//! that changes definitions: a prompt that nobody completes at costs the server nothing.
+//! They are read when the first one is asked for, over a connection of their own, and again after a
+//! statement that changes definitions: a prompt that nobody completes at costs the server nothing.
 
 use std::cell::{Cell, Ref, RefCell};
 

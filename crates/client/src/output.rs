@@ -1,9 +1,9 @@
 //! How rows are shown.
 //!
 //! ```text
-//!   table   +----+------+     vertical   *** 1. row ***     tab   id⇥name      csv   id,name     json   [
-//!           | id | name |                  id: 1                  1⇥nut              1,nut              {"id":1,"name":"nut"}
-//!           +----+------+                name: nut                                                      ]
+//!   table  +----+------+  vertical  *** 1. row ***  tab  id⇥name  csv  id,name  json  [
+//!          | id | name |              id: 1              1⇥nut         1,nut          {"id":1,"name":"nut"}
+//!          +----+------+            name: nut                                         ]
 //! ```
 //!
 //! A table needs all rows before the first is shown; the others are written as rows arrive.

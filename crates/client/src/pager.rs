@@ -5,10 +5,12 @@ use std::process::{Command, Stdio};
 
 use super::output::Screen;
 
-/// `less` ends by itself if all fits, leaves colours and long lines as they are, and what was shown on the screen.
+/// `less` ends by itself if all fits, leaves colours and long lines as they are, and what was shown
+/// on the screen.
 const LESS_OPTIONS: &str = "FRSX";
 
-/// Writes a text, through the pager if it is longer than the screen. A pager that is not there is not missed.
+/// Writes a text, through the pager if it is longer than the screen. A pager that is not there is
+/// not missed.
 ///
 /// # Errors
 /// If `out` cannot be written.

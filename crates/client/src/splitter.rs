@@ -5,9 +5,10 @@
 //!   push("\\G DO 1;")   next() = "SELECT ';'", vertically     next() = " DO 1"     next() = None
 //! ```
 //!
-//! A delimiter (`;` until it is changed) ends a statement unless it stands in quotes or in a comment; so does
-//! `\G`, which asks for the answer vertically, and `\g`. Texts are bytes: what is between quotes may be in any
-//! character set. Each byte is looked at once, however the text is cut.
+//! A delimiter (`;` until it is changed) ends a statement unless it stands in quotes or in a
+//! comment; so does `\G`, which asks for the answer vertically, and `\g`. Texts are bytes: what is
+//! between quotes may be in any character set. Each byte is looked at once, however the text is
+//! cut.
 
 /// What ended a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use crate::translate::{self, Answer};
 /// Bytes of a result that are held back until the attempt can no longer be abandoned.
 const HELD_BYTES: usize = 16 << 20;
 
-/// How groups are gathered and joins are made.
+/// How groups are gathered and joins are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// By hash tables in memory.
@@ -64,7 +64,7 @@ impl Engine {
         self
     }
 
-    /// What the columns take that are kept between statements.
+    /// The memory of the columns that are kept between statements.
     #[must_use]
     pub fn column_cache_bytes(&self) -> u64 {
         self.column_cache.as_ref().map_or(0, |cache| cache.used_bytes())

@@ -40,10 +40,10 @@ use crate::value::{Builder, Field};
 
 /// Rows of a batch that a feed gives.
 const FEED_ROWS: usize = 4096;
-/// Batches of an input that wait for the session at most.
+/// The most batches of an input that wait for the session.
 const INPUTS_AHEAD: usize = 2;
 
-/// What tasks tell the session.
+/// Messages of tasks to the session.
 pub(crate) enum Message {
     /// A task waits for a batch of a feed.
     Want(usize),
@@ -55,7 +55,7 @@ pub(crate) enum Message {
     End(Result<()>),
 }
 
-/// Where the session finds what tasks tell it.
+/// Where the session finds the messages of tasks.
 #[derive(Default)]
 pub(crate) struct Inbox {
     messages: Mutex<VecDeque<Message>>,
@@ -117,7 +117,7 @@ pub(crate) struct Feed<'p> {
 }
 
 impl<'p> Feed<'p> {
-    /// A feed with the leaf by which plans read it.
+    /// A feed, with the leaf through which plans read it.
     pub(crate) fn new(
         number: usize,
         fields: &[Field],
@@ -148,7 +148,7 @@ impl<'p> Feed<'p> {
         self.serve(execution)
     }
 
-    /// The input has given a batch, or has ended.
+    /// The input has returned a batch, or has ended.
     pub(crate) fn input(
         &mut self,
         batch: Option<RecordBatch>,
@@ -163,7 +163,7 @@ impl<'p> Feed<'p> {
         self.serve(execution)
     }
 
-    /// Gives batches as long as some are wanted and can be made.
+    /// Returns batches as long as some are wanted and can be made.
     fn serve(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         while self.wanted > 0 && !self.has_ended {
             match self.produce(execution)? {
@@ -321,7 +321,7 @@ fn all_true(conditions: &[Expression], execution: &mut Execution<'_>) -> Result<
     Ok(true)
 }
 
-/// By which plans read a feed.
+/// The leaf through which plans read a feed.
 pub(crate) struct FeedLeaf {
     number: usize,
     inbox: Arc<Inbox>,

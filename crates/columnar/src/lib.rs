@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   plan of the SQL layer ──translate──► operators over batches ──run──► rows of the result
-//!        scan/        rows' bytes to columns          expression/   kernels, or the row executor's evaluation
+//!        scan/        rows' bytes to columns          expression/   kernels, or rows evaluated
 //!        operator/    stages, groups, unions          aggregate/    what functions keep of groups
 //!        cache/       columns kept between statements feed         what only the session can do
-//!                                                     translate/    which operator stands for which node
+//!                                                     translate/    plan nodes to operators
 //! ```
 //!
 //! The SQL layer defines the meaning: its types, comparisons and functions apply, and it evaluates

@@ -22,9 +22,9 @@ use crate::scan::BATCH_ROWS;
 use crate::scope::Scope;
 use crate::stop::{Result, declined};
 
-/// How long the session waits before it looks again whether it is to go on.
+/// How long the session waits before it checks again whether it was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Batches of the result that wait for the session at most.
+/// The most batches of the result that wait for the session.
 const RESULTS_AHEAD: usize = 4;
 
 /// Reserved by a sort for merging what it has spilled.
@@ -114,7 +114,7 @@ fn attend<'x>(
     }
 }
 
-/// What the library's operators ask: batches' size, memory, files.
+/// The settings for the library's operators: batch size, memory, files.
 fn task_context(engine: &Engine, scope: &Arc<Scope>) -> Result<Arc<TaskContext>> {
     let disk = match engine.spill() {
         Some(spill) => spill.files(),

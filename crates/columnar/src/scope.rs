@@ -97,7 +97,7 @@ impl Scope {
         }
     }
 
-    /// Waits for something, but no longer than to the end of the run.
+    /// Waits for something, but not beyond the end of the run.
     pub(crate) async fn until_end<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
         let (awaited, end) = (std::pin::pin!(awaited), std::pin::pin!(self.end.acquire()));
         match select(awaited, end).await {

@@ -13,10 +13,10 @@ pub(crate) enum Stop {
     /// The statement fails with this.
     #[error("{0}")]
     Sql(SqlError),
-    /// The row executor is to run the statement.
+    /// The row executor must run the statement.
     #[error("{0}")]
     Declined(String),
-    /// The statement's memory does not do for this way to run it.
+    /// The statement's memory does not suffice for running it in this way.
     #[error("{0}")]
     Memory(String),
 }

@@ -1,11 +1,11 @@
 //! Values of SQL as columns of Arrow.
 //!
 //! ```text
-//!   integers, YEAR, BIT, ENUM, SET     Int64, UInt64
-//!   FLOAT, DOUBLE                      Float64
-//!   DECIMAL(p, s)                      Decimal128(38, s); a number beyond 38 digits ends the attempt
-//!   DATE, TIME, DATETIME, TIMESTAMP    Int64, packed as a datum is: their order is MySQL's
-//!   text and bytes                     Binary
+//!   integers, YEAR, BIT, ENUM, SET   Int64, UInt64
+//!   FLOAT, DOUBLE                    Float64
+//!   DECIMAL(p, s)                    Decimal128(38, s); a number beyond 38 digits ends the attempt
+//!   DATE, TIME, DATETIME, TIMESTAMP  Int64, packed as a datum is: their order is MySQL's
+//!   text and bytes                   Binary
 //! ```
 //!
 //! Types of literals and of products are often wider than any of their values. So decimals have 128
@@ -171,7 +171,7 @@ pub(crate) enum Builder {
 }
 
 impl Builder {
-    /// Appends a value, which is of the builder's type.
+    /// Appends a value of the builder's type.
     pub(crate) fn append(&mut self, datum: &Datum) -> Result<()> {
         match (self, datum) {
             (Builder::Int(builder, _), Datum::Null) => builder.append_null(),

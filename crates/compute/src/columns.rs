@@ -1,4 +1,4 @@
-//! Columns of results as the wire tells them to clients.
+//! Columns of results as clients see them in the protocol.
 
 use firn_format::value::CollationId;
 use firn_sql::catalog::told::{ToldColumn, ToldType};
@@ -7,11 +7,11 @@ use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Display, SqlType, TypeKind};
 use firn_wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
 
-/// `utf8mb3_general_ci`, in which the dictionary's texts are kept.
+/// `utf8mb3_general_ci`, the collation of the dictionary's texts.
 const DICTIONARY_COLLATION: CollationId = CollationId(33);
 
-/// The definitions of a result's columns, as packets. `results` is the collation that clients are
-/// told of texts, if they are sent in another character set than they are stored in.
+/// The definitions of a result's columns, as packets. `results` is the collation that clients see
+/// for texts, if texts are sent in another character set than they are stored in.
 #[must_use]
 pub fn encode(columns: &[OutputColumn], results: Option<CollationId>) -> EncodedColumns {
     let definitions: Vec<ColumnDefinition> =
@@ -38,7 +38,7 @@ pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> Column
     definition
 }
 
-/// Tells of a column's values what is told of them instead of what their type says.
+/// Replaces the type's metadata of a column by MySQL's own.
 fn tell(told: &ToldType, results: Option<CollationId>, definition: &mut ColumnDefinition) {
     let Some(column_type) = ColumnType::from_code(told.type_code) else { return };
     definition.column_type = column_type;
@@ -54,7 +54,7 @@ fn tell(told: &ToldType, results: Option<CollationId>, definition: &mut ColumnDe
     definition.length_bytes = length_bytes.min(u32::MAX.into()) as u32;
 }
 
-/// The columns of a statement that shows, which are told of as MySQL's are.
+/// The columns of a `SHOW` statement, described as in MySQL.
 #[must_use]
 pub fn encode_told(
     columns: &[OutputColumn],
@@ -80,7 +80,7 @@ pub fn encode_told(
     EncodedColumns::new(&definitions)
 }
 
-/// A column of that name and type that belongs to no table.
+/// A column with that name and type that belongs to no table.
 fn of_type(
     name: &str,
     ty: &SqlType,
@@ -102,8 +102,8 @@ fn of_type(
     }
 }
 
-/// The columns of a statement that is prepared: what will come from a temporary table is an
-/// expression yet.
+/// The columns of a prepared statement: a column that will come from a temporary table is still an
+/// expression.
 #[must_use]
 pub fn encode_prepared(columns: &[OutputColumn], results: Option<CollationId>) -> EncodedColumns {
     let definitions: Vec<ColumnDefinition> = columns

@@ -1,4 +1,4 @@
-//! What functions and other sessions may know of a session, without waiting for it.
+//! What functions and other sessions may know of a session without waiting for it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,20 +18,20 @@ use crate::accounts::AccountName;
 use crate::logs::secrets;
 use crate::status::Status;
 
-/// The version that clients are told.
+/// The version that clients see.
 pub const SERVER_VERSION: &str = "8.0.40-Firn";
 
-/// Shared by a session, its statements and those who watch it.
+/// Shared by a session, its statements and its observers.
 pub struct Facts {
     /// The connection's number.
     pub id: u64,
-    /// The name and host that the client gave.
+    /// The name and host sent by the client.
     pub user: String,
     /// Where the client comes from.
     pub host: String,
-    /// The account that it was taken for.
+    /// The account of the session.
     pub account: AccountName,
-    /// Set while the running statement is to end. The engine looks at it, too.
+    /// Set to cancel the running statement. The engine checks it, too.
     pub cancelled: Arc<Cancellation>,
     pub(crate) last_insert_id: AtomicU64,
     /// Whether the running statement has called `LAST_INSERT_ID(x)`.
@@ -43,14 +43,14 @@ pub struct Facts {
     is_running: AtomicBool,
     is_ending: AtomicBool,
     woken: Event,
-    /// What the running statement waits for, as a process list names it.
+    /// What the running statement waits for, as the process list shows it.
     waits_for: Mutex<Option<&'static str>>,
-    /// When the running query has taken as long as it may, by the monotonic clock.
+    /// The deadline of the running query, on the monotonic clock.
     deadline: Mutex<Option<Duration>>,
     pub(crate) schema: Mutex<Option<Arc<str>>>,
     pub(crate) roles: Mutex<BTreeSet<AccountName>>,
     pub(crate) encryption_mode: Mutex<Arc<str>>,
-    /// What the session has counted; its own thread adds.
+    /// The session's counters; only its own thread adds to them.
     pub status: Status,
     /// The text of the running statement, for the process list.
     statement: Mutex<RunningText>,
@@ -66,7 +66,7 @@ impl fmt::Debug for Facts {
     }
 }
 
-/// A text in memory that is kept from one statement to the next.
+/// A text in memory that is reused from one statement to the next.
 #[derive(Default)]
 struct RunningText {
     text: String,
@@ -75,24 +75,24 @@ struct RunningText {
 
 /// How much of a statement's text the process list shows, as MySQL's does.
 const SHOWN_TEXT_BYTES: usize = 65_535;
-/// The memory for texts that is kept at most.
+/// The most memory kept for texts.
 const KEPT_TEXT_BYTES: usize = 64 << 10;
 
-/// What all sessions of a compute node share of this.
+/// The part that all sessions of a compute node share.
 #[derive(Clone)]
 pub struct SharedFacts {
     /// User-level locks.
     pub server: Arc<dyn ServerState>,
-    /// What UUIDs are numbered by.
+    /// The sequence for UUIDs.
     pub sequence: Arc<AtomicU64>,
-    /// What tells this server from others.
+    /// The number that identifies this server.
     pub node_id: u64,
     /// Clock and randomness.
     pub environment: Environment,
 }
 
 impl Facts {
-    /// The facts of a session that begins.
+    /// The facts of a new session.
     #[must_use]
     pub fn new(
         shared: &SharedFacts,
@@ -129,18 +129,17 @@ impl Facts {
         }
     }
 
-    /// A command begins: cancellations that come from now on are meant for it.
+    /// A command begins: later cancellations are meant for it.
     pub(crate) fn begin_command(&self) {
         self.cancelled.reset(self.is_ending.load(Ordering::Relaxed));
         self.is_running.store(true, Ordering::Release);
     }
 
-    /// A command has ended: what comes now finds nothing to cancel.
+    /// A command has ended: later cancellations find nothing to cancel.
     pub(crate) fn end_command(&self) {
         self.is_running.store(false, Ordering::Release);
     }
 
-    /// A statement begins.
     pub(crate) fn begin_statement(&self, text: &str) {
         let mut running = self.statement.lock();
         running.text.clear();
@@ -166,7 +165,7 @@ impl Facts {
         text.map(|text| secrets::masked(&text).into_owned())
     }
 
-    /// Runs what waits, which a process list names so long.
+    /// Runs something that waits; meanwhile the process list shows this name.
     pub(crate) fn waiting_for<T>(&self, what: &'static str, wait: impl FnOnce() -> T) -> T {
         *self.waits_for.lock() = Some(what);
         let answer = wait();
@@ -179,18 +178,18 @@ impl Facts {
         *self.waits_for.lock()
     }
 
-    /// Whether the running statement is to end.
+    /// Whether the running statement was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }
 
-    /// A query begins that may take so long.
+    /// A query begins that may take this long.
     pub(crate) fn set_deadline(&self, deadline: Option<Duration>) {
         *self.deadline.lock() = deadline;
     }
 
-    /// How long the running query may go on, if that is limited.
+    /// How much time the running query has left, if it is limited.
     fn time_left(&self) -> Option<Duration> {
         let now = self.environment.clock.monotonic();
         self.deadline.lock().map(|deadline| deadline.saturating_sub(now))
@@ -306,7 +305,7 @@ impl SessionFacts for Facts {
         let patience = Patience { timeout: longest, cancelled: self.cancelled.flag() };
         let take = || self.server.take_user_lock(self.id, name, &patience);
         match self.waiting_for("User lock", take) {
-            // The query has run for as long as it may.
+            // The query has reached its time limit.
             LockAnswer::TimedOut if longest != timeout => LockAnswer::Killed,
             answer => answer,
         }

@@ -1,4 +1,4 @@
-//! What all sessions of a compute node share; and the node as a member of its server.
+//! The state that all sessions of a compute node share; and the node as a member of its server.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -35,58 +35,58 @@ use crate::variables::{
 pub type ReportSource = Box<dyn Fn() -> NodeReport + Send + Sync>;
 /// Asks the database node for the text of `SHOW ENGINE INNODB STATUS`.
 pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
-/// Obeys a global variable that is not this layer's, by its name and value.
+/// Applies a global variable that belongs to another layer, by its name and value.
 pub type GlobalHook = Box<dyn Fn(&str, &Setting) + Send + Sync>;
 
 /// Why a compute node did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The accounts, or the variables that are kept beside them.
+    /// The accounts, or the variables that are stored beside them.
     #[error(transparent)]
     Accounts(#[from] StoreError),
-    /// The server did not take it in.
+    /// The server did not accept it as a member.
     #[error(transparent)]
     Server(#[from] ServerStateError),
 }
 
-/// Who may write.
+/// Which sessions may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WritesAllowed {
-    /// Everybody.
+    /// All.
     All,
     /// Those with `CONNECTION_ADMIN`: `read_only` is on.
     Administrators,
-    /// Nobody: `super_read_only` is on.
+    /// No session: `super_read_only` is on.
     Nobody,
 }
 
-/// What a compute node is made of.
+/// The parts of a compute node.
 pub struct InstanceOptions {
     /// Clock, randomness and disk.
     pub environment: Environment,
-    /// Where rows are.
+    /// The database node.
     pub node: Arc<dyn DatabaseNode>,
-    /// What the compute nodes of the server share.
+    /// The state that the compute nodes of the server share.
     pub server: Arc<dyn ServerState>,
     /// The compute node and this start of it.
     pub incarnation: Incarnation,
-    /// Global variables as the configuration has them.
+    /// Global variables from the configuration.
     pub variables: GlobalVariables,
     /// Counters and gauges of the database node.
     pub report: ReportSource,
-    /// What `SHOW ENGINE INNODB STATUS` says.
+    /// The text of `SHOW ENGINE INNODB STATUS`.
     pub node_text: Option<NodeText>,
-    /// Where statements put what they have no memory for.
+    /// Where statements put rows for which they have no memory.
     pub spill: Option<SpillDirectory>,
-    /// What runs analytic statements; without it the row executor does.
+    /// Runs analytic statements; without it the row executor does.
     pub vectorised: Option<Arc<dyn VectorisedEngine>>,
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub struct Instance {
-    /// Where rows are.
+    /// The database node.
     pub node: Arc<dyn DatabaseNode>,
-    /// What the compute nodes of the server share.
+    /// The state that the compute nodes of the server share.
     pub server: Arc<dyn ServerState>,
     /// The compute node and this start of it.
     pub incarnation: Incarnation,
@@ -94,47 +94,46 @@ pub struct Instance {
     membership: Joined,
     /// The definitions.
     pub catalog: Arc<Catalog>,
-    /// Accounts.
     pub accounts: AccountBook,
-    /// Failed logins, and what accounts have used of their limits, as far as this node knows.
+    /// Failed logins, and usage of the accounts' limits, as far as this node knows.
     pub usage: UsageBook,
     /// Global system variables.
     pub variables: GlobalVariables,
-    /// What of them the next start takes over.
+    /// The global variables that the next start takes over.
     pub persisted: PersistedVariables,
-    /// What statements that write pass, see `FLUSH TABLES WITH READ LOCK`.
+    /// The gate for statements that write, see `FLUSH TABLES WITH READ LOCK`.
     pub write_gate: Arc<WriteGate>,
     /// Plans of statements that were seen before.
     pub plans: PlanCache,
-    /// What sessions that have ended counted.
+    /// The counts of sessions that have ended.
     pub status: Status,
     /// The slow-query log and the general log.
     pub logs: Logs,
-    /// Where the logs may be moved to.
+    /// The directories to which the logs may be moved.
     pub log_directories: LogDirectories,
-    /// What functions share.
+    /// The facts that all sessions share.
     pub facts: SharedFacts,
     /// When the server started, on the environment's monotonic clock.
     pub started: Duration,
     /// Counters and gauges of the database node.
     pub report: ReportSource,
-    /// What `SHOW ENGINE INNODB STATUS` says.
+    /// The text of `SHOW ENGINE INNODB STATUS`.
     pub node_text: Option<NodeText>,
-    /// Obeys global variables that are not this layer's; set once, by who serves clients.
+    /// Applies global variables of other layers; set once, by the layer that serves clients.
     pub global_hook: OnceLock<GlobalHook>,
     /// When `FLUSH STATUS` was last run, in milliseconds on the environment's monotonic clock.
     flushed_ms: AtomicU64,
-    /// Where statements put what they have no memory for.
+    /// Where statements put rows for which they have no memory.
     pub spill: Option<SpillDirectory>,
-    /// What runs analytic statements; without it the row executor does.
+    /// Runs analytic statements; without it the row executor does.
     pub vectorised: Option<Arc<dyn VectorisedEngine>>,
-    /// Who may write, as the variables say: read by each statement that writes.
+    /// Which sessions may write, according to the variables; each statement that writes reads it.
     writes_allowed: AtomicU8,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, OpenSession>>,
 }
 
-/// The membership of a compute node, which ends with this.
+/// The membership of a compute node; dropping it ends the membership.
 struct Joined {
     server: Arc<dyn ServerState>,
     incarnation: Incarnation,
@@ -157,7 +156,7 @@ impl Drop for Joined {
     }
 }
 
-/// A session that is open, as other sessions know it.
+/// An open session, as other sessions know it.
 #[derive(Clone)]
 struct OpenSession {
     facts: Arc<Facts>,
@@ -177,11 +176,11 @@ impl Cache for Instance {
 }
 
 impl Instance {
-    /// Starts a compute node: reads the accounts, joins the server, and removes what compute nodes
-    /// that have ended have left of temporary tables. Blocks.
+    /// Starts a compute node: reads the accounts, joins the server, and removes leftover temporary
+    /// tables of compute nodes that have ended. Blocks.
     ///
     /// # Errors
-    /// If the accounts cannot be read or stored, or the server does not take the node in.
+    /// If the accounts cannot be read or stored, or the server does not accept the node.
     pub fn open(options: InstanceOptions) -> Result<Arc<Instance>, OpenError> {
         let InstanceOptions { environment, node, server, incarnation, variables, .. } = options;
         let membership = Joined::new(Arc::clone(&server), incarnation)?;
@@ -194,7 +193,7 @@ impl Instance {
         let facts = SharedFacts {
             server: Arc::clone(&server),
             sequence: Arc::new(AtomicU64::new(environment.clock.wall_time_us())),
-            // `UUID_SHORT` has only the lowest byte of it.
+            // Only its lowest byte is used in `UUID_SHORT`.
             node_id: environment.random.next_u64() & 0xffff_ffff_ff00 | number,
             environment: environment.clone(),
         };
@@ -230,7 +229,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Begins to be called by the server, and takes over what it had before that.
+    /// Lets the server call this node from now on, and takes over the server's earlier state.
     fn join(self: &Arc<Self>) -> Result<(), ServerStateError> {
         let member: Arc<dyn ServerMember> = Arc::clone(self) as _;
         self.server.attach(self.incarnation, Arc::downgrade(&member))?;
@@ -244,14 +243,14 @@ impl Instance {
         Ok(())
     }
 
-    /// Removes the temporary tables and half-made copies of compute nodes that have ended. Blocks.
+    /// Removes the temporary tables and unfinished copies of compute nodes that have ended. Blocks.
     fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) {
         if let Err(error) = self.catalog.remove_leftovers(has_ended) {
             tracing::warn!(%error, "temporary tables of a compute node that has ended are left");
         }
     }
 
-    /// Sets a global variable to a value that was checked, on all compute nodes of the server.
+    /// Sets a global variable to a checked value, on all compute nodes of the server.
     ///
     /// # Errors
     /// 1105 if the server's state cannot be reached.
@@ -259,7 +258,7 @@ impl Instance {
         self.server.set_variable(name, &encode_setting(value)).map_err(server::refused)
     }
 
-    /// The statistics of a table have changed: plans that were made from the old ones go.
+    /// The statistics of a table have changed: plans made from the old ones are dropped.
     fn forget_plans_of(&self, table: TableId) {
         match self.catalog.table_by_id(table) {
             Ok(Some(model)) => self.plans.statistics_changed(&model),
@@ -269,13 +268,13 @@ impl Instance {
         }
     }
 
-    /// A table has new statistics: plans that were made from the old ones are made again.
+    /// A table has new statistics: plans made from the old ones are made again.
     pub(crate) fn statistics_gathered(&self, table: TableId) {
         self.forget_plans_of(table);
         self.server.statistics_gathered(self.incarnation, table);
     }
 
-    /// The numbers that the connections of this compute node have.
+    /// The ids of this compute node's connections.
     #[must_use]
     pub fn connection_ids(&self) -> RangeInclusive<u32> {
         let ids = self.membership.place.connection_ids;
@@ -295,23 +294,23 @@ impl Instance {
         now.saturating_sub(self.flushed_ms.load(Ordering::Relaxed)) / 1000
     }
 
-    /// What all sessions have counted, those that have ended included.
+    /// The counts of all sessions, including those that have ended.
     #[must_use]
     pub fn totals(&self) -> StatusCounts {
-        // Under the lock, so that a session that ends is counted once: this only adds numbers up.
+        // Under the lock, so that a session that ends is counted once; only numbers are added here.
         let sessions = self.sessions.lock();
         let mut totals = self.status.read();
         sessions.values().for_each(|one| totals.add(&one.facts.status.read()));
         totals
     }
 
-    /// All figures, for a scrape. `connections` are the server's.
+    /// All figures, for a metrics scrape. `connections` are the server's.
     #[must_use]
     pub fn figures(&self, connections: &Connections) -> Vec<Figure> {
         server_figures(self, connections, None)
     }
 
-    /// `FLUSH STATUS`: the session's counters go to the sums and begin at zero.
+    /// `FLUSH STATUS`: the session's counters are added to the totals and restart at zero.
     pub(crate) fn flush_status(&self, facts: &Facts, connections: &Connections) {
         let sessions = self.sessions.lock();
         self.status.take_from(&facts.status);
@@ -321,7 +320,7 @@ impl Instance {
         self.flushed_ms.store(now, Ordering::Relaxed);
     }
 
-    /// Who may write.
+    /// Which sessions may write.
     #[inline]
     pub(crate) fn writes_allowed(&self) -> WritesAllowed {
         match self.writes_allowed.load(Ordering::Relaxed) {
@@ -341,7 +340,7 @@ impl Instance {
         self.writes_allowed.store(allowed as u8, Ordering::Relaxed);
     }
 
-    /// Obeys a global variable that was set.
+    /// Applies a global variable that was set.
     pub(crate) fn global_changed(&self, name: &str) {
         self.obey_read_only();
         self.logs.obey(&self.variables);
@@ -364,7 +363,7 @@ impl Instance {
         self.status.take_from(&facts.status);
     }
 
-    /// How many sessions an account has open, on all compute nodes of the server.
+    /// How many open sessions an account has, on all compute nodes of the server.
     #[must_use]
     pub fn sessions_of(&self, account: &AccountName) -> usize {
         let is_its = |process: &Process| {
@@ -466,7 +465,7 @@ impl ServerMember for Instance {
                 tracing::warn!(%error, %ended, "temporary tables of a compute node that has ended are left");
             }
         };
-        // Nobody waits for it, and the next start of a compute node repeats it.
+        // This runs in the background; the next start of a compute node repeats it.
         drop(self.facts.environment.spawner.spawn("leftovers", Box::new(clean)));
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions: what a client's statements do, between the wire and a database node.
+//! Sessions: execution of clients' statements, between the wire and a database node.
 //!
 //! ```text
 //!   wire ──► service ──► session ──► sql: grammar, plan, execute ──► api::rows (a database node)
@@ -7,8 +7,8 @@
 //!                           └─ server                   shared by all compute nodes
 //! ```
 //!
-//! **Architecture invariant:** nothing here knows where rows are; a session speaks to a node through
-//! [`firn_api::rows`] alone.
+//! **Architecture invariant:** nothing here knows where rows are; a session uses a node only
+//! through [`firn_api::rows`].
 
 pub mod accounts;
 pub mod columns;

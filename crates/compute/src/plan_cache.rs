@@ -1,15 +1,15 @@
-//! Plans of statements that were seen before, shared by all sessions.
+//! Plans of earlier statements, shared by all sessions.
 //!
 //! ```text
-//!   SELECT c FROM t WHERE id = 7      text protocol ┐ normalised: SELECT c FROM t WHERE id = ?
-//!   SELECT c FROM t WHERE id = ?      prepared      ┘ key: that, schema, modes, types of parameters
+//!   SELECT c FROM t WHERE id = 7     text protocol ┐ normalised: SELECT c FROM t WHERE id = ?
+//!   SELECT c FROM t WHERE id = ?     prepared      ┘ key: that, schema, modes, types of parameters
 //! ```
 //!
-//! A plan is used for as long as neither the definitions nor the statistics of its tables have changed
-//! since it was begun. The definitions of a node have a version, and statistics a generation here: as
-//! long as both stand, a plan holds by two comparisons. After a change its tables are looked at, and the
-//! plan is kept if none of them is concerned. The cache is bounded: when a shard is full, plans that
-//! nobody has used since the last time go.
+//! A plan is used as long as neither the definitions nor the statistics of its tables have changed
+//! since it was begun. The definitions of a node have a version, and statistics have a generation
+//! here: while both are unchanged, two comparisons show that a plan is valid. After a change, the
+//! plan's tables are checked, and the plan is kept if none of them is affected. The cache is
+//! bounded: when a shard is full, plans that were not used since the last time are evicted.
 //!
 //! Rule: a shard's lock is held for a look-up or an insertion, never while a plan is made.
 
@@ -26,24 +26,23 @@ use std::hash::BuildHasher;
 
 use crate::status::Command;
 
-/// A plan with what a session needs besides.
+/// A plan, with further data for the session.
 #[derive(Debug)]
 pub struct CachedPlan {
-    /// The plan.
     pub plan: PreparedPlan,
-    /// The result's columns as packets, as they are sent to clients whose results are in UTF-8.
+    /// The result's columns as packets, for clients whose results are in UTF-8.
     pub columns: Option<EncodedColumns>,
-    /// What the session must be allowed to do.
+    /// The privileges that the session needs.
     pub needs: Vec<crate::privileges::Need>,
-    /// The kind of statement, for counters and for what ends a transaction.
+    /// The kind of statement, for counters and for statements that end a transaction.
     pub kind: crate::privileges::StatementKind,
-    /// What [`PlanCache::generation`] was before it was made.
+    /// [`PlanCache::generation`] before it was made.
     generation: u64,
-    /// The last generation at which the statistics were those that it was made from.
+    /// The last generation whose statistics were those that it was made from.
     checked_generation: AtomicU64,
-    /// What the statement counts as; nothing if it stands for another one.
+    /// How the statement is counted; `None` if it stands for another one.
     pub command: Option<Command>,
-    /// What the plan does as a whole, for counters.
+    /// The shape of the plan, for counters.
     pub shape: PlanShape,
     was_used: AtomicBool,
 }
@@ -73,7 +72,7 @@ impl CachedPlan {
         }
     }
 
-    /// Whether the plan is what would be made now.
+    /// Whether the plan is still valid.
     #[inline]
     pub fn holds(&self, catalog: &Catalog, cache: &PlanCache) -> bool {
         let generation = cache.generation();
@@ -92,7 +91,7 @@ impl CachedPlan {
         holds
     }
 
-    /// Keeps the plan in the cache for another while.
+    /// Marks the plan as used, so that it stays in the cache.
     fn is_used(&self) {
         if !self.was_used.load(Ordering::Relaxed) {
             self.was_used.store(true, Ordering::Relaxed);
@@ -111,7 +110,7 @@ impl Shard {
         self.plans.len() >= plans || self.key_bytes > KEY_BYTES_PER_SHARD
     }
 
-    /// Makes room: what nobody has used since the last time goes, or else everything.
+    /// Makes room: evicts what was not used since the last time, or else everything.
     fn make_room(&mut self, plans: usize) {
         self.plans.retain(|_, plan| plan.was_used.swap(false, Ordering::Relaxed));
         self.key_bytes = self.plans.keys().map(|key| key.len()).sum();
@@ -121,18 +120,18 @@ impl Shard {
     }
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct PlanCache {
     shards: Box<[RwLock<Shard>]>,
     plans_per_shard: usize,
     evictions: AtomicU64,
     generation: AtomicU64,
-    /// The generation in which all plans were forgotten last.
+    /// The generation in which all plans were last dropped.
     cleared_in: AtomicU64,
 }
 
-/// Plans that one session found last, so that it need not ask for them where all sessions do.
+/// Plans that a session found last, so that it need not ask for them in the shared cache.
 #[derive(Debug, Default)]
 pub struct RecentPlans {
     plans: FxHashMap<Box<[u8]>, Arc<CachedPlan>>,
@@ -144,7 +143,7 @@ const RECENT_PLANS: usize = 64;
 const LONGEST_RECENT_KEY_BYTES: usize = 4 << 10;
 
 impl RecentPlans {
-    /// The plan of a key, if there is one that holds: a remembered one, or one of the cache.
+    /// The plan for a key, if there is a valid one: remembered, or from the cache.
     pub fn find(
         &mut self,
         key: &[u8],
@@ -156,7 +155,7 @@ impl RecentPlans {
             if self.plans.len() >= RECENT_PLANS {
                 self.plans.clear();
             }
-            // What a session remembers stays when the cache gives way.
+            // The session keeps its remembered plans when the cache evicts them.
             if key.len() > LONGEST_RECENT_KEY_BYTES {
                 self.plans.clear();
             }
@@ -171,9 +170,9 @@ impl RecentPlans {
 
 /// Shards of the cache.
 const SHARDS: usize = 16;
-/// Statements that are longer are planned each time: their plans would fill the memory.
+/// Longer statements are planned each time: their plans would fill the memory.
 pub(crate) const LONGEST_KEY_BYTES: usize = 128 << 10;
-/// What the keys of a shard may take; plans grow with their texts.
+/// The most memory for the keys of a shard; plans grow with their texts.
 const KEY_BYTES_PER_SHARD: usize = 512 << 10;
 /// Plans that are kept in all.
 const PLANS: usize = 4096;
@@ -185,7 +184,7 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// A cache of so many plans.
+    /// A cache for this many plans.
     #[must_use]
     pub fn new(plans: usize) -> PlanCache {
         PlanCache {
@@ -202,8 +201,8 @@ impl PlanCache {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Moves whenever statistics change, and when plans are to be made anew. It is read before a plan is
-    /// made, and goes into it.
+    /// Changes whenever statistics change, and when all plans must be made again. Read before a
+    /// plan is made, and stored in it.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -213,10 +212,10 @@ impl PlanCache {
         self.cleared_in.load(Ordering::Acquire)
     }
 
-    /// The plan of a key, if there is one that holds.
+    /// The plan for a key, if there is a valid one.
     #[must_use]
     pub fn get(&self, key: &[u8], catalog: &Catalog) -> Option<Arc<CachedPlan>> {
-        // Whether it holds may take a look at the node, and the lock is not held for that.
+        // Checking the plan may ask the node, and the lock is not held for that.
         let found = self.shard(key).read().plans.get(key).cloned();
         let found = found.filter(|plan| plan.holds(catalog, self))?;
         found.is_used();
@@ -240,21 +239,23 @@ impl PlanCache {
         }
     }
 
-    /// The statistics of a table have changed: its plans are made anew, those of other tables stay.
+    /// The statistics of a table have changed: its plans are made again, those of other tables
+    /// stay.
     pub fn statistics_changed(&self, table: &TableModel) {
-        // The table first: a plan that is looked at in the new generation must find it changed.
+        // The table first: when a plan is checked in the new generation, it must find the table
+        // changed.
         table.statistics.set_changed_in(self.generation() + 1);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Forgets all plans, those that sessions hold or are making included.
+    /// Drops all plans, including those that sessions hold or are making.
     pub fn clear(&self) {
         self.cleared_in.fetch_max(self.generation() + 1, Ordering::AcqRel);
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.shards.iter().for_each(|shard| *shard.write() = Shard::default());
     }
 
-    /// Forgets plans that nobody looks at just now.
+    /// Drops plans that are not in use at the moment.
     pub fn release(&self) {
         for shard in self
             .shards
@@ -266,19 +267,19 @@ impl PlanCache {
         }
     }
 
-    /// How many plans there are.
+    /// The number of plans.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.read().plans.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no plans.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many plans had to go for others.
+    /// How many plans were evicted.
     #[must_use]
     pub fn evictions(&self) -> u64 {
         self.evictions.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! What a statement needs to be allowed to do, and how it is refused.
+//! The privileges that a statement needs, and the errors without them.
 
 use std::sync::Arc;
 
@@ -10,24 +10,23 @@ use crate::accounts::{AccountName, Grants, Privilege};
 /// A privilege that a statement needs on something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// The privilege.
     pub privilege: Privilege,
-    /// On which schema; `None`: everywhere.
+    /// The schema; `None`: everywhere.
     pub schema: Option<String>,
-    /// On which table; `None`: on the whole schema.
+    /// The table; `None`: the whole schema.
     pub table: Option<String>,
-    /// What of the table.
+    /// The part of the table.
     pub of: NeedOf,
-    /// The columns, if it is needed on these.
+    /// The columns, if it is needed on columns.
     pub columns: Vec<Arc<str>>,
-    /// Through which view the table is used.
+    /// The view through which the table is used.
     pub through: Option<Arc<ViewUser>>,
 }
 
-/// What sort of statement a plan is of.
+/// The kind of a plan's statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
-    /// `SELECT` and its like.
+    /// `SELECT` and the like.
     Select,
     /// `SELECT … FOR UPDATE`: a read that locks as for a change.
     LockingSelect,
@@ -48,7 +47,7 @@ impl StatementKind {
         !matches!(self, StatementKind::Select | StatementKind::LockingSelect)
     }
 
-    /// Whether the client is told an `AUTO_INCREMENT` value.
+    /// Whether the client learns an `AUTO_INCREMENT` value.
     #[must_use]
     pub fn tells_ids(self) -> bool {
         matches!(self, StatementKind::Insert | StatementKind::Replace | StatementKind::Update)
@@ -86,8 +85,8 @@ impl Need {
         Need { privilege, schema: None, table: None, of, columns, through: None }
     }
 
-    /// Whether the grants give it. What is made up (`information_schema`) everybody may read: it shows only
-    /// what its reader may know of.
+    /// Whether the grants include it. Every user may read virtual tables (`information_schema`):
+    /// they show only what the reader may see.
     #[must_use]
     #[inline]
     pub fn is_met(&self, grants: &Grants) -> bool {
@@ -106,7 +105,7 @@ impl Need {
         }
     }
 
-    /// Whether a table's privilege is met though it was not granted on the table as such.
+    /// Whether a table's privilege is given in another way than by a grant on the table itself.
     fn is_met_otherwise(&self, grants: &Grants, schema: &str, table: &str) -> bool {
         match self.of {
             NeedOf::Table => self.has_some_column(grants, schema, table),
@@ -167,18 +166,17 @@ impl Need {
     }
 }
 
-/// Whose privileges are looked at.
+/// The session whose privileges are checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Who<'a> {
-    /// What the session may do.
+    /// The session's privileges.
     pub grants: &'a Grants,
-    /// Its account.
     pub account: &'a AccountName,
     /// Where its client comes from.
     pub host: &'a str,
 }
 
-/// The refusal of what needs one of some global privileges, which are listed.
+/// The error if one of some global privileges is needed, which are listed.
 #[must_use]
 pub fn denied(privileges: &str) -> SqlError {
     let message = format!(
@@ -187,7 +185,7 @@ pub fn denied(privileges: &str) -> SqlError {
     SqlError::new(1227, message)
 }
 
-/// The refusal of a command on a table.
+/// The error for a command on a table.
 #[must_use]
 pub fn table_denied(command: &str, table: &str, who: &Who<'_>) -> SqlError {
     let (user, host) = (&who.account.user, who.host);
@@ -195,7 +193,7 @@ pub fn table_denied(command: &str, table: &str, who: &Who<'_>) -> SqlError {
     SqlError::new(1142, message)
 }
 
-/// The refusal of a command on a column.
+/// The error for a command on a column.
 #[must_use]
 pub fn column_denied(command: &str, column: &str, table: &str, who: &Who<'_>) -> SqlError {
     let (user, host) = (&who.account.user, who.host);
@@ -205,7 +203,7 @@ pub fn column_denied(command: &str, column: &str, table: &str, who: &Who<'_>) ->
     SqlError::new(1143, message)
 }
 
-/// Whether a schema shows its readers only what they may know of.
+/// Whether a schema shows its readers only what they may see.
 #[must_use]
 pub fn is_open(schema: &str) -> bool {
     ["information_schema", "performance_schema"]
@@ -213,17 +211,17 @@ pub fn is_open(schema: &str) -> bool {
         .any(|open| open.eq_ignore_ascii_case(schema))
 }
 
-/// Refuses unless all needs of what the statement itself names are met: those on tables first, then
-/// those on columns.
+/// Refuses unless all needs for the names in the statement itself are met: first those on tables,
+/// then those on columns.
 ///
 /// # Errors
-/// 1142, 1143, 1044 or 1227 for the first that is not.
+/// 1142, 1143, 1044 or 1227 for the first unmet one.
 pub fn check(needs: &[Need], who: &Who<'_>) -> Result<()> {
     check_tables(needs, who)?;
     refuse_first(needs, who, |need| need.of == NeedOf::Columns)
 }
 
-/// As [`check`], without what is needed on columns.
+/// As [`check`], without the needs on columns.
 ///
 /// # Errors
 /// As [`check`].

@@ -1,8 +1,9 @@
-//! What `PROCESSLIST` calls the state of a statement that waits for nothing that has a name.
+//! The state that `PROCESSLIST` shows for a statement without a named wait.
 //!
-//! MySQL names the stage of the server's code: `updating` for `UPDATE` and `DELETE` of one table, `update` for
-//! `INSERT` and `REPLACE` of values, `executing` for everything else that reads tables. A session that waits
-//! for a row lock stays in that stage. The list is asked for rarely, and what it knows is the text.
+//! MySQL names the stage of the server's code: `updating` for `UPDATE` and `DELETE` of one table,
+//! `update` for `INSERT` and `REPLACE` of values, `executing` for everything else that reads
+//! tables. A session that waits for a row lock stays in that stage. The list is rarely read, so the
+//! state is derived from the statement's text.
 
 /// The state of a running statement, by its text.
 pub(crate) fn state_of(statement: &str) -> &'static str {
@@ -40,7 +41,7 @@ fn deletes_from_one_table(mut words: Words<'_>) -> bool {
     }
 }
 
-/// Words and signs of a statement. What is in quotes is one word, and comments are none.
+/// Words and signs of a statement. Quoted text is one word, and comments are skipped.
 #[derive(Clone, Copy)]
 struct Words<'a>(&'a str);
 
@@ -65,7 +66,7 @@ impl<'a> Words<'a> {
         self.next().to_ascii_uppercase()
     }
 
-    /// Whether one of the words that follow passes a test.
+    /// Whether one of the following words passes a test.
     fn any(mut self, test: impl Fn(&str) -> bool) -> bool {
         loop {
             let word = self.next_in_capitals();
@@ -95,7 +96,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$')
 }
 
-/// The bytes of what is in quotes, the quotes included.
+/// The bytes of quoted text, including the quotes.
 fn quoted_length(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -113,7 +114,7 @@ fn quoted_length(text: &str, quote: char) -> usize {
 mod tests {
     use super::state_of;
 
-    /// As MySQL 9.7 has them while the statement waits for a row.
+    /// As in MySQL 9.7, while the statement waits for a row.
     #[test]
     fn states_are_mysqls() {
         for (state, statements) in [

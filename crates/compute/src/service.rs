@@ -1,4 +1,4 @@
-//! The wire's service: who may log in, and the sessions that are opened for them.
+//! The wire's service: which clients may log in, and the sessions that are opened for them.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ impl SqlService {
     }
 }
 
-/// Whether an address is of this machine.
+/// Whether an address belongs to this machine.
 fn is_loopback(peer: &PeerAddress) -> bool {
     matches!(peer.host().as_str(), "localhost" | "127.0.0.1" | "::1")
 }
 
 impl SqlService {
-    /// Refuses a login beyond the account's limits, and one that could do nothing with an expired
-    /// password.
+    /// Refuses a login beyond the account's limits, and one that could do nothing because its
+    /// password has expired.
     fn admit(&self, account: &Account, login: &Login) -> Result<(), ServerError> {
         let (instance, user) = (&*self.instance, &login.user);
         let number = |name| instance.variables.get(name).map_or(0, |value| value.number());

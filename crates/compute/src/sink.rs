@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   ResultSink::stored(ValueRef, type)  ──┐
-//!   ResultSink::datum(Datum, type)      ──┴──► Row::int, text, datetime …   straight into the output
+//!   ResultSink::datum(Datum, type)      ──┴──► Row::int, text, datetime …, straight to the output
 //! ```
 
 use firn_base::memory;
@@ -17,12 +17,12 @@ use firn_wire::{Completion, EncodedColumns, Replies, ResultSet, Row, WireError};
 
 use crate::columns;
 
-/// How values are shown to a client.
+/// How values are presented to a client.
 #[derive(Debug, Clone)]
 pub struct Presentation {
-    /// `character_set_results`; `None`: as it is stored.
+    /// `character_set_results`; `None`: as stored.
     pub charset: Option<Charset>,
-    /// The collation of it that clients are told: that of `SET NAMES` or of the handshake.
+    /// Its collation in column metadata: that of `SET NAMES` or of the handshake.
     pub collation: Option<CollationId>,
     /// The session's time zone, for timestamps.
     pub time_zone: TimeZone,
@@ -31,7 +31,7 @@ pub struct Presentation {
 /// Writes a result to a client.
 pub struct WireSink<'s, 'r, 'a> {
     replies: Option<&'r mut Replies<'a>>,
-    /// The columns, if they have been encoded before.
+    /// The columns, if they have already been encoded.
     encoded: Option<&'s EncodedColumns>,
     presentation: &'s Presentation,
     /// Texts are sent in another character set than they are stored in.

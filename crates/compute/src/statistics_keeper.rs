@@ -1,14 +1,14 @@
-//! Keeps the planner's statistics fresh: what was written to is read again, beside what clients do.
+//! Keeps the planner's statistics fresh: reads written tables again, beside the clients' work.
 //!
 //! ```text
 //!   every 10 s:  tables with a tenth of their rows written since ──► ANALYZE, one after the other
-//!                                                                       └─► plans are made anew
+//!                                                                       └─► plans are made again
 //! ```
 //!
-//! A table of which nothing is known is read at a quarter of a core: after each slice the task sleeps three times as long
-//! as that took. One whose statistics have only aged is read at a fiftieth, beside the clients that write to it.
-//! `innodb_stats_auto_recalc = OFF` stops it. A table that cannot be read is tried again the next
-//! time round.
+//! A table about which nothing is known is read at a quarter of a core: after each slice the task
+//! sleeps three times as long as the slice took. A table whose statistics have only aged is read at
+//! a fiftieth, beside the clients that write to it. `innodb_stats_auto_recalc = OFF` stops it. A
+//! table that cannot be read is tried again in the next round.
 //!
 //! Rule: no lock is held while a table is read or the task sleeps.
 
@@ -29,7 +29,7 @@ use crate::variables::Setting;
 
 /// How often the keeper looks.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Time asleep for each time at work, for a table without statistics.
+/// Ratio of sleep to work, for a table without statistics.
 const FIRST_SLEEP_RATIO: u32 = 3;
 /// The same for a table that has some.
 const SLEEP_RATIO: u32 = 49;
@@ -40,7 +40,7 @@ struct Stop {
     event: Event,
 }
 
-/// The task. Dropping it ends it, and waits until it has ended.
+/// The task. Dropping it ends it and waits until it has ended.
 pub struct StatisticsKeeper {
     stop: Arc<Stop>,
     task: Option<Box<dyn TaskHandle>>,
@@ -82,7 +82,7 @@ impl Stop {
         self.is_asked.load(Ordering::Acquire)
     }
 
-    /// Waits; false if the task is to end.
+    /// Waits; false if the task must end.
     fn wait(&self, duration: Duration) -> bool {
         self.event.wait_until(Some(duration), || self.is_asked());
         !self.is_asked()
@@ -96,8 +96,9 @@ fn forget_dropped(instance: &Instance) {
     }
 }
 
-/// Gathers the statistics of all tables whose own are stale, unless `innodb_stats_auto_recalc` is off. `pause` is
-/// asked after each slice of rows to wait so long, and ends it all by answering false. Blocks.
+/// Gathers the statistics of all tables whose statistics are stale, unless
+/// `innodb_stats_auto_recalc` is off. After each slice of rows, calls `pause` with the time to
+/// wait; false ends it all. Blocks.
 pub fn refresh(instance: &Instance, pause: &dyn Fn(Duration) -> bool) {
     if instance.variables.get("innodb_stats_auto_recalc") == Some(Setting::Number(0)) {
         return;

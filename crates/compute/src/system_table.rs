@@ -1,7 +1,8 @@
-//! A table of the server's own: keys and documents, in the schema `mysql`.
+//! One of the server's own tables: keys and documents, in the schema `mysql`.
 //!
-//! What must survive a restart beside users' tables (accounts, persisted variables) is kept in ordinary
-//! tables through the same seam, so it is logged, recovered and replicated like everything else.
+//! Data that must survive a restart beside users' tables (accounts, persisted variables) is stored
+//! in ordinary tables through the same seam, so it is logged, recovered and replicated like
+//! everything else.
 
 use std::sync::Arc;
 
@@ -19,17 +20,17 @@ use firn_format::value::{ColumnType, ValueRef};
 /// The schema of the server's own tables.
 pub const SYSTEM_SCHEMA: &str = "mysql";
 
-/// See the module's page.
+/// See the module documentation.
 pub struct SystemTable {
     node: Arc<dyn DatabaseNode>,
     table: TableId,
 }
 
 impl SystemTable {
-    /// Opens a table, which is made if it is not there yet. Blocks.
+    /// Opens a table, and creates it if it does not exist yet. Blocks.
     ///
     /// # Errors
-    /// If it can be neither found nor made.
+    /// If it can be neither found nor created.
     pub fn open(node: Arc<dyn DatabaseNode>, name: &str) -> RowsResult<SystemTable> {
         ensure_schema(&*node)?;
         let table = match node.table_named(SYSTEM_SCHEMA, name)? {
@@ -66,8 +67,8 @@ impl SystemTable {
         Ok(documents)
     }
 
-    /// Stores documents by key, and takes out those of keys without one; all or nothing. Blocks until it
-    /// is durable.
+    /// Stores documents by key, and removes keys without one; all or nothing. Blocks until it is
+    /// durable.
     ///
     /// # Errors
     /// If it cannot be stored.

@@ -87,8 +87,8 @@ struct Maintenance {
 }
 
 impl Engine {
-    /// Opens an engine: recovers what an earlier life has left, and starts the background tasks. Losers
-    /// are rolled back and pages brought up to date after it has returned. Blocks for I/O.
+    /// Opens an engine: recovers what an earlier life has left, and starts the background tasks.
+    /// Losers are rolled back and pages brought up to date after it has returned. Blocks for I/O.
     ///
     /// # Errors
     /// If the storage cannot be read or is damaged, or another node has the log.
@@ -146,8 +146,8 @@ impl Engine {
         self.tasks.lock().push(environment.spawner.spawn("rollback", rollback));
     }
 
-    /// Opens the dictionary, or gives the one that was opened. For one caller, before there are sessions.
-    /// `collations` orders text for as long as the data lives. Blocks.
+    /// Opens the dictionary, or gives the one that was opened. For one caller, before there are
+    /// sessions. `collations` orders text for as long as the data lives. Blocks.
     ///
     /// # Errors
     /// If the dictionary cannot be read, or was written by a later version of Firn.
@@ -200,14 +200,15 @@ impl Engine {
         self.losers_left.load(Ordering::Acquire)
     }
 
-    /// Why the node cannot go on, if its log has failed: nothing is acknowledged any more, and the process
-    /// should end.
+    /// Why the node cannot go on, if its log has failed: nothing is acknowledged any more, and the
+    /// process should end.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.system.pages().log.failure().map(EngineError::from)
     }
 
-    /// Stops the background tasks and makes the log durable. Open transactions are losers then. Blocks.
+    /// Stops the background tasks and makes the log durable. Open transactions are losers then.
+    /// Blocks.
     ///
     /// # Errors
     /// If the log has failed.
@@ -247,8 +248,8 @@ fn open_pages(
     Pages::new(pool, log)
 }
 
-/// Up to which timestamp all commits are durable. What lies beyond is not forgotten yet: whoever sees such
-/// a commit learns from the transaction table that it has to wait for the disk.
+/// Up to which timestamp all commits are durable. What lies beyond is not forgotten yet: whoever
+/// sees such a commit learns from the transaction table that it has to wait for the disk.
 #[derive(Debug, Default)]
 struct DurableCommits {
     reached: Cts,

@@ -151,7 +151,8 @@ impl EngineError {
     pub fn mysql_code(&self) -> u16 {
         match self {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
-            // What drivers and proxies take for "this server does not write: find the one that does".
+            // What drivers and proxies take for "this server does not write: find the one that
+            // does".
             EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1290,
             EngineError::Log(LogError::Unavailable { .. }) => 1180,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,

@@ -1,12 +1,13 @@
-//! What transactions take when they begin and give back when they end, such as their slot in a registry.
+//! What transactions take when they begin and give back when they end, such as their slot in a
+//! registry.
 //!
 //! ```text
-//!   thread 3, 19, …  ─► shard 3   [slot 8]        threads of different shards meet only where one of them
-//!   thread 4, 20, …  ─► shard 4   [slot 2, 5]     has nothing left
+//!   thread 3, 19, …  ─► shard 3  [slot 8]     threads of different shards meet only where one of them
+//!   thread 4, 20, …  ─► shard 4  [slot 2, 5]  has nothing left
 //! ```
 //!
-//! One list for all would be written by every transaction on every core, twice. A thread gets back what it gave
-//! last, which its core still has in its cache.
+//! One list for all would be written by every transaction on every core, twice. A thread gets back
+//! what it gave last, which its core still has in its cache.
 
 use crossbeam_utils::CachePadded;
 use firn_base::task::thread_number;

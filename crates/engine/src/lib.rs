@@ -1,4 +1,5 @@
-//! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and recovery.
+//! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and
+//! recovery.
 
 pub mod check;
 pub mod dictionary;

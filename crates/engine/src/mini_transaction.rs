@@ -7,9 +7,9 @@
 //!   commit      the group is appended, the pages are stamped with its end, the latches are let go
 //! ```
 //!
-//! Until its first change a mini-transaction can be dropped at any point, which is how operations begin
-//! again. From the first change on it must commit: a changed page without its log would be a lie, so
-//! dropping it then is a panic.
+//! Until its first change a mini-transaction can be dropped at any point, which is how operations
+//! begin again. From the first change on it must commit: a changed page without its log would be a
+//! lie, so dropping it then is a panic.
 //!
 //! Latch order, for every thread: undo pages last but one, allocation maps and space headers last;
 //! before them tree pages, a lower level before a higher one, on one level left before right.
@@ -143,8 +143,8 @@ impl<'p> MiniTransaction<'p> {
         change.encode(about, &mut self.group);
     }
 
-    /// Appends the group, stamps the pages and lets go of everything. Returns the group's end, or the
-    /// end of the log as it is if nothing was changed. Does not block.
+    /// Appends the group, stamps the pages and lets go of everything. Returns the group's end, or
+    /// the end of the log as it is if nothing was changed. Does not block.
     #[must_use = "whoever acknowledges the change waits until this position is durable"]
     pub fn commit(mut self) -> Lsn {
         let admission = self.admission.take().expect("a mini-transaction commits once");

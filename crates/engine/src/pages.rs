@@ -1,10 +1,11 @@
 //! Page operations that may have to be run again.
 //!
-//! No latch is held across I/O (design rule 4). So an operation that needs a page which is not cached
-//! answers [`Restart::Need`]; [`Pages::run`] then loads the page with nothing held and runs the
-//! operation again from its start. Loaded pages stay pinned until the operation is through, so that two
-//! operations in a small pool cannot keep evicting each other's pages; and an operation that pins has a turn,
-//! so that many of them cannot fill a small pool with pins while each waits for one more page.
+//! No latch is held across I/O (design rule 4). So an operation that needs a page which is not
+//! cached answers [`Restart::Need`]; [`Pages::run`] then loads the page with nothing held and runs
+//! the operation again from its start. Loaded pages stay pinned until the operation is through, so
+//! that two operations in a small pool cannot keep evicting each other's pages; and an operation
+//! that pins has a turn, so that many of them cannot fill a small pool with pins while each waits
+//! for one more page.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ use crate::lock::LockError;
 use crate::log::RedoLog;
 use crate::sync::{Event, Ticket};
 
-/// Why an operation did not come to its end in this run. A value, so that everything that it held is let
-/// go on the way out.
+/// Why an operation did not come to its end in this run. A value, so that everything that it held
+/// is let go on the way out.
 #[derive(Debug)]
 pub enum Restart {
     /// It needs this page.

@@ -1,7 +1,8 @@
 //! Recovery of transactions after a restart.
 //!
-//! The log store has found the log's end, and the page store brings pages up to date when they are first
-//! touched; so what is left to do before the first answer is to look at each undo segment's last record:
+//! The log store has found the log's end, and the page store brings pages up to date when they are
+//! first touched; so what is left to do before the first answer is to look at each undo segment's
+//! last record:
 //!
 //! ```text
 //!   committed, rolled back     the segment is free; purge goes over its stream from the front
@@ -9,9 +10,9 @@
 //!   anything else              the transaction is a loser: it is rolled back in the background
 //! ```
 //!
-//! Losers and prepared transactions are entered into the transaction table as active, so their rows are
-//! locked as they were: the lock is the id in the record. All other ids from before the restart are
-//! below the watermark and not in the table, which says "committed, and everybody sees it".
+//! Losers and prepared transactions are entered into the transaction table as active, so their rows
+//! are locked as they were: the lock is the id in the record. All other ids from before the restart
+//! are below the watermark and not in the table, which says "committed, and everybody sees it".
 //!
 //! A crash in the middle of all this changes nothing: rollback steps can be repeated.
 
@@ -107,8 +108,8 @@ impl TransactionSystem {
     }
 }
 
-/// The transactions that have not ended, prepared ones included, as the undo segments have them. For a
-/// node that changes nothing. Blocks for I/O.
+/// The transactions that have not ended, prepared ones included, as the undo segments have them.
+/// For a node that changes nothing. Blocks for I/O.
 ///
 /// # Errors
 /// If a page cannot be had or is damaged.

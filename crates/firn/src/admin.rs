@@ -44,9 +44,9 @@ pub(crate) fn print_configuration(
 /// How much log is read at once, in bytes.
 const LOG_READ_BYTES: usize = 4 << 20;
 
-/// Reads everything in the data directory and checks it: each record of the log that is kept, each stored
-/// page, and then every tree, undo chain, allocation map and index entry. Brings the pages up to date and
-/// rolls unfinished transactions back first. Blocks for I/O.
+/// Reads everything in the data directory and checks it: each record of the log that is kept, each
+/// stored page, and then every tree, undo chain, allocation map and index entry. Brings the pages
+/// up to date and rolls unfinished transactions back first. Blocks for I/O.
 ///
 /// # Errors
 /// Damage, or that there is no database.

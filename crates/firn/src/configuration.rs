@@ -8,7 +8,8 @@
 //!
 //! Invariants:
 //!
-//! * a [`Configuration`] that exists is valid: every value is in its range, and the values fit each other;
+//! * a [`Configuration`] that exists is valid: every value is in its range, and the values fit each
+//!   other;
 //! * each value knows its [`Origin`], and a refusal names it: file and line, variable or flag;
 //! * the text of a value means the same wherever it is written, because one parser reads them all.
 

@@ -1,5 +1,5 @@
-//! `firn demo`: a node in this process, a warehouse of TPC-C in it, and terminals at work, drawn while they
-//! are.
+//! `firn demo`: a node in this process, a warehouse of TPC-C in it, and terminals at work, drawn
+//! while they are.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::net::SocketAddr;

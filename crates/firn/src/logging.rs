@@ -32,8 +32,8 @@ pub(crate) fn verbosity_of(level: LevelFilter) -> u64 {
     }
 }
 
-/// Sends what is at least as important as `level` to standard error, from now on. Called once, before
-/// anything is opened.
+/// Sends what is at least as important as `level` to standard error, from now on. Called once,
+/// before anything is opened.
 pub(crate) fn start(level: LevelFilter) -> Verbosity {
     let (filter, handle) = reload::Layer::new(level);
     let lines = fmt::layer().with_ansi(false).with_writer(std::io::stderr);

@@ -1,7 +1,7 @@
 //! The `firn` binary: the command line, the configuration and the life of the process.
 //!
-//! Architecture invariant: nothing below knows that there is a command line, a configuration file or
-//! an environment variable; each part is handed its settings as typed values.
+//! Architecture invariant: nothing below knows that there is a command line, a configuration file
+//! or an environment variable; each part is handed its settings as typed values.
 
 #![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
 

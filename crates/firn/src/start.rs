@@ -20,8 +20,8 @@ use crate::configuration::Configuration;
 use crate::logging::Verbosity;
 use firn_node::size::Size;
 
-/// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at once;
-/// nothing is lost then, since what was acknowledged is in the log.
+/// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at
+/// once; nothing is lost then, since what was acknowledged is in the log.
 ///
 /// # Errors
 /// If the node cannot be opened or closed.

@@ -2,9 +2,9 @@
 //! of its client: a table of all wait points and stages of statements, each ended in each way.
 //!
 //! ```text
-//!   holder     what stands in the way: a lock, a transaction         (kept for all rounds)
-//!   victim     first ─► statement                                    through a relay that can be cut
-//!   watcher    KILL, and how long the list of processes names the statement
+//!   holder   what stands in the way: a lock, a transaction         (kept for all rounds)
+//!   victim   first ─► statement                                    through a relay that can be cut
+//!   watcher  KILL, and how long the list of processes names the statement
 //! ```
 
 #![allow(
@@ -434,8 +434,8 @@ fn stages_that_compute_end() {
     check(STAGES);
 }
 
-/// A client that is gone is noticed over any kind of connection, whether the server reads, computes,
-/// waits for another session, or for the client to take rows.
+/// A client that is gone is noticed over any kind of connection, whether the server reads,
+/// computes, waits for another session, or for the client to take rows.
 #[test]
 fn clients_of_all_connections_are_missed() {
     const CASES: &[Case] = &[
@@ -463,8 +463,8 @@ fn clients_of_all_connections_are_missed() {
     assert!(late.is_empty(), "these went on for too long: {late:#?}");
 }
 
-/// The shortest of some rounds; a round that is short enough is the last. `None` if the statement had ended
-/// by itself each time.
+/// The shortest of some rounds; a round that is short enough is the last. `None` if the statement
+/// had ended by itself each time.
 fn fastest(mut round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
     let mut fastest: Option<Duration> = None;
     for _ in 0..ROUNDS {
@@ -478,8 +478,8 @@ fn fastest(mut round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
     fastest
 }
 
-/// A statement of a megabyte that is parsed, bound and planned for long, ended at moments from the first to
-/// the last; prepared, it is only bound and planned.
+/// A statement of a megabyte that is parsed, bound and planned for long, ended at moments from the
+/// first to the last; prepared, it is only bound and planned.
 #[test]
 fn statements_end_while_they_are_parsed_bound_and_planned() {
     const MOMENTS: u32 = 4;
@@ -521,8 +521,8 @@ fn statements_end_while_they_are_parsed_bound_and_planned() {
     assert!(late.is_empty(), "these went on for too long: {late:#?}");
 }
 
-/// `LOAD DATA LOCAL` whose client says nothing gives its locks back when it is ended. A client whose
-/// statement alone was ended still owes the end of its file before it is answered.
+/// `LOAD DATA LOCAL` whose client says nothing gives its locks back when it is ended. A client
+/// whose statement alone was ended still owes the end of its file before it is answered.
 #[test]
 fn loads_of_silent_clients_end() {
     let server = Server::start(&[], &[]);

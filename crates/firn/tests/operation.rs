@@ -238,8 +238,8 @@ fn a_process_list_names_the_stage_of_those_that_wait_for_rows() {
     waiters.into_iter().for_each(|waiter| drop(waiter.join()));
 }
 
-/// A server that resolves no names keeps no cache of hosts, and so blocks none, however many of their
-/// connections were broken off: MySQL under `skip_name_resolve`.
+/// A server that resolves no names keeps no cache of hosts, and so blocks none, however many of
+/// their connections were broken off: MySQL under `skip_name_resolve`.
 #[test]
 fn hosts_are_not_blocked_while_names_are_not_resolved() {
     let server = Server::start(&[], &[]);

@@ -184,7 +184,8 @@ fn the_prompt_takes_statements_of_several_lines_and_keeps_no_passwords() {
         server.port(),
         history.display()
     );
-    // `script` gives it a terminal; without `exec` a shell may stay in front and end of the interrupt itself.
+    // `script` gives it a terminal; without `exec` a shell may stay in front and end of the
+    // interrupt itself.
     let started = Command::new("script")
         .args(["-qec", &client, "/dev/null"])
         .env("TERM", "xterm")

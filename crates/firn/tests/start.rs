@@ -1,4 +1,5 @@
-//! `firn start` as a user runs it: it says what it found, ends cleanly on a signal, and bears being killed.
+//! `firn start` as a user runs it: it says what it found, ends cleanly on a signal, and bears being
+//! killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Each workload of `firn bench`, in small, over a node in this process: what it loads and does leaves
-//! consistent data.
+//! Each workload of `firn bench`, in small, over a node in this process: what it loads and does
+//! leaves consistent data.
 
 use std::sync::Arc;
 use std::time::Duration;

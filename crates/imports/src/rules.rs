@@ -1,9 +1,9 @@
 //! What imports must keep to.
 //!
 //! * A crate depends only on crates below it in `order.txt`.
-//! * Modules of a crate do not import each other in a circle. Arrows of circles that exist are listed in
-//!   `cycles.txt`. An arrow that is not listed fails, and so does a listed one that is gone, so that the
-//!   list only shrinks.
+//! * Modules of a crate do not import each other in a circle. Arrows of circles that exist are
+//!   listed in `cycles.txt`. An arrow that is not listed fails, and so does a listed one that is
+//!   gone, so that the list only shrinks.
 
 use std::collections::BTreeSet;
 

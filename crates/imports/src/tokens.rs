@@ -1,7 +1,7 @@
 //! Rust source as words and signs: what finding paths needs of a lexer.
 //!
-//! Comments, strings and characters are left out. Everything that is no word is a sign of one character,
-//! except `::`.
+//! Comments, strings and characters are left out. Everything that is no word is a sign of one
+//! character, except `::`.
 
 /// The words and signs of a source text.
 #[must_use]

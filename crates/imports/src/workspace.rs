@@ -1,7 +1,7 @@
 //! The crates of the workspace as their files say them: dependencies, and imports between modules.
 //!
-//! A module here is one of a crate's root with all that is below it. Items of the root itself belong to
-//! no module; what the root re-exports belongs to the module that it comes from.
+//! A module here is one of a crate's root with all that is below it. Items of the root itself
+//! belong to no module; what the root re-exports belongs to the module that it comes from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

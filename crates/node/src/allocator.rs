@@ -1,17 +1,20 @@
 //! How the system's allocator is used.
 //!
-//! It keeps memory that was freed in *arenas*, eight for each core unless told otherwise, and threads are
-//! spread over them. What one thread takes another frees here all the time (a batch of log, an answer), so
-//! each arena keeps some of everything; a few arenas keep less and are hardly less quick.
+//! It keeps memory that was freed in *arenas*, eight for each core unless told otherwise, and
+//! threads are spread over them. What one thread takes another frees here all the time (a batch of
+//! log, an answer), so each arena keeps some of everything; a few arenas keep less and are hardly
+//! less quick.
 //!
-//! Small pieces that are freed it puts on lists without joining them to their neighbours, and some time later joins all
-//! of them at once, with the arena locked. After a statement with millions of values that takes longer than a
-//! statement that is killed may take to end, so each is joined when it is freed.
+//! Small pieces that are freed it puts on lists without joining them to their neighbours, and some
+//! time later joins all of them at once, with the arena locked. After a statement with millions of
+//! values that takes longer than a statement that is killed may take to end, so each is joined when
+//! it is freed.
 
 //!
-//! Left to itself, it moves the length from which on a piece is mapped for itself up to 32 MiB, and keeps twice as
-//! much at the end of each arena. Long values then stay as holes in the arenas. So both lengths are fixed: a
-//! long value goes back when it is freed, and is not copied when it grows.
+//! Left to itself, it moves the length from which on a piece is mapped for itself up to 32 MiB, and
+//! keeps twice as much at the end of each arena. Long values then stay as holes in the arenas. So
+//! both lengths are fixed: a long value goes back when it is freed, and is not copied when it
+//! grows.
 
 /// Arenas of the allocator.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -25,8 +28,8 @@ const MAPPED_BYTES: libc::c_int = 1 << 20;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_BYTES: libc::c_int = 4 << 20;
 
-/// Limits what the allocator keeps, and for how long it may work at once. To be called first in `main`: arenas that
-/// are there stay.
+/// Limits what the allocator keeps, and for how long it may work at once. To be called first in
+/// `main`: arenas that are there stay.
 pub fn tune() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -37,7 +40,8 @@ pub fn tune() {
             (libc::M_TRIM_THRESHOLD, KEPT_BYTES),
         ];
         for (setting, value) in settings {
-            // SAFETY: `mallopt` sets a number of the allocator under its own lock. Refusal costs memory or time only.
+            // SAFETY: `mallopt` sets a number of the allocator under its own lock. Refusal costs
+            // memory or time only.
             let _ = unsafe { libc::mallopt(setting, value) };
         }
     }

@@ -192,7 +192,8 @@ impl Endpoint {
         &self.instance
     }
 
-    /// Takes no more statements, waits for those that run as long as `patience`, then interrupts them.
+    /// Takes no more statements, waits for those that run as long as `patience`, then interrupts
+    /// them.
     pub fn shutdown(&self, patience: Duration) -> bool {
         self.server.shutdown(patience)
     }

@@ -1,13 +1,14 @@
 //! The memory of a node: what it may take, where it goes, and who gives way.
 //!
 //! ```text
-//!   budget ├─────── buffer pool ───────┤ columns │ log buffer │ images │ log index │ everything else ┤
-//!                          ◄── the pool gives way when the others need more ──
+//!   budget ├─── buffer pool ───────┤ columns │ log buffer │ images │ log index │ everything else ┤
+//!                      ◄── the pool gives way when the others need more ──
 //! ```
 //!
-//! A [`MemoryPlan`] sets the limits of the parts that have one. What grows with the data or the load (the page
-//! map, locks, sorts, the allocator's own keep) has none; so a task looks how much the process takes and has
-//! the buffer pool do with less while the budget is exceeded, down to half of the pool.
+//! A [`MemoryPlan`] sets the limits of the parts that have one. What grows with the data or the
+//! load (the page map, locks, sorts, the allocator's own keep) has none; so a task looks how much
+//! the process takes and has the buffer pool do with less while the budget is exceeded, down to
+//! half of the pool.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -34,7 +35,8 @@ const MEBIBYTE: u64 = 1 << 20;
 const SHARE: u64 = 16;
 /// Columns that are kept between analytic statements get one part in this many of the pool's size.
 const COLUMN_SHARE: u64 = 8;
-/// For the transaction table, threads and the program; and what a small page map and small locks take.
+/// For the transaction table, threads and the program; and what a small page map and small locks
+/// take.
 const REST_BYTES: u64 = 24 * MEBIBYTE;
 /// Statements and sessions get one part in this many of the pool's size, at least
 /// [`LEAST_STATEMENT_BYTES`]; half of the pool gives way to them besides.

@@ -25,7 +25,8 @@ pub enum NodeError {
     Engine(#[from] EngineError),
 }
 
-/// A node that runs. Dropping it without [`LocalNode::close`] is what a crash is, but for the threads.
+/// A node that runs. Dropping it without [`LocalNode::close`] is what a crash is, but for the
+/// threads.
 pub struct LocalNode {
     governor: Governor,
     engine: Engine,
@@ -80,14 +81,16 @@ impl LocalNode {
         &self.storage
     }
 
-    /// What the node takes in memory, by part. Reads figures of the system; not for every statement.
+    /// What the node takes in memory, by part. Reads figures of the system; not for every
+    /// statement.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         let column_cache = self.column_cache.get().map_or(0, |bytes| bytes());
         memory::report(&self.engine, &self.storage, &self.governor, column_cache)
     }
 
-    /// Counts what the statements' executors keep in columns as a part of the node's memory; the first one counts.
+    /// Counts what the statements' executors keep in columns as a part of the node's memory; the
+    /// first one counts.
     pub fn count_column_cache(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
         let _ = self.column_cache.set(Box::new(bytes));
     }

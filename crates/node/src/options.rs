@@ -10,6 +10,7 @@ pub struct NodeOptions {
     pub engine: EngineOptions,
     /// The directory.
     pub storage: LocalOptions,
-    /// What the process may take; the buffer pool gives way when it takes more. `None`: nobody looks.
+    /// What the process may take; the buffer pool gives way when it takes more. `None`: nobody
+    /// looks.
     pub memory_budget_bytes: Option<u64>,
 }

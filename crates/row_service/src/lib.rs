@@ -3,7 +3,7 @@
 //! ```text
 //!   compute node                                     database node
 //!   sql ─► RemoteNode ─ encode ─► Link ─► decode ─ RowService ─► DatabaseNode
-//!            │  RemoteTransaction, RemoteScan, …        │  objects by handle: transactions and their
+//!            │  RemoteTransaction, RemoteScan, …        │  objects by handle: transactions, their
 //!            │  RemoteTable: definition and codecs      │  scans, lock contexts, changes, builds
 //!            └─ what it last heard of the node          └─ tables that were handed out
 //! ```

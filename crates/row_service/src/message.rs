@@ -28,7 +28,6 @@ pub struct CallNumber(pub u64);
 /// One version of a table's definition (M4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TableVersion {
-    /// The table.
     pub table: TableId,
     /// The definition's `schema_version`.
     pub version: u64,
@@ -39,9 +38,8 @@ pub struct TableVersion {
 pub enum Message<'a> {
     /// Answered by a [`Reply`].
     Call {
-        /// Its number.
         number: CallNumber,
-        /// What is asked.
+        /// The request.
         #[serde(borrow)]
         call: Call<'a>,
     },
@@ -53,7 +51,6 @@ pub enum Message<'a> {
     CloseScan {
         /// The scan's transaction.
         transaction: Handle,
-        /// The scan.
         scan: Handle,
     },
     /// News for a transaction that may stay without a call for a long time. Has no reply.
@@ -65,7 +62,6 @@ pub enum Message<'a> {
     },
     /// The client returns a table that it has received this often. Has no reply.
     GiveBack {
-        /// The table.
         table: TableVersion,
         /// The number of replies that had it.
         received: u64,
@@ -77,13 +73,12 @@ pub enum Message<'a> {
 pub enum Call<'a> {
     /// Of the node itself.
     Node(#[serde(borrow)] NodeCall<'a>),
-    /// Of a transaction.
     Transaction {
         /// Which.
         handle: Handle,
         /// What happened to it since the last call, in this order.
         before: Vec<Setting>,
-        /// What is asked.
+        /// The request.
         #[serde(borrow)]
         call: TransactionCall<'a>,
     },
@@ -91,14 +86,14 @@ pub enum Call<'a> {
     Locks {
         /// Which.
         handle: Handle,
-        /// What is asked.
+        /// The request.
         call: LocksCall,
     },
     /// For a change of definitions.
     Change {
         /// Which.
         handle: Handle,
-        /// What is asked.
+        /// The request.
         #[serde(borrow)]
         call: ChangeCall<'a>,
     },
@@ -106,7 +101,7 @@ pub enum Call<'a> {
     Build {
         /// Which.
         handle: Handle,
-        /// What is asked.
+        /// The request.
         call: BuildCall,
     },
 }
@@ -177,7 +172,6 @@ pub enum Setting {
     Begin {
         /// Its isolation level.
         isolation: IsolationLevel,
-        /// The snapshot.
         snapshot: Option<Cts>,
     },
     /// Its longest wait for a lock.
@@ -431,7 +425,7 @@ pub struct Reply {
     pub definitions_version: u64,
     /// The state of the call's transaction, if it exists.
     pub transaction: Option<TransactionState>,
-    /// What came of it.
+    /// The result.
     pub outcome: Result<Answer, RowsError>,
 }
 
@@ -442,7 +436,7 @@ pub struct TransactionState {
     pub id: Option<u64>,
     /// Its snapshot, if one is open.
     pub snapshot: Option<Cts>,
-    /// The present place.
+    /// The current point.
     pub savepoint: Option<Savepoint>,
     /// How much it has read.
     pub read_mark: ReadMark,
@@ -471,22 +465,19 @@ pub enum Rows {
     Covered(Vec<(ByteBuf, Vec<Value>)>),
 }
 
-/// What a call answers.
+/// The result of a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// It was done.
     Done,
     /// Yes or no.
     Flag(bool),
-    /// A number.
     Number(u64),
-    /// A table's id.
     TableId(TableId),
     /// A column's ordinal.
     Ordinal(u16),
     /// Names or words.
     Texts(Vec<String>),
-    /// Identifiers.
     Identifiers(Vec<ByteBuf>),
     /// Bytes, or nothing if there is no such name.
     Bytes(Option<ByteBuf>),

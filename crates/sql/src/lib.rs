@@ -4,7 +4,7 @@
 //! ```text
 //!   text ──► grammar ──► bind ──► logical plan ──► plan ──► physical plan ──► execute ──► rows
 //!                          │                         │                            │
-//!                       catalog                  statistics                 api::rows (a database node)
+//!                       catalog                  statistics                   api::rows (a node)
 //!             types and functions serve all of them
 //! ```
 

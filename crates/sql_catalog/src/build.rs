@@ -20,7 +20,7 @@ use super::options::{
 use super::statistics::TableStatistics;
 
 impl TableModel {
-    /// The model of a table as a node has it.
+    /// The model of a table, from a node's definition.
     ///
     /// # Errors
     /// 1712 if the stored options are damaged.
@@ -99,7 +99,7 @@ fn column_of(column: &ColumnDefinition, ordinal: u16) -> Result<ColumnModel> {
     })
 }
 
-/// What values a column has, from how it is stored and what only SQL knows.
+/// The values of a column, from its stored type and SQL's own options.
 #[must_use]
 pub fn type_kind(column_type: ColumnType, options: &ColumnOptions) -> TypeKind {
     let is_named = matches!(column_type, ColumnType::Enum { .. } | ColumnType::Set { .. });
@@ -110,8 +110,8 @@ pub fn type_kind(column_type: ColumnType, options: &ColumnOptions) -> TypeKind {
     TypeKind::from_column_type(column_type, members, options.unsigned)
 }
 
-/// The indexes that can be read, the primary key first, then unique ones that hold no NULL, other unique
-/// ones, and the rest, each kind in the order of the definition, as MySQL shows them.
+/// The readable indexes, in MySQL's display order: the primary key first, then unique ones without
+/// NULL, other unique ones, and the rest, each kind in the order of the definition.
 fn indexes_of(indexes: &[IndexDefinition], columns: &[ColumnModel]) -> Result<Vec<IndexModel>> {
     let is_shown = |column: u16| columns.iter().any(|other| other.ordinal == column);
     let ready = indexes.iter().enumerate().filter(|(_, index)| {
@@ -150,7 +150,7 @@ fn index_of(number: usize, index: &IndexDefinition) -> Result<IndexModel> {
     })
 }
 
-/// A definition that no node has yet, with its codecs: enough to bind expressions over.
+/// A definition that no node has yet, with its codecs: enough to bind expressions over it.
 struct DraftTable {
     definition: TableDefinition,
     layout: TableLayout,
@@ -170,7 +170,7 @@ impl Table for DraftTable {
     }
 }
 
-/// The model of a table that is not there yet. It has no rows, and no statistics.
+/// The model of a table that does not exist yet. It has no rows, and no statistics.
 ///
 /// # Errors
 /// Types that cannot be stored.

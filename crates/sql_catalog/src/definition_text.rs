@@ -1,4 +1,4 @@
-//! Values and parts of definitions as MySQL writes them, in definitions and in messages.
+//! Values and parts of definitions in MySQL's notation, for definitions and messages.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,8 @@ use firn_sql_types::{Datum, SqlType, TypeKind, number_text};
 use super::model::{ColumnModel, DefaultValue, ForeignKeyModel, ReferentialAction};
 use super::type_text::{identifier, identifiers};
 
-/// What `COLUMN_DEFAULT` and `SHOW COLUMNS` say: the value without quotes; `None` for no default and NULL.
+/// The text for `COLUMN_DEFAULT` and `SHOW COLUMNS`: the value without quotes; `None` for no
+/// default and NULL.
 #[must_use]
 pub fn default_text(column: &ColumnModel) -> Option<String> {
     match &column.default {
@@ -55,8 +56,8 @@ pub fn literal_text(datum: &Datum, ty: &SqlType) -> String {
     }
 }
 
-/// ``CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE``, as definitions and errors
-/// have it; `schema` is the child's.
+/// ``CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE``, as in definitions
+/// and errors; `schema` is the child's.
 #[must_use]
 pub fn foreign_key_text(key: &ForeignKeyModel, columns: &[ColumnModel], schema: &str) -> String {
     let named = |ordinal: &u16| columns.iter().find(|column| column.ordinal == *ordinal);
@@ -79,12 +80,12 @@ pub fn foreign_key_text(key: &ForeignKeyModel, columns: &[ColumnModel], schema: 
     text
 }
 
-/// Foreign keys have a space behind each comma, indexes have none.
+/// Foreign keys have a space after each comma, indexes have none.
 fn spaced(names: &str) -> String {
     names.replace("`,`", "`, `")
 }
 
-/// `CASCADE` and others as definitions show them; `NO ACTION` is shown as nothing.
+/// `CASCADE` and others as definitions show them; `NO ACTION` is not shown.
 #[must_use]
 pub fn action_text(action: ReferentialAction) -> Option<&'static str> {
     match action {

@@ -1,12 +1,12 @@
 //! Foreign keys of a VARCHAR column that refers to a CHAR column.
 //!
-//! MySQL's server looks a child's text up among the keys of the parent, and there a text of `CHAR(n)` is
-//! filled up with spaces to `n` bytes. So under a collation without padding only a child that has these
-//! spaces has a parent; under each collation, a cascade hands them down. The other way round, and between
-//! two columns of one of the types, texts are what they seem.
+//! MySQL's server looks up a child's text among the keys of the parent, where a text of `CHAR(n)`
+//! is padded with spaces to `n` bytes. So under a collation without padding, only a child that has
+//! these spaces has a parent; under every collation, a cascade passes them on. In the other
+//! direction, and between two columns of the same type, texts are compared as they are.
 //!
 //! ```text
-//!   parent CHAR(4)      'x'    filled  'x   '      as MySQL 9.7 has it, without innodb_native_foreign_keys
+//!   parent CHAR(4)      'x'    filled  'x   '      as in MySQL 9.7, innodb_native_foreign_keys off
 //!   child  VARCHAR(10)  'x'    no parent           (NO PAD)
 //!                       'x   ' its child; after UPDATE parent SET a = 'xy' it is 'xy  '
 //! ```
@@ -18,20 +18,20 @@ use super::model::TableModel;
 use firn_sql_collation as collation;
 use firn_sql_types::TypeKind;
 
-/// For each part of a foreign key, how its parent's texts are filled up; `None` if they are not.
+/// For each part of a foreign key, how its parent's texts are padded; `None` if they are not.
 pub struct FilledTexts(SmallVec<[Option<Filling>; 2]>);
 
 #[derive(Clone, Copy)]
 struct Filling {
     length_bytes: usize,
-    /// The most that a child has room for.
+    /// The most bytes that a child has room for.
     child_bytes: usize,
     /// Whether texts with and without the spaces are equal anyway.
     collation_pads: bool,
 }
 
 impl FilledTexts {
-    /// Of a foreign key over `child_columns` that refers to `parent_columns`, both by ordinals.
+    /// For a foreign key over `child_columns` that refers to `parent_columns`, both by ordinals.
     pub fn of(
         parent: &TableModel,
         parent_columns: &[u16],
@@ -57,7 +57,7 @@ impl FilledTexts {
         FilledTexts(parent_columns.iter().zip(child_columns).map(filling).collect())
     }
 
-    /// Makes the values of a child those of its parent. False if no parent can have them.
+    /// Converts the values of a child to those of its parent. False if no parent can have them.
     pub fn as_of_parent(&self, child: &mut [ValueRef<'_>]) -> bool {
         let fillings = self.0.iter().zip(child).filter_map(|(filling, value)| match *value {
             ValueRef::Bytes(text) => Some(((*filling)?, text, value)),

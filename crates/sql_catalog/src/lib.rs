@@ -1,5 +1,5 @@
-//! Which tables there are and what they are made of: models of a node's definitions, changes of them
-//! (DDL), and the ways in which they are shown.
+//! The catalog of tables: models of a node's definitions, changes of them (DDL), and the statements
+//! and tables that show them.
 //!
 //! ```text
 //!   binder, planner, executor ──► session ──► lookup ──► api::rows::DatabaseNode

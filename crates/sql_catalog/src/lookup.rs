@@ -1,11 +1,11 @@
-//! Which schemas and tables there are: a node's dictionary, with models kept for as long as they hold.
+//! Look-up of schemas and tables: a node's dictionary, with models cached while they are valid.
 //!
 //! ```text
-//!   table("test", "t") ──► node.table_named ──► (id, schema version) in `models`? ──► Arc<TableModel>
+//!   table("test", "t") ──► node.table_named ──► (id, version) in `models`? ──► Arc<TableModel>
 //!                                                   └─ no: built, kept
 //! ```
 //!
-//! Rule: no lock is held while the node is asked.
+//! Rule: no lock is held during a call to the node.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use rustc_hash::FxHashMap;
 use super::model::{ReferencingKey, TableKind, TableModel};
 use super::options::SchemaOptions;
 
-/// Schemas with this prefix are namespaces of temporary tables. The owner follows, and the session:
-/// see [`temporary_schema`].
+/// Schemas with this prefix are namespaces of temporary tables. The owner follows, then the
+/// session: see [`temporary_schema`].
 pub(super) use firn_api::rows::SESSION_SCHEMA_PREFIX as TEMPORARY_SCHEMA_PREFIX;
 /// Tables with this prefix are the new form of a table that is being copied. The owner follows, see
 /// [`copy_name`].
@@ -31,12 +31,12 @@ pub(super) fn temporary_schema(owner: Incarnation, session: u64) -> String {
     format!("{TEMPORARY_SCHEMA_PREFIX}{owner}-{session}")
 }
 
-/// The name of a half-made copy of a table: `#sql-OWNER-TABLE-VERSION`.
+/// The name of an unfinished copy of a table: `#sql-OWNER-TABLE-VERSION`.
 pub(super) fn copy_name(owner: Incarnation, table: TableId, version: u64) -> String {
     format!("{COPY_PREFIX}{owner}-{}-{version}", table.0)
 }
 
-/// The compute node that a schema of temporary tables or a half-made copy belongs to, by its name.
+/// The compute node that owns a schema of temporary tables or an unfinished copy, from its name.
 pub(super) fn owner_of(name: &str) -> Option<Incarnation> {
     let rest =
         name.strip_prefix(TEMPORARY_SCHEMA_PREFIX).or_else(|| name.strip_prefix(COPY_PREFIX))?;
@@ -57,7 +57,7 @@ pub struct Catalog {
 /// Foreign keys by schema and name of their parent tables.
 type ReferencesByParent = FxHashMap<(Arc<str>, Arc<str>), Arc<[ReferencingKey]>>;
 
-/// Foreign keys by their parents, as of a version of the definitions.
+/// Foreign keys by their parents, at a version of the definitions.
 #[derive(Clone)]
 struct References {
     version: u64,
@@ -84,23 +84,22 @@ impl Catalog {
         self.owner
     }
 
-    /// The node.
     #[must_use]
     pub fn node(&self) -> &Arc<dyn DatabaseNode> {
         &self.node
     }
 
-    /// See [`DatabaseNode::definitions_version`]: read it before names are looked up.
+    /// See [`DatabaseNode::definitions_version`]: read it before looking names up.
     #[must_use]
     pub fn definitions_version(&self) -> u64 {
         self.node.definitions_version()
     }
 
-    /// The names of the schemas that users know of, sorted; those of virtual tables are not among them
-    /// unless they are stored as well.
+    /// The names of the schemas that users see, sorted; those of virtual tables are included only
+    /// if they are also stored.
     ///
     /// # Errors
-    /// What the node answers, as for all look-ups.
+    /// Errors of the node, as for all look-ups.
     pub fn schemas(&self) -> Result<Vec<Box<str>>> {
         let mut names = self.node.schemas().map_err(from_rows)?;
         names.retain(|name| !name.starts_with(TEMPORARY_SCHEMA_PREFIX));
@@ -110,7 +109,7 @@ impl Catalog {
     /// Whether there is a stored schema of this name.
     ///
     /// # Errors
-    /// What the node answers.
+    /// Errors of the node.
     pub fn has_schema(&self, schema: &str) -> Result<bool> {
         if schema.starts_with(TEMPORARY_SCHEMA_PREFIX) {
             return Ok(false);
@@ -118,19 +117,19 @@ impl Catalog {
         Ok(self.node.schema_options(schema).map_err(from_rows)?.is_some())
     }
 
-    /// What is known of a schema.
+    /// The properties of a schema.
     ///
     /// # Errors
-    /// 1049 if there is none of this name.
+    /// 1049 if it does not exist.
     pub fn schema(&self, schema: &str) -> Result<SchemaOptions> {
         let options = self.node.schema_options(schema).map_err(from_rows)?;
         SchemaOptions::decode(&options.ok_or_else(|| unknown_schema(schema))?)
     }
 
-    /// A stored table or view by its name. Waits while a DDL on it commits.
+    /// A stored table or view by its name. Waits while DDL on it commits.
     ///
     /// # Errors
-    /// 1146 if there is none, 1712 if its options are damaged.
+    /// 1146 if it does not exist, 1712 if its options are damaged.
     pub fn table(&self, schema: &str, name: &str) -> Result<Arc<TableModel>> {
         self.find_table(schema, name)?.ok_or_else(|| no_such_table(schema, name))
     }
@@ -144,7 +143,7 @@ impl Catalog {
         found.map(|table| self.model(table)).transpose()
     }
 
-    /// A table by its identity, temporary ones included.
+    /// A table by its identity, including temporary ones.
     ///
     /// # Errors
     /// 1712 if its options are damaged.
@@ -194,8 +193,8 @@ impl Catalog {
         Ok(model)
     }
 
-    /// Tables whose statistics are stale, see [`super::statistics::TableStatistics::is_stale`]. Tables that
-    /// nobody has used since the start are not among them.
+    /// Tables whose statistics are stale, see [`super::statistics::TableStatistics::is_stale`].
+    /// Tables that were not used since the start are not included.
     #[must_use]
     pub fn stale_tables(&self) -> Vec<Arc<TableModel>> {
         let mut models: Vec<_> = self.models.read().values().cloned().collect();
@@ -207,24 +206,24 @@ impl Catalog {
         models
     }
 
-    /// What was gathered of a table elsewhere is read before its next use.
+    /// Statistics that were gathered elsewhere are read before the table's next use.
     pub fn forget_statistics(&self, table: TableId) {
         if let Some(model) = self.models.read().get(&table) {
             model.statistics.forget_gathered();
         }
     }
 
-    /// Forgets models of tables that are gone.
+    /// Drops the models of tables that are gone.
     pub(super) fn forget_dropped(&self) {
         let known: Vec<TableId> = self.models.read().keys().copied().collect();
-        // What cannot be looked up now stays.
+        // Tables that cannot be looked up now stay.
         let gone = known.into_iter().filter(|id| matches!(self.node.table(*id), Ok(None)));
         let gone: Vec<TableId> = gone.collect();
         let mut models = self.models.write();
         gone.iter().for_each(|id| drop(models.remove(id)));
     }
 
-    /// The foreign keys of which a table is the parent.
+    /// The foreign keys whose parent is a table.
     ///
     /// # Errors
     /// 1712 if a table's options are damaged.

@@ -1,14 +1,15 @@
-//! Tables as statements see them: a node's definition together with what only SQL knows of it.
+//! Tables as statements see them: a node's definition together with the properties that only SQL
+//! knows.
 //!
 //! ```text
 //!   TableDefinition + options ──[`TableModel::from_table`]──► TableModel
-//!        ordinals 0 1 2̶ 3                       columns  b(3) a(0) c(1)   in the order that users see
+//!        ordinals 0 1 2̶ 3                       columns  b(3) a(0) c(1)  in the users' order
 //! ```
 //!
-//! A model never changes; a DDL puts another one in its place. Invariants:
-//! * every column that is not dropped and not the engine's own is in [`TableModel::columns`] once;
-//! * columns with [`ColumnModel::hidden`] (those of functional index parts) come last, and no name that a
-//!   user writes means one;
+//! A model never changes; DDL replaces it by another one. Invariants:
+//! * every column that is neither dropped nor the engine's own is in [`TableModel::columns`] once;
+//! * columns with [`ColumnModel::hidden`] (those of functional index parts) come last, and no name
+//!   that a user writes refers to one;
 //! * [`IndexModel::number`] is the index's place in the node's definition.
 
 use std::sync::Arc;
@@ -27,9 +28,8 @@ pub struct TableModel {
     pub table: TableRef,
     /// Its identity, which renames keep.
     pub id: TableId,
-    /// The schema that it is in.
     pub schema: Arc<str>,
-    /// Its name as users know it.
+    /// Its name, as users see it.
     pub name: Arc<str>,
     /// What it is.
     pub kind: TableKind,
@@ -39,7 +39,7 @@ pub struct TableModel {
     pub indexes: Vec<IndexModel>,
     /// `CHECK`s.
     pub checks: Vec<CheckModel>,
-    /// Foreign keys of which this table is the child.
+    /// Foreign keys whose child is this table.
     pub foreign_keys: Vec<ForeignKeyModel>,
     /// The ordinal of the `AUTO_INCREMENT` column.
     pub auto_increment: Option<u16>,
@@ -47,18 +47,18 @@ pub struct TableModel {
     pub comment: Arc<str>,
     /// The collation of columns that name none.
     pub collation: CollationId,
-    /// `ROW_FORMAT`, as it was written; empty if it was not.
+    /// `ROW_FORMAT` as written; empty if it was not.
     pub row_format: Arc<str>,
-    /// Other table options that are kept to be shown again, in order.
+    /// Other table options, stored only to be shown again, in order.
     pub other_options: Vec<(Arc<str>, Arc<str>)>,
     /// When it was created: microseconds since 1970-01-01 UTC.
     pub created_us: u64,
-    /// How much of what is in it.
+    /// Statistics of its content.
     pub statistics: Arc<TableStatistics>,
     pub(super) positions: Vec<Option<u16>>,
 }
 
-/// What a [`TableModel`] is of.
+/// The kind of a [`TableModel`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableKind {
     /// An ordinary table.
@@ -69,12 +69,12 @@ pub enum TableKind {
     Temporary,
 }
 
-/// What a view is made of.
+/// The definition of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewModel {
-    /// The query, with names of tables and columns written out as the view's creator meant them.
+    /// The query, with the names of tables and columns fully written out.
     pub body: Arc<str>,
-    /// The schema that unqualified names in the body are of.
+    /// The schema of unqualified names in the body.
     pub schema: Arc<str>,
     /// `user@host`.
     pub definer: Arc<str>,
@@ -86,7 +86,7 @@ pub struct ViewModel {
     pub check_option: CheckOption,
 }
 
-/// How a view is to be worked out.
+/// How a view is executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ViewAlgorithm {
     /// As the planner likes.
@@ -98,13 +98,13 @@ pub enum ViewAlgorithm {
     TemporaryTable,
 }
 
-/// Whether rows written through a view must be in it.
+/// Whether rows written through a view must satisfy it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CheckOption {
     /// They need not.
     #[default]
     None,
-    /// In it, but not in the views below it.
+    /// Satisfy it, but not the views below it.
     Local,
     /// In all views.
     Cascaded,
@@ -115,11 +115,10 @@ pub enum CheckOption {
 pub struct ColumnModel {
     /// Its place in rows.
     pub ordinal: u16,
-    /// Its name.
     pub name: Arc<str>,
     /// The type of its values.
     pub ty: SqlType,
-    /// What an `INSERT` without it stores.
+    /// The value that an `INSERT` without it stores.
     pub default: DefaultValue,
     /// `ON UPDATE CURRENT_TIMESTAMP(fsp)`: the digits of the fraction.
     pub on_update_now: Option<u8>,
@@ -129,13 +128,13 @@ pub struct ColumnModel {
     pub auto_increment: bool,
     /// `INVISIBLE`: not part of `*`.
     pub invisible: bool,
-    /// The column of a functional index part: no name means it, `*` does not hold it.
+    /// The column of a functional index part: no name refers to it, and `*` does not include it.
     pub hidden: bool,
     /// `COMMENT`.
     pub comment: Arc<str>,
     /// `ZEROFILL`.
     pub zerofill: bool,
-    /// `UNSIGNED` of a number, also where the type's values do not tell (floats).
+    /// `UNSIGNED` of a number, also where the type does not record it (floats).
     pub unsigned: bool,
     /// `TINYINT(1)`, `INT(5) ZEROFILL`, `FLOAT(7,4)`: the first number.
     pub display_width: Option<u16>,
@@ -146,7 +145,7 @@ pub struct ColumnModel {
 }
 
 impl ColumnModel {
-    /// What a column of floats or doubles holds besides its type.
+    /// What a column of floats or doubles has besides its type.
     #[must_use]
     pub fn float_limits(&self) -> FloatLimits {
         FloatLimits {
@@ -156,14 +155,14 @@ impl ColumnModel {
     }
 }
 
-/// What an `INSERT` without a column stores.
+/// The value that an `INSERT` without the column stores.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DefaultValue {
-    /// There is none: the column must be given.
+    /// There is none: the statement must set the column.
     None,
-    /// `NULL`, written out or because the column may be NULL.
+    /// `NULL`, explicit or because the column may be NULL.
     Null,
-    /// A value of the column's type. A timestamp's is in the zone of the session that uses it.
+    /// A value of the column's type. A timestamp is in the time zone of the session that uses it.
     Literal(Datum),
     /// `(expression)`: its text.
     Expression(Arc<str>),
@@ -179,8 +178,8 @@ pub enum DefaultValue {
 pub struct Generated {
     /// The expression.
     pub text: Arc<str>,
-    /// `STORED`. Values of `VIRTUAL` columns are kept in rows as well: they are worked out when a row is
-    /// written.
+    /// `STORED`. Values of `VIRTUAL` columns are stored in rows as well: they are computed when a
+    /// row is written.
     pub stored: bool,
 }
 
@@ -201,15 +200,15 @@ pub struct IndexModel {
     pub parts: Vec<IndexPartModel>,
     /// `COMMENT`.
     pub comment: Arc<str>,
-    /// `USING HASH` or `BTREE`, if it was written. All are trees.
+    /// `USING HASH` or `BTREE`, if written. All indexes are trees.
     pub using: Option<Arc<str>>,
-    /// Made for a foreign key; goes when another index can take its place.
+    /// Made for a foreign key; dropped when another index can replace it.
     pub implicit: bool,
     /// `FULLTEXT` or `SPATIAL` was written.
     pub special: Option<SpecialIndex>,
 }
 
-/// Kinds of indexes that are kept as ordinary ones.
+/// Kinds of indexes that are stored as ordinary ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecialIndex {
     /// `FULLTEXT`
@@ -247,27 +246,26 @@ pub struct ForeignKeyModel {
     pub name: Arc<str>,
     /// The child's columns, by ordinal.
     pub columns: Vec<u16>,
-    /// The parent's schema.
     pub parent_schema: Arc<str>,
     /// The parent's name.
     pub parent_table: Arc<str>,
     /// The parent's columns, by name, in the order of `columns`.
     pub parent_columns: Vec<Arc<str>>,
-    /// What happens to children when a parent goes.
+    /// What happens to children when a parent is deleted.
     pub on_delete: ReferentialAction,
     /// What happens to children when a parent's key changes.
     pub on_update: ReferentialAction,
 }
 
 impl ForeignKeyModel {
-    /// Whether what happens to a parent can give the columns other values.
+    /// Whether an action on a parent can give the columns other values.
     #[must_use]
     pub fn sets_columns(&self) -> bool {
         use ReferentialAction::{Cascade, SetNull};
         matches!(self.on_update, Cascade | SetNull) || self.on_delete == SetNull
     }
 
-    /// Whether what happens to a parent changes or deletes rows by any of these columns.
+    /// Whether an action on a parent changes or deletes rows through any of these columns.
     #[must_use]
     pub fn changes(&self, columns: &[u16]) -> bool {
         let acts = self.sets_columns() || self.on_delete == ReferentialAction::Cascade;
@@ -278,21 +276,21 @@ impl ForeignKeyModel {
 /// What happens to children.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// The change is refused; shown as nothing.
+    /// The change is refused; not shown.
     #[default]
     NoAction,
     /// The change is refused.
     Restrict,
-    /// Children change, or go, with it.
+    /// Children are changed, or deleted, with it.
     Cascade,
     /// Their columns become NULL.
     SetNull,
-    /// Their columns become their defaults; never works.
+    /// Their columns become their defaults; always refused.
     SetDefault,
 }
 
 impl ReferentialAction {
-    /// Whether children change or go.
+    /// Whether children are changed or deleted.
     #[must_use]
     pub fn cascades(self) -> bool {
         matches!(self, ReferentialAction::Cascade | ReferentialAction::SetNull)
@@ -309,7 +307,6 @@ pub struct ReferencingKey {
 }
 
 impl ReferencingKey {
-    /// The foreign key.
     #[must_use]
     pub fn foreign_key(&self) -> &ForeignKeyModel {
         &self.child.foreign_keys[self.key]
@@ -324,13 +321,13 @@ impl TableModel {
         self.columns.get(usize::from(position?))
     }
 
-    /// A column by its name, in any case of letters; never a hidden one.
+    /// A column by its name, in any case; never a hidden one.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnModel> {
         self.shown_columns().find(|column| same_name(&column.name, name))
     }
 
-    /// The columns that users know of, invisible ones included.
+    /// The columns that users see, including invisible ones.
     pub fn shown_columns(&self) -> impl Iterator<Item = &ColumnModel> {
         self.columns.iter().filter(|column| !column.hidden)
     }
@@ -340,13 +337,12 @@ impl TableModel {
         self.columns.iter().filter(|column| !column.hidden && !column.invisible)
     }
 
-    /// An index by its name, in any case of letters.
+    /// An index by its name, in any case.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<&IndexModel> {
         self.indexes.iter().find(|index| same_name(&index.name, name))
     }
 
-    /// The primary key.
     #[must_use]
     pub fn primary_key(&self) -> Option<&IndexModel> {
         self.indexes.iter().find(|index| index.primary)
@@ -358,7 +354,7 @@ impl TableModel {
         self.indexes.iter().find(|index| index.number == number)
     }
 
-    /// How many ordinals rows have, dropped columns and the engine's own included.
+    /// How many ordinals rows have, including dropped columns and the engine's own.
     #[must_use]
     pub fn ordinals(&self) -> usize {
         self.table.definition().columns.len()

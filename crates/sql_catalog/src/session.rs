@@ -1,14 +1,14 @@
-//! What one session sees: the shared catalog, its own temporary tables in front of it, and virtual tables
-//! behind it.
+//! What a session sees: the shared catalog, hidden by its own temporary tables, and virtual tables
+//! after both.
 //!
 //! ```text
 //!   relation("test", "t")    temporary t? ──► stored t? ──► virtual t? ──► 1146
 //! ```
 //!
-//! A temporary table is stored in a schema of its session, `#temporary-OWNER-7`, under a number; its
-//! options say what the session calls it. OWNER is the life of the compute node that runs the
-//! session. The schema goes with the session. If the compute node ends first, another one or its
-//! next start removes the schema ([`Catalog::remove_leftovers`]).
+//! A temporary table is stored in its session's schema, `#temporary-OWNER-7`, under a number; its
+//! options have the name that the session uses. OWNER is the life of the compute node that runs the
+//! session. The schema is dropped with the session. If the compute node ends first, another one or
+//! its next start removes the schema ([`Catalog::remove_leftovers`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,16 +25,16 @@ use super::lookup::{Catalog, no_such_table, temporary_schema, unknown_schema};
 use super::model::TableModel;
 use super::virtual_table::VirtualTable;
 
-/// What stands behind a name in `FROM`.
+/// What a name in `FROM` refers to.
 #[derive(Debug, Clone)]
 pub enum Relation {
     /// A table or view.
     Table(Arc<TableModel>),
-    /// A table whose rows are made up.
+    /// A table whose rows are generated.
     Virtual(Arc<dyn VirtualTable>),
 }
 
-/// What the layer above knows that virtual tables show.
+/// Information of the layer above that virtual tables show.
 pub trait SessionTables {
     /// System variables by name, sorted.
     fn variables(&self, global: bool) -> Vec<(String, String)>;
@@ -44,16 +44,16 @@ pub trait SessionTables {
     fn processes(&self) -> Vec<Process>;
     /// `user@host` of the session.
     fn account(&self) -> String;
-    /// Whether the user may know of a schema.
+    /// Whether the user may see a schema.
     fn sees_schema(&self, schema: &str) -> bool;
-    /// Whether the user may know of a table.
+    /// Whether the user may see a table.
     fn sees_table(&self, schema: &str, table: &str) -> bool;
     /// The user's privileges on a column, as `information_schema` lists them; a user without any
-    /// may not know of it.
+    /// may not see it.
     fn privileges_on_column(&self, schema: &str, table: &str, column: &str) -> String;
     /// Whether the user may read the definition of a view.
     fn reads_view(&self, schema: &str, view: &str) -> bool;
-    /// The rows of other tables that are the session layer's: `(schema, table)` such as
+    /// The rows of other tables that belong to the session layer: `(schema, table)` such as
     /// `("information_schema", "USER_PRIVILEGES")`, in the order of the table's columns.
     fn rows(&self, schema: &str, table: &str) -> Vec<Vec<Datum>>;
 }
@@ -95,7 +95,7 @@ impl SessionTables for NoSessionTables {
 /// A session's temporary tables by schema and name.
 type TemporaryTables = FxHashMap<(Box<str>, Box<str>), TableId>;
 
-/// What a session sees of the definitions.
+/// The definitions as a session sees them.
 #[derive(Debug)]
 pub struct SessionCatalog {
     shared: Arc<Catalog>,
@@ -130,17 +130,17 @@ impl SessionCatalog {
         self.shared.definitions_version()
     }
 
-    /// Moves when a temporary table comes or goes: plans of this session that were made before may mean
-    /// other tables. 0 while there was none, so that shared plans hold.
+    /// Changes when a temporary table is created or dropped: earlier plans of this session may
+    /// refer to other tables. 0 while there was none, so that shared plans stay valid.
     #[must_use]
     pub fn temporary_version(&self) -> u64 {
         self.temporary_version.load(Ordering::Relaxed)
     }
 
-    /// What stands behind a name in `FROM`. Waits while a DDL on it commits.
+    /// What a name in `FROM` refers to. Waits while DDL on it commits.
     ///
     /// # Errors
-    /// 1146 if there is nothing, 1049 if there is not even the schema.
+    /// 1146 if the table does not exist, 1049 if not even the schema does.
     pub fn relation(&self, schema: &str, name: &str) -> Result<Relation> {
         if let Some(table) = self.find_table(schema, name)? {
             return Ok(Relation::Table(table));
@@ -160,7 +160,7 @@ impl SessionCatalog {
     /// A temporary or stored table or view.
     ///
     /// # Errors
-    /// As [`SessionCatalog::relation`]; virtual tables are not found.
+    /// As [`SessionCatalog::relation`]; does not find virtual tables.
     pub fn table(&self, schema: &str, name: &str) -> Result<Arc<TableModel>> {
         if let Some(table) = self.find_table(schema, name)? {
             return Ok(table);
@@ -195,18 +195,18 @@ impl SessionCatalog {
         id.map_or(Ok(None), |id| self.shared.table_by_id(id))
     }
 
-    /// Whether there is a schema of this name, stored or made up.
+    /// Whether there is a schema with this name, stored or virtual.
     ///
     /// # Errors
-    /// What the node answers.
+    /// Errors of the node.
     pub fn has_schema(&self, schema: &str) -> Result<bool> {
         Ok(information_schema::proper_schema(schema).is_some() || self.shared.has_schema(schema)?)
     }
 
-    /// The names of all schemas, stored or made up, sorted.
+    /// The names of all schemas, stored or virtual, sorted.
     ///
     /// # Errors
-    /// What the node answers.
+    /// Errors of the node.
     pub fn schemas(&self) -> Result<Vec<Box<str>>> {
         let mut names = self.shared.schemas()?;
         names.extend(information_schema::SCHEMAS.iter().map(|name| Box::from(*name)));
@@ -215,7 +215,7 @@ impl SessionCatalog {
         Ok(names)
     }
 
-    /// The schema that the session's temporary tables are stored in.
+    /// The schema in which the session's temporary tables are stored.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -235,7 +235,7 @@ impl SessionCatalog {
         self.temporary_version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The temporary tables: schema and name as the session calls them, and the table.
+    /// The temporary tables: schema and name as the session sees them, and the table.
     #[must_use]
     pub fn temporary_tables(&self) -> Vec<(String, String, TableId)> {
         let temporary = self.temporary.read();
@@ -247,7 +247,7 @@ impl SessionCatalog {
         tables
     }
 
-    /// Forgets the temporary tables without dropping them: another session goes on with them.
+    /// Forgets the temporary tables without dropping them: another session continues with them.
     pub fn detach_temporary_tables(&self) {
         self.clear_temporary();
     }

@@ -1,4 +1,4 @@
-//! A database node over a temporary directory, for tests of what stands above it.
+//! A database node over a temporary directory, for tests of the layers above.
 
 use std::sync::Arc;
 

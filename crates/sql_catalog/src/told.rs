@@ -1,23 +1,23 @@
-//! What clients are told of the columns of `information_schema` and of statements that show: as MySQL
-//! tells it of its dictionary, whatever the values are made of here.
+//! The column metadata that clients see for `information_schema` and for `SHOW` statements: that of
+//! MySQL's dictionary, however Firn computes the values.
 //!
 //! ```text
-//!   information_schema/definitions.txt    TABLES            ENGINE 253 64 31 0 text -
-//!   show/definitions.txt                  SHOW DATABASES    253 64 0 1081 text - schemata SCHEMATA = / …
+//!   information_schema/definitions.txt  TABLES          ENGINE 253 64 31 0 text -
+//!   show/definitions.txt                SHOW DATABASES  253 64 0 1081 text - schemata …
 //! ```
 //!
-//! Both files are recorded from MySQL. A column that they do not have is told of by its type.
+//! Both files are recorded from MySQL. A column that is not in them is described by its type.
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-/// What a client is told of a column's values.
+/// What clients see of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToldType {
     /// See [`type_code`](firn_sql_types::metadata::type_code).
     pub type_code: u8,
-    /// The longest text in characters; in bytes, where it is no text.
+    /// The longest text in characters, or in bytes if it is not text.
     pub length: u32,
     /// Digits after the point.
     pub decimals: u8,
@@ -32,26 +32,26 @@ pub struct ToldType {
 pub struct DictionaryColumn {
     /// Its values.
     pub ty: ToldType,
-    /// The schema and table that they are of; `None`: they are worked out.
+    /// The schema and table of origin; `None`: the column is computed.
     pub of: Option<(&'static str, &'static str)>,
 }
 
-/// A column of what a statement shows, or of what it will show once it is prepared.
+/// A column of a statement's result, also for the prepared statement.
 #[derive(Debug, Clone, Copy)]
 pub struct ToldColumn {
     /// Its values.
     pub ty: ToldType,
-    /// The schema that it is of; may be empty, as the others.
+    /// The schema of origin; may be empty, like the others.
     pub schema: &'static str,
     /// The table's own name.
     pub original_table: &'static str,
     /// What the table is called.
     pub table: &'static str,
-    /// The column's own name; `None`: as it is shown.
+    /// The column's own name; `None`: the displayed name.
     pub original_name: Option<&'static str>,
 }
 
-/// The columns of what a statement shows.
+/// The columns of a `SHOW` statement.
 #[derive(Debug, Default)]
 pub struct ToldColumns {
     /// In a result.
@@ -100,7 +100,7 @@ pub fn dictionary_column(table: &str, column: &str) -> Option<DictionaryColumn> 
     DICTIONARY.get(&(table, column)).copied()
 }
 
-/// The columns of a statement that shows, such as `SHOW COLUMNS`.
+/// The columns of a `SHOW` statement, such as `SHOW COLUMNS`.
 #[must_use]
 pub fn shown(statement: &str) -> Option<&'static ToldColumns> {
     SHOWN.get(statement)

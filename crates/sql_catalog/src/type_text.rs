@@ -19,7 +19,7 @@ pub fn base(column: &ColumnModel) -> &str {
     }
 }
 
-/// `COLUMN_TYPE`: the type as `SHOW COLUMNS` and `SHOW CREATE TABLE` have it.
+/// `COLUMN_TYPE`: the type as in `SHOW COLUMNS` and `SHOW CREATE TABLE`.
 #[must_use]
 pub fn full(column: &ColumnModel) -> String {
     let mut text = base(column).to_owned();

@@ -1,5 +1,5 @@
-//! Character sets. Text is UTF-8 wherever Firn holds it; a set says which characters a column takes and what
-//! bytes `LENGTH()`, `HEX()` and `CONVERT()` speak of.
+//! Character sets. Text is UTF-8 wherever Firn holds it; a set says which characters a column takes
+//! and what bytes `LENGTH()`, `HEX()` and `CONVERT()` speak of.
 
 use std::borrow::Cow;
 
@@ -28,8 +28,8 @@ pub enum Charset {
     Binary,
 }
 
-/// Characters of the bytes 0x80 to 0x9F of Windows code page 1252. The five bytes that have none there are
-/// the control characters of their number, as in MySQL.
+/// Characters of the bytes 0x80 to 0x9F of Windows code page 1252. The five bytes that have none
+/// there are the control characters of their number, as in MySQL.
 const CP1252_HIGH: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
     '\u{2c6}', '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}',
@@ -102,8 +102,8 @@ impl Charset {
         }
     }
 
-    /// The bytes of which a character has one or more: more than one in the sets in which ASCII has other bytes than
-    /// in ASCII.
+    /// The bytes of which a character has one or more: more than one in the sets in which ASCII has
+    /// other bytes than in ASCII.
     #[must_use]
     pub const fn unit_bytes(self) -> usize {
         match self {
@@ -201,8 +201,8 @@ impl Charset {
         Cow::Owned(bytes)
     }
 
-    /// The text, in UTF-8, of bytes in this set; `None` when they are no text of it. Where a character has more than
-    /// one byte, zeros that are missing before the first are added.
+    /// The text, in UTF-8, of bytes in this set; `None` when they are no text of it. Where a
+    /// character has more than one byte, zeros that are missing before the first are added.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
         let text = match self {
@@ -254,7 +254,8 @@ impl Charset {
         }
     }
 
-    /// Bytes, as UTF-8, of the first characters of a text that take at most so many bytes in this set.
+    /// Bytes, as UTF-8, of the first characters of a text that take at most so many bytes in this
+    /// set.
     #[must_use]
     pub fn longest_prefix(self, text: &[u8], max_bytes: usize) -> usize {
         match self {

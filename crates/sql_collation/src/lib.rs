@@ -6,8 +6,8 @@
 //!
 //! Invariants:
 //! * `compare(a, b)` is the order of their sort keys' bytes;
-//! * sort keys are stored in indexes: what [`Collation::write_sort_key`] gives never changes for an id
-//!   (golden tests hold it).
+//! * sort keys are stored in indexes: what [`Collation::write_sort_key`] gives never changes for an
+//!   id (golden tests hold it).
 
 mod charset;
 mod fold;
@@ -165,7 +165,8 @@ impl Collation {
         }
     }
 
-    /// Appends what MySQL shows as the weights of a text. Those of Unicode's collations are the sort key.
+    /// Appends what MySQL shows as the weights of a text. Those of Unicode's collations are the
+    /// sort key.
     pub fn write_weights(&self, text: &[u8], out: &mut Vec<u8>) {
         match &self.rules {
             Rules::Weights(weights) => {
@@ -179,8 +180,8 @@ impl Collation {
         }
     }
 
-    /// The first eight bytes of a text's sort key, as a number: what is lower sorts before, and equal ones
-    /// say nothing. Cheaper than the key; `scratch` is memory for it.
+    /// The first eight bytes of a text's sort key, as a number: what is lower sorts before, and
+    /// equal ones say nothing. Cheaper than the key; `scratch` is memory for it.
     #[must_use]
     pub fn sort_key_head(&self, text: &[u8], scratch: &mut Vec<u8>) -> u64 {
         scratch.clear();
@@ -195,8 +196,8 @@ impl Collation {
         head_of(scratch)
     }
 
-    /// Appends bytes that the sort keys of all texts begin with that begin with `prefix`; possibly of less
-    /// than all of `prefix`.
+    /// Appends bytes that the sort keys of all texts begin with that begin with `prefix`; possibly
+    /// of less than all of `prefix`.
     pub fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
         match &self.rules {
             Rules::Bytes => out.extend_from_slice(prefix),

@@ -1,8 +1,9 @@
-//! `LIKE`: patterns with `%` and `_`, compared character by character as the collation holds them equal.
+//! `LIKE`: patterns with `%` and `_`, compared character by character as the collation holds them
+//! equal.
 //!
 //! ```text
-//!   '%Snow_ice'   over ASCII: pieces '' and 'Snow_ice', each character the first one that is equal to it (S ─► s)
-//!                 other text: Any, S, n, o, w, One, i, c, e
+//!   '%Snow_ice'  over ASCII: pieces '' and 'Snow_ice', each character the first one that is equal to it (S ─► s)
+//!                other text: Any, S, n, o, w, One, i, c, e
 //! ```
 
 use super::{ASCII, AsciiClasses, Collation};

@@ -1,7 +1,8 @@
 //! Collations by the Unicode Collation Algorithm, through ICU4X.
 //!
-//! A sort key is what ICU writes: the primary weights of all characters, and behind a 01 those of the finer
-//! levels, as far as the collation looks. Texts in ASCII take a table of the same weights instead of ICU:
+//! A sort key is what ICU writes: the primary weights of all characters, and behind a 01 those of
+//! the finer levels, as far as the collation looks. Texts in ASCII take a table of the same weights
+//! instead of ICU:
 //!
 //! ```text
 //!   character   primary weight (1 to 4 bytes)
@@ -10,8 +11,9 @@
 //!   'ab'   ──►  2B 02 06
 //! ```
 //!
-//! Invariant: for every ASCII text, the table's key equals ICU's. The keys are stored in indexes; what guards
-//! them against a change of ICU's data is `docs/decisions/2026-11-21-collations-through-icu.md`.
+//! Invariant: for every ASCII text, the table's key equals ICU's. The keys are stored in indexes;
+//! what guards them against a change of ICU's data is
+//! `docs/decisions/2026-11-21-collations-through-icu.md`.
 
 use std::cmp::Ordering;
 
@@ -44,7 +46,8 @@ struct AsciiWeight {
 const HEAD_BYTES: usize = 8;
 /// Texts are made keys of in pieces of so many characters, each in a buffer on the stack.
 const PIECE_CHARACTERS: usize = 64;
-/// The bytes that a character adds to a key at most: what parts it from the script before, and its weight.
+/// The bytes that a character adds to a key at most: what parts it from the script before, and its
+/// weight.
 const CHARACTER_KEY_BYTES: usize = 5;
 
 /// A collation's rules, ready to use.
@@ -130,7 +133,8 @@ impl Unicode {
     fn write_ascii_key(&self, text: &[u8], out: &mut Vec<u8>) {
         let mut script = 0;
         for piece in text.chunks(PIECE_CHARACTERS) {
-            // Weights are put down four bytes at a time, whatever their length, hence the room at the end.
+            // Weights are put down four bytes at a time, whatever their length, hence the room at
+            // the end.
             let mut buffer = [0; PIECE_CHARACTERS * CHARACTER_KEY_BYTES + 4];
             let mut length = 0;
             for &byte in piece {

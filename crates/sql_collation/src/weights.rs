@@ -1,9 +1,9 @@
-//! Collations that give each character one number: the binary ones, `general_ci` and those of one-byte sets.
-//! All of them take trailing spaces for nothing (PAD SPACE).
+//! Collations that give each character one number: the binary ones, `general_ci` and those of
+//! one-byte sets. All of them take trailing spaces for nothing (PAD SPACE).
 //!
-//! A text compares as if spaces without end followed it. So that sort keys of texts of any length compare
-//! the same way, a space has one of two numbers, after whether the first other character behind it is below
-//! or above a space, and the end stands between the two:
+//! A text compares as if spaces without end followed it. So that sort keys of texts of any length
+//! compare the same way, a space has one of two numbers, after whether the first other character
+//! behind it is below or above a space, and the end stands between the two:
 //!
 //! ```text
 //!   TAB < space before a TAB < end < space before a letter < letters

@@ -7,7 +7,6 @@ use firn_sql_types::{Coercibility, SqlType, TypeKind};
 use crate::signature::{Want, exact_digits, merge_text};
 use crate::{ResolveContext, Signature};
 
-/// The aggregate functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
     /// `COUNT(*)`

@@ -18,7 +18,6 @@ fn number_of_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Text.
 pub(super) fn text(datum: &Datum) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes(datum))
 }
@@ -55,7 +54,6 @@ pub(super) fn word(datum: &Datum) -> u64 {
     }
 }
 
-/// A double.
 pub(super) fn double(datum: &Datum) -> f64 {
     match datum {
         Datum::Double(number) => *number,

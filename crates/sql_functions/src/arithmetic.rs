@@ -273,7 +273,7 @@ fn multiply(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
 }
 
-/// NULL with a warning, or an error if a row is to be stored and the modes require it.
+/// NULL with a warning, or an error if the statement stores rows and the modes require it.
 pub(super) fn division_by_zero(call: &Call<'_>) -> Result<Datum> {
     let context = call.context;
     if !context.sql_mode.contains(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {

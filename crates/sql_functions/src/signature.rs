@@ -28,7 +28,6 @@ pub(super) enum Want {
     Bytes,
     /// A `BIGINT`, unsigned if the argument is.
     Int,
-    /// A double.
     Double,
     /// A number: an integer, an exact number or a double, whichever is closest to the argument.
     Number,

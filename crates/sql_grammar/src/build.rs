@@ -19,7 +19,7 @@ pub(crate) fn function(name: &str, arguments: Vec<Expr>) -> Expr {
 }
 
 impl Function {
-    /// A call without anything special around its arguments.
+    /// A call with plain arguments only.
     pub(crate) fn plain(name: String, arguments: Arguments) -> Function {
         Function {
             schema: None,

@@ -5,11 +5,11 @@
 //!   Word           Word , Text
 //! ```
 //!
-//! A token is a kind and the range of bytes it takes; what it says is read from the text when it
-//! is needed. `/*! … */` is read as if the marks were blanks unless its version is later than
-//! [`VERSION`]; other comments are blanks, save `/*+ … */` after the word that may have hints.
-//! Neither is an end of anything inside quotes. All bounds are those of characters, since every
-//! byte that is looked at is ASCII and other bytes are only ever part of a longer token.
+//! A token is a kind and the range of its bytes; its content is read from the text when it is
+//! needed. `/*! … */` is read as if the marks were blanks, unless its version is later than
+//! [`VERSION`]. Other comments are blanks, except `/*+ … */` after a word that may have hints.
+//! Inside quotes neither has a meaning. All bounds are character boundaries, because every byte
+//! that is examined is ASCII, and other bytes only ever occur inside a longer token.
 
 use std::borrow::Cow;
 
@@ -111,13 +111,13 @@ pub(crate) enum Kind {
     LeftBrace,
     /// `}`.
     RightBrace,
-    /// A byte that begins nothing, or quotes or a comment without end.
+    /// A byte that starts no token, or unterminated quotes or comments.
     Invalid,
     /// The end of the text.
     End,
 }
 
-/// A token: what it is and where it stands.
+/// A token: its kind and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
     /// What it is.
@@ -128,7 +128,7 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
-/// Whether a byte may stand in an unquoted name.
+/// Whether a byte may occur in an unquoted name.
 pub(crate) const fn is_name_byte(byte: u8) -> bool {
     NAME_BYTES[byte as usize]
 }
@@ -167,7 +167,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token; after the end, `End` for ever.
+    /// The next token; after the end, always `End`.
     pub(crate) fn next(&mut self) -> Token {
         let token = self.skip_blanks().unwrap_or_else(|| self.token());
         self.hint_may_follow = token.kind == Kind::Word
@@ -193,7 +193,7 @@ impl<'a> Lexer<'a> {
         Token { kind, start: start as u32, end: end as u32 }
     }
 
-    /// Skips blanks and comments; answers a token if a comment is one.
+    /// Skips blanks and comments; returns a token if a comment is one.
     fn skip_blanks(&mut self) -> Option<Token> {
         loop {
             match self.peek(0) {
@@ -233,7 +233,7 @@ impl<'a> Lexer<'a> {
         is_hint.then(|| self.made(Kind::Hint, start, end + 2))
     }
 
-    /// Enters `/*!`, unless it is of a later version than this.
+    /// Enters `/*!`, unless its version is later than this one's.
     fn enter_version_comment(&mut self) -> bool {
         let digits = self.bytes[self.at + 3..].iter().take(6).take_while(|b| b.is_ascii_digit());
         let digits = digits.count();
@@ -272,7 +272,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether a point here stands between names and not in a number.
+    /// Whether a point here is between names and not in a number.
     fn dot_joins_names(&self) -> bool {
         matches!(self.last.kind, Kind::Word | Kind::Quoted) && self.last.end as usize == self.at
     }
@@ -353,12 +353,12 @@ impl<'a> Lexer<'a> {
         let sign = matches!(self.bytes.get(at + 1), Some(b'+' | b'-')) as usize;
         let end = self.digits_end((at + 1 + sign).min(self.bytes.len()));
         let whole = matches!(mark, b'e' | b'E') && end > at + 1 + sign;
-        // `1e5x` is a name, as `1e5` alone would be a number.
+        // `1e5x` is a name, while `1e5` alone would be a number.
         let ends = sign == 1 || !self.bytes.get(end).is_some_and(|&byte| is_name_byte(byte));
         (whole && ends).then_some(end)
     }
 
-    /// `0x…` and `0b…`; with any other letter behind they are names.
+    /// `0x…` and `0b…`; followed by any other letter, they are names.
     fn prefixed_number(&mut self, start: usize) -> Option<Token> {
         let (kind, is_digit): (Kind, fn(&u8) -> bool) = match (self.bytes[start], self.peek(1)) {
             (b'0', b'x') => (Kind::Hex, u8::is_ascii_hexdigit),
@@ -447,7 +447,7 @@ pub(crate) fn quoted_end(bytes: &[u8], open: usize, escapes: bool) -> (usize, bo
     }
 }
 
-/// Whether what stands in `x'…'` or `b'…'` are digits of it.
+/// Whether the content of `x'…'` or `b'…'` is valid digits.
 fn digits_fit(kind: Kind, bytes: &[u8], open: usize, end: usize) -> bool {
     let inner = &bytes[open + 1..end - 1];
     match kind {
@@ -463,12 +463,12 @@ fn find(bytes: &[u8], what: &[u8], from: usize) -> Option<usize> {
     rest.windows(what.len()).position(|window| window == what).map(|at| from + at)
 }
 
-/// What quotes say: without them, doubled quotes made single, escapes resolved.
+/// The content of quotes: without them, doubled quotes made single, escapes resolved.
 pub(crate) fn unquote(text: &str, escapes: bool) -> String {
     unquoted(text, escapes).into_owned()
 }
 
-/// As [`unquote`], without a copy where nothing is escaped.
+/// As [`unquote`], without a copy if nothing is escaped.
 pub(crate) fn unquoted(text: &str, escapes: bool) -> Cow<'_, str> {
     let quote = text.as_bytes()[0] as char;
     let inner = &text[1..text.len() - 1];
@@ -492,7 +492,7 @@ pub(crate) fn unquoted(text: &str, escapes: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `\%` and `\_` stay as they are, since `LIKE` reads them.
+/// `\%` and `\_` stay unchanged, since `LIKE` reads them.
 fn unescape(escaped: char, out: &mut String) {
     match escaped {
         'n' => out.push('\n'),

@@ -5,8 +5,8 @@
 //!     └──normalise──► key of the plan cache + literals          └──render──► MySQL's text
 //! ```
 //!
-//! One meaning has one node: special forms become plain ones where MySQL gives them the same meaning.
-//! What the tables below do not list stands in the tree as the names of [`ast`] say.
+//! Each meaning has one node: special forms become plain ones where MySQL gives them the same
+//! meaning. Forms that are not in the tables below appear in the tree under the names of [`ast`].
 //!
 //! # Values
 //!
@@ -33,8 +33,8 @@
 //! # Operators
 //!
 //! `||` is `Or`, under `PIPES_AS_CONCAT` `Concat`; `MOD` is `Modulo`; `REGEXP` and `RLIKE` are
-//! `Regexp`; `SOME` is `ANY`. `NOT EXISTS` is `Not` over `Exists`. `a SOUNDS LIKE b` is
-//! `soundex(a) = soundex(b)`. Parentheses are only in the tree's shape. More than 16 operands of `AND`
+//! `Regexp`; `SOME` is `ANY`. `NOT EXISTS` is `Not` over `Exists`. `a SOUNDS LIKE b` is `soundex(a)
+//! = soundex(b)`. Parentheses appear only in the shape of the tree. More than 16 operands of `AND`
 //! or `OR` make a balanced tree. `(a, b)` and `ROW(a, b)` are `Tuple`.
 //!
 //! # Functions
@@ -53,10 +53,10 @@
 //!
 //! # Queries
 //!
-//! `FROM DUAL` is no `FROM`. `JOIN`, `INNER JOIN`, `CROSS JOIN` and commas inside parentheses are `Inner`,
-//! with a constraint or without. `LIMIT a, b` is `LIMIT b OFFSET a`. Each table of `FOR UPDATE OF a, b`
-//! makes a lock clause; `LOCK IN SHARE MODE` is `Share`. The types of `JSON_TABLE`'s columns are texts:
-//! [`parse_column_type`].
+//! `FROM DUAL` means no `FROM`. `JOIN`, `INNER JOIN`, `CROSS JOIN` and commas inside parentheses
+//! are `Inner`, with or without a constraint. `LIMIT a, b` is `LIMIT b OFFSET a`. Each table of
+//! `FOR UPDATE OF a, b` makes a lock clause; `LOCK IN SHARE MODE` is `Share`. The types of
+//! `JSON_TABLE`'s columns are texts: [`parse_column_type`].
 
 pub mod ast;
 mod build;
@@ -85,32 +85,31 @@ use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::watch::Watch;
 use parser::Parser;
 
-/// Flags of `sql_mode` that change what a text says.
+/// Flags of `sql_mode` that change the meaning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Mode {
-    /// `ANSI_QUOTES`: double quotes are around names.
+    /// `ANSI_QUOTES`: double quotes enclose names.
     pub ansi_quotes: bool,
     /// `PIPES_AS_CONCAT`: `||` joins strings.
     pub pipes_as_concat: bool,
-    /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is one.
+    /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is an ordinary character.
     pub no_backslash_escapes: bool,
     /// `HIGH_NOT_PRECEDENCE`: `NOT` binds as `!` does.
     pub high_not_precedence: bool,
-    /// `IGNORE_SPACE`: blanks may stand between a function's name and its parenthesis. Firn takes
-    /// them always.
+    /// `IGNORE_SPACE`: blanks may separate a function's name from its parenthesis. Firn always
+    /// accepts them.
     pub ignore_space: bool,
 }
 
-/// A statement and what its text says besides.
+/// A statement and further properties of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
-    /// The statement.
     pub statement: Statement,
     /// How many `?` it has.
     pub parameter_count: u32,
-    /// Whether the text of a `?` is part of the name of a column, somewhere in the statement.
+    /// Whether the text of a `?` is part of a column's name anywhere in the statement.
     pub names_show_parameters: bool,
-    /// Long string literals that are not in the tree; empty but for [`parse_apart`].
+    /// Long string literals that are not in the tree; always empty except from [`parse_apart`].
     pub long_texts: LongTexts,
 }
 
@@ -120,26 +119,26 @@ pub type LongTexts = Vec<Octets>;
 /// Shorter literals are in the tree.
 pub const LONG_TEXT_BYTES: usize = 64 << 10;
 
-/// Parses the one statement of a text; a semicolon may end it.
+/// Parses a text of one statement; a semicolon may end it.
 ///
 /// # Errors
-/// 1064 with the text from where it goes wrong, if it is no statement of MySQL's; 1065 if there is
-/// none; 1235 for a few forms that have no place in the tree; 1436 if it nests too deeply.
+/// 1064 with the text from the error on, if it is not a MySQL statement; 1065 if there is none;
+/// 1235 for a few forms that have no place in the tree; 1436 if it nests too deeply.
 pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
     parse_watched(text, mode, &Watch::default())
 }
 
-/// As [`parse`], for a statement that may be ended while it is parsed.
+/// As [`parse`], for a statement that may be cancelled while it is parsed.
 ///
 /// # Errors
-/// As [`parse`]; 1317 or 3024 if the statement is to end.
+/// As [`parse`]; 1317 or 3024 if the statement must end.
 pub fn parse_watched(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
     let _promise = memory::ask(tree_bytes(text, mode, usize::MAX))?;
     parsed(parser_of(text, mode, watch)?)
 }
 
-/// As [`parse_watched`], but for statements that plans are made of, whose long string literals are
-/// held apart from the tree: what is bound shares their bytes.
+/// As [`parse_watched`], but for statements that are planned: their long string literals are stored
+/// apart from the tree, and the bound statement shares their bytes.
 ///
 /// # Errors
 /// As [`parse_watched`].
@@ -169,7 +168,7 @@ fn parsed(mut parser: Parser<'_>) -> Result<Parsed> {
     })
 }
 
-/// About how much memory the tree of a long text takes if it has no literals of so many bytes.
+/// Approximate memory of the tree of a long text, not counting literals of this many bytes.
 fn tree_bytes(text: &str, mode: Mode, long_bytes: usize) -> usize {
     /// An expression's node takes more, but not every token makes one.
     const TOKEN_BYTES: usize = 100;
@@ -189,7 +188,7 @@ fn tree_bytes(text: &str, mode: Mode, long_bytes: usize) -> usize {
     }
 }
 
-/// Parses an expression alone: a default, a check, a generated column out of the catalog.
+/// Parses a single expression: a default, a check, or a generated column from the catalog.
 ///
 /// # Errors
 /// 1064 if it is none.
@@ -197,7 +196,7 @@ pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
     parser_of(text, mode, &Watch::default())?.whole_expression()
 }
 
-/// Parses a column's type alone.
+/// Parses a single column type.
 ///
 /// # Errors
 /// 1064 if it is none.
@@ -205,7 +204,7 @@ pub fn parse_column_type(text: &str, mode: Mode) -> Result<ColumnType> {
     parser_of(text, mode, &Watch::default())?.whole_column_type()
 }
 
-/// The parser counts bytes in 32 bits; no packet of MySQL's is longer.
+/// The parser counts bytes in 32 bits; no MySQL packet is longer.
 fn parser_of<'a>(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Parser<'a>> {
     if u32::try_from(text.len()).is_err() {
         return Err(SqlError::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes"));

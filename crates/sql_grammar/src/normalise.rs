@@ -5,32 +5,33 @@
 //!                                                     17 (integer), 'x' (text)
 //! ```
 //!
-//! The text that remains is what [`super::parse`] is given, so that a plan is made once for all
-//! statements that differ only in literals, and a prepared statement with `?` in the same places
-//! finds the same plan if its parameters have the same kinds. One pass over the tokens; buffers are
-//! kept by the caller, and nothing is allocated once they have grown.
+//! The remaining text is passed to [`super::parse`], so all statements that differ only in literals
+//! share one plan. A prepared statement with `?` in the same places finds the same plan if its
+//! parameters have the same kinds. Normalising takes one pass over the tokens. The caller keeps the
+//! buffers, so nothing is allocated once they have grown.
 //!
 //! # Which literals are lifted
 //!
-//! Only where a literal is nothing but a value. In `SELECT`, `INSERT`, `REPLACE`, `UPDATE` and
-//! `DELETE`, numbers of up to 18 digits, strings and hexadecimal literals of more than 8 bytes, but not
+//! Only literals that are nothing but values. In `SELECT`, `INSERT`, `REPLACE`, `UPDATE` and
+//! `DELETE`, these are numbers of up to 18 digits, strings, and hexadecimal literals of more than 8
+//! bytes, except
 //!
 //! 1. between `SELECT` and `FROM`, since the text of an item names its column;
 //! 2. in `GROUP BY` and `ORDER BY`, where a number is a column's position;
-//! 3. in a function's arguments, in the lengths of a type and in what else looks like them (a
+//! 3. in a function's arguments, in the lengths of a type and in anything that looks like these (a
 //!    name and parentheses), since they may decide the result's type: `ROUND(x, 2)`, `NOW(6)`;
-//! 4. after `INTERVAL`, `SEPARATOR`, `ESCAPE`, `COLLATE`, `AS`, `->`, `->>`, in typed and introduced
-//!    strings (`DATE '…'`, `_latin1'…'`), and in window frames;
-//! 5. as the whole of a condition or at its begin (`WHERE 1 = 1`), so that it can be folded.
+//! 4. after `INTERVAL`, `SEPARATOR`, `ESCAPE`, `COLLATE`, `AS`, `->`, `->>`, in typed and
+//!    introduced strings (`DATE '…'`, `_latin1'…'`), and in window frames;
+//! 5. as the whole of a condition or at its beginning (`WHERE 1 = 1`), so that it can be folded.
 //!
-//! `NULL`, `TRUE` and `FALSE` stay. Comments become a blank, except where rule 1 holds; optimizer
-//! hints stay. Rules 1 to 3 hold up to a subquery, where they begin anew.
+//! `NULL`, `TRUE` and `FALSE` stay. Comments become a blank, except where rule 1 applies; optimizer
+//! hints stay. Rules 1 to 3 apply up to a subquery, where they start again.
 //!
 //! # Which statements are refused
 //!
-//! Other statements than those five, several in one text, `/*! … */`, strings that are joined by
-//! standing side by side, what no token begins with, more than [`MAX_LITERALS`] literals, more than
-//! 64 KiB beside the literals, and texts of 4 GiB. They are parsed as they are.
+//! Other statements than those five, several statements in one text, `/*! … */`, adjacent strings
+//! that are joined, bytes that start no token, more than [`MAX_LITERALS`] literals, more than 64
+//! KiB apart from the literals, and texts of 4 GiB. They are parsed unchanged.
 
 use super::Mode;
 use super::lexer::{Kind, Lexer, Token, unquoted};
@@ -38,20 +39,20 @@ use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::hash::Hasher;
 
-/// How many literals and parameters a statement may have: an insert of more rows is another
-/// statement each time anyway.
+/// The most literals and parameters of a statement. An insert of more rows is a different statement
+/// each time anyway.
 pub const MAX_LITERALS: usize = 256;
-/// The longest text without its literals: a longer one would fill the plan cache for a statement
-/// that hardly comes again.
+/// The longest text without its literals. A longer one would fill the plan cache with a statement
+/// that is unlikely to come again.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 /// How deep parentheses may nest.
 const MAX_PARENTHESES: usize = 64;
 /// Characters of `x'…'` with 8 bytes.
 pub(super) const LONGEST_NUMBER_IN_HEX: usize = 19;
-/// Digits that surely fit an `i64`.
+/// This many digits always fit an `i64`.
 pub(super) const MAX_DIGITS: usize = 18;
 
-/// What a lifted literal is. Plans differ by it.
+/// The kind of a lifted literal. Plans depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LiteralKind {
     /// A whole number that fits an `i64`.
@@ -64,11 +65,11 @@ pub enum LiteralKind {
     Text,
     /// Bytes in hexadecimal.
     Hex,
-    /// A `?` of the text: no literal, but it has its place among them.
+    /// A `?` of the text: not a literal, but it has a place among them.
     Parameter,
 }
 
-/// A literal that was lifted, or a `?` that was there. The first is the statement's first
+/// A literal that was lifted, or a `?` of the text. The first one is the statement's first
 /// parameter, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Literal {
@@ -79,19 +80,19 @@ pub struct Literal {
 }
 
 impl Literal {
-    /// The literal as written in the text that was normalised.
+    /// The literal as written in the normalised text's original.
     #[must_use]
     pub fn written<'a>(&self, text: &'a str) -> &'a str {
         &text[self.start as usize..self.end as usize]
     }
 
-    /// Where in the text it is.
+    /// Its place in the text.
     #[must_use]
     pub fn range(&self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// The literal's value, out of the text that was normalised and under the same mode.
+    /// The literal's value, from the original text under the same mode.
     #[must_use]
     pub fn value<'a>(&self, text: &'a str, mode: Mode) -> LiteralValue<'a> {
         let written = self.written(text);
@@ -117,13 +118,12 @@ pub enum LiteralValue<'a> {
     Float(f64),
     /// A string.
     Text(Cow<'a, str>),
-    /// Bytes.
     Bytes(Vec<u8>),
-    /// Not a literal: the parameter that the client binds next.
+    /// Not a literal: the next parameter that the client binds.
     Parameter,
 }
 
-/// What [`normalise`] leaves; kept and used again by the caller.
+/// The result of [`normalise`]; the caller keeps and reuses it.
 #[derive(Debug, Default, Clone)]
 pub struct Normalised {
     text: String,
@@ -138,15 +138,15 @@ impl Normalised {
         &self.text
     }
 
-    /// What stood for each `?`, in order.
+    /// The literals replaced by each `?`, in order.
     #[must_use]
     pub fn literals(&self) -> &[Literal] {
         &self.literals
     }
 
-    /// A hash of text and kinds. Equal keys do not mean equal statements: whoever finds one
-    /// compares [`Normalised::text`] and the kinds. A parameter counts as the kind that
-    /// `bound` gives for it, counted from 0 among the parameters.
+    /// A hash of text and kinds. Equal keys do not imply equal statements: after finding one,
+    /// compare [`Normalised::text`] and the kinds. A parameter counts as the kind that `bound`
+    /// returns for it, counted from 0 among the parameters.
     #[must_use]
     pub fn key(&self, bound: impl Fn(usize) -> LiteralKind) -> u64 {
         let mut hasher = FxHasher::default();
@@ -164,8 +164,8 @@ impl Normalised {
     }
 }
 
-/// Lifts literals out of a statement. False if it is not to be cached by its text without them;
-/// what `out` holds then means nothing.
+/// Lifts literals out of a statement. False if the statement must not be cached by its text without
+/// them; the content of `out` is then meaningless.
 pub fn normalise(text: &str, mode: Mode, out: &mut Normalised) -> bool {
     out.text.clear();
     out.literals.clear();
@@ -177,10 +177,9 @@ pub fn normalise(text: &str, mode: Mode, out: &mut Normalised) -> bool {
     pass.run(Lexer::new(text, mode)).is_some()
 }
 
-/// What literals in a stretch of the text are.
+/// The role of literals in a part of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Region {
-    /// Values.
     #[default]
     Values,
     /// Part of an item of `SELECT`, up to `FROM`.
@@ -189,7 +188,7 @@ enum Region {
     Kept,
 }
 
-/// What the tokens so far say of the next.
+/// What the tokens so far imply for the next one.
 #[derive(Default)]
 struct State {
     region: Region,
@@ -197,7 +196,7 @@ struct State {
     last_word: Word,
     /// The last token was a word.
     after_word: bool,
-    /// Since a condition's begin there are only kept literals and operators.
+    /// Since the start of a condition there have been only kept literals and operators.
     folding: bool,
     /// `BETWEEN` waits for its `AND`.
     between: bool,
@@ -207,7 +206,7 @@ struct State {
 
 struct Pass<'a, 'b> {
     text: &'a str,
-    /// Up to where the text is in `out`.
+    /// The text up to here is in `out`.
     copied: usize,
     /// Where the last token ended.
     end: usize,
@@ -216,7 +215,7 @@ struct Pass<'a, 'b> {
 }
 
 impl Pass<'_, '_> {
-    /// All tokens; nothing if the statement is refused.
+    /// Reads all tokens; `None` if the statement is refused.
     fn run(&mut self, mut lexer: Lexer<'_>) -> Option<()> {
         let first = lexer.next();
         if first.kind != Kind::Word {
@@ -246,7 +245,7 @@ impl Pass<'_, '_> {
         self.copy_to(self.end)
     }
 
-    /// Copies the text up to `end`; nothing if that is too much.
+    /// Copies the text up to `end`; `None` if that is too much.
     fn copy_to(&mut self, end: usize) -> Option<()> {
         if self.copied < end {
             if self.out.text.len() + (end - self.copied) > MAX_TEXT_BYTES {
@@ -258,7 +257,7 @@ impl Pass<'_, '_> {
         Some(())
     }
 
-    /// What stands between two tokens: comments become a blank.
+    /// The text between two tokens: comments become a blank.
     fn gap(&mut self, start: usize) -> Option<()> {
         let gap = &self.text[self.end..start];
         if gap.len() <= 1 || gap.bytes().all(|byte| byte == b' ') {
@@ -325,7 +324,7 @@ impl Pass<'_, '_> {
             Kind::Decimal => LiteralKind::Decimal,
             Kind::Float => LiteralKind::Float,
             Kind::Text => LiteralKind::Text,
-            // Short ones may be numbers, which depends on what they stand beside.
+            // Short ones may be numbers, depending on what is beside them.
             Kind::Hex if length > LONGEST_NUMBER_IN_HEX => LiteralKind::Hex,
             _ => return Some(false),
         };
@@ -394,11 +393,11 @@ enum Word {
     Between,
     And,
     Interval,
-    /// A literal right after it is more than a value, or is a condition to be folded.
+    /// A literal directly after it is more than a value, or is a condition to be folded.
     Holds,
-    /// A condition's begin: as `Holds`, and parentheses after it hold values.
+    /// The beginning of a condition: as `Holds`, and parentheses after it contain values.
     Begins,
-    /// An operator or the like: parentheses after it hold values.
+    /// An operator or the like: parentheses after it contain values.
     Operator,
 }
 
@@ -470,7 +469,7 @@ impl Word {
         matches!(self, Word::Select | Word::Statement | Word::Update)
     }
 
-    /// Whether parentheses after it hold values and not a function's arguments.
+    /// Whether parentheses after it contain values and not a function's arguments.
     fn opens_values(self) -> bool {
         !matches!(self, Word::Other | Word::Holds | Word::Interval | Word::Update | Word::Statement)
     }

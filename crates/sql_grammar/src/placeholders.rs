@@ -8,13 +8,13 @@ use super::lexer::{Kind, Lexer};
 /// The places of `?` in a text, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Placeholders {
-    /// Where each stands, in bytes.
+    /// Where each is, in bytes.
     pub places: Vec<Range<usize>>,
     /// Whether one is the character of `LIKE … ESCAPE ?`, which a plan must know.
     pub in_escape: bool,
 }
 
-/// Where a text has placeholders.
+/// The placeholders of a text.
 #[must_use]
 pub fn placeholders(text: &str, mode: Mode) -> Placeholders {
     let mut found = Placeholders::default();

@@ -1,23 +1,24 @@
-//! The rows of an `INSERT … VALUES` that are nothing but literals, found without a syntax tree for each.
+//! The rows of an `INSERT … VALUES` that consist only of literals, found without a syntax tree for
+//! each.
 //!
 //! ```text
 //!   INSERT INTO t (a, b) VALUES (1, 'x'), (-2, NULL), (3, 'y') ON DUPLICATE KEY UPDATE b = 0
 //!   └────────── head ──────────┘└─────────── rows ───────────┘└──────────── tail ───────────┘
 //! ```
 //!
-//! Head, one row of `?` and tail are a statement ([`LiteralRows::template`]) whose plan does for any number of
-//! such rows. A literal means there what it means to [`super::normalise`]. What has a value that is more than a
-//! literal, strings that are joined by standing side by side, rows of different lengths, or `/*! … */` is left to
-//! the parser, and so is a single row.
+//! Head, one row of `?` and tail form a statement ([`LiteralRows::template`]) whose plan works for
+//! any number of such rows. A literal has the same meaning there as in [`super::normalise`]. The
+//! parser handles everything else: values that are more than a literal, adjacent strings that are
+//! joined, rows of different lengths, `/*! … */`, and a single row.
 
 use super::Mode;
 use super::lexer::{Kind, Lexer, Token, unquote, unquoted};
 use super::normalise::{LONGEST_NUMBER_IN_HEX, LiteralValue, MAX_DIGITS, hex};
 
-/// Literals that there is memory for between two texts.
+/// The number of literals for which memory is kept between two texts.
 const MOST_KEPT: usize = 1 << 16;
 
-/// What a literal of a row is.
+/// The kind of a literal in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RowLiteral {
     Null,
@@ -30,7 +31,7 @@ enum RowLiteral {
     Hex,
 }
 
-/// A literal and where it stands.
+/// A literal and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     kind: RowLiteral,
@@ -38,19 +39,20 @@ struct Place {
     end: u32,
 }
 
-/// What [`literal_rows`] finds; kept and used again by the caller.
+/// The result of [`literal_rows`]; the caller keeps and reuses it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct LiteralRows {
     head_end: usize,
     tail: std::ops::Range<usize>,
     columns: usize,
     literals: Vec<Place>,
-    /// By column: whether a hexadecimal literal is among its values that would be a number in a number's column.
+    /// By column: whether its values include a hexadecimal literal that would be a number in a
+    /// numeric column.
     hex_columns: Vec<bool>,
 }
 
-/// Finds the rows of an `INSERT` or `REPLACE`. False if they are not two rows or more of literals; what `out` holds
-/// then means nothing.
+/// Finds the rows of an `INSERT` or `REPLACE`. False if there are not at least two rows of
+/// literals; the content of `out` is then meaningless.
 pub fn literal_rows(text: &str, mode: Mode, out: &mut LiteralRows) -> bool {
     out.literals.clear();
     out.hex_columns.clear();
@@ -81,14 +83,14 @@ impl LiteralRows {
         self.columns
     }
 
-    /// Whether a column has values that depend on what the column is: a short hexadecimal literal is a number in
-    /// a column of numbers.
+    /// Whether a column has values that depend on its type: a short hexadecimal literal is a number
+    /// in a numeric column.
     #[must_use]
     pub fn has_short_hex(&self, column: usize) -> bool {
         self.hex_columns.get(column).copied().unwrap_or(false)
     }
 
-    /// Gives memory back that a long text took.
+    /// Frees memory that a long text used.
     pub fn shrink(&mut self) {
         self.literals.clear();
         self.literals.shrink_to(MOST_KEPT);
@@ -104,7 +106,7 @@ impl LiteralRows {
         into.push_str(&text[self.tail.clone()]);
     }
 
-    /// A value, out of the text that the rows were found in and under the same mode; `None` is NULL.
+    /// A value, from the text in which the rows were found and under the same mode; `None` is NULL.
     #[must_use]
     #[inline]
     pub fn value<'t>(
@@ -187,7 +189,7 @@ impl Pass<'_, '_> {
         (!self.text[..self.out.head_end].contains("/*!")).then_some(())
     }
 
-    /// One row; answers where it ends.
+    /// One row; returns where it ends.
     fn row(&mut self) -> Option<usize> {
         if self.lexer.next().kind != Kind::LeftParen {
             return None;
@@ -258,7 +260,7 @@ impl Pass<'_, '_> {
         Some(())
     }
 
-    /// `AS new ON DUPLICATE KEY UPDATE …`, as it is written.
+    /// `AS new ON DUPLICATE KEY UPDATE …`, as written.
     fn worded_tail(&mut self, rows_end: usize) -> Option<std::ops::Range<usize>> {
         let mut end = self.text.len();
         loop {

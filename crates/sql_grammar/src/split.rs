@@ -4,9 +4,9 @@
 //!   SELECT ';'; /* ; */ DO 1;   ──►   "SELECT ';'"   "/* ; */ DO 1"
 //! ```
 //!
-//! A semicolon ends a statement unless it stands in quotes or in a comment. The body of a stored
-//! program holds semicolons of its own; since Firn refuses those as a whole, one that begins takes
-//! the rest of the text.
+//! A semicolon ends a statement unless it is inside quotes or a comment. The body of a stored
+//! program contains semicolons; since Firn refuses stored programs as a whole, one that begins
+//! takes the rest of the text.
 
 use super::Mode;
 use super::lexer::{Kind, Lexer};
@@ -19,9 +19,9 @@ pub struct Split<'a> {
     ended: bool,
 }
 
-/// The statements of a text, without the semicolons between them. One between two semicolons may
-/// be empty (which [`super::parse`] answers with 1065); after the last semicolon there is only one
-/// if there are tokens.
+/// The statements of a text, without the semicolons between them. A statement between two
+/// semicolons may be empty ([`super::parse`] then returns 1065); after the last semicolon there is
+/// one only if there are tokens.
 #[must_use]
 pub fn split(text: &str, mode: Mode) -> Split<'_> {
     // A text too long to be counted is one statement, which the parser refuses.
@@ -70,7 +70,7 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
-/// Whether a statement is `CREATE` of a stored program, by its words so far.
+/// Whether a statement is a `CREATE` of a stored program, by its words so far.
 #[derive(Default)]
 enum Program {
     #[default]

@@ -1,4 +1,4 @@
-//! Words that mean something: reserved ones, functions without parentheses, character sets.
+//! Words with a meaning: reserved ones, functions without parentheses, character sets.
 
 /// MySQL 8.4's reserved words, in order.
 const RESERVED: &[&str] = &[
@@ -268,7 +268,7 @@ const RESERVED: &[&str] = &[
     "ZEROFILL",
 ];
 
-/// Reserved words that a function is called by all the same.
+/// Reserved words that are nevertheless function names.
 const RESERVED_FUNCTIONS: &[&str] = &[
     "CHAR",
     "CUME_DIST",
@@ -328,7 +328,7 @@ const CHARSETS: &[&str] = &[
     "utf8", "utf8mb3", "utf8mb4",
 ];
 
-/// Units of an interval that are one field.
+/// Units of an interval with a single field.
 const UNITS: &[&str] = &[
     "DAY",
     "DAY_HOUR",
@@ -384,7 +384,7 @@ pub(crate) fn is_introducer(word: &str) -> bool {
     word.strip_prefix('_').is_some_and(|name| CHARSETS.iter().any(|c| c.eq_ignore_ascii_case(name)))
 }
 
-/// The unit of an interval, in capitals and without `SQL_TSI_`.
+/// The unit of an interval, in upper case and without `SQL_TSI_`.
 pub(crate) fn unit(word: &str) -> Option<&'static str> {
     let upper = word.to_ascii_uppercase();
     let upper = upper.strip_prefix("SQL_TSI_").unwrap_or(&upper);

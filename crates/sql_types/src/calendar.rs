@@ -23,7 +23,6 @@ pub const fn is_leap_year(year: u16) -> bool {
     year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
-/// Days of a year.
 #[must_use]
 pub const fn days_in_year(year: u16) -> u16 {
     if is_leap_year(year) { 366 } else { 365 }

@@ -8,8 +8,8 @@
 //!   text                                       Text      DateTime       Text *    Json
 //!   date/datetime                                        DateTime       DateTime  Json
 //!   time                                                                Time      Json
-//!   * Decimal when the date or time has a fraction of a second; a constant beside a column of times is
-//!     a time if it can be one
+//!   * Decimal when the date or time has a fraction of a second; a constant beside a
+//!     column of times is a time if it can be one
 //! ```
 //!
 //! A year beside a date is a date. Enums and sets are integers beside numbers and texts beside

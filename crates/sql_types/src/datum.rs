@@ -2,17 +2,17 @@
 //! expression that returned it; the datum holds only what differs from row to row.
 //!
 //! ```text
-//!   TypeKind                                   Datum
-//!   Integer (signed)                           Int
-//!   Integer (unsigned), Bit, Year, Enum, Set   UInt
-//!   Float, Double                              Double      a FLOAT holds a number that an f32 holds
-//!   Decimal                                    Decimal
-//!   Char, Varchar, Text                        Text        always UTF-8, whatever the type's charset
-//!   Binary, Varbinary, Blob, Geometry          Text        any bytes
-//!   Date / Time                                Date / Time       packed by `firn_format::value`
-//!   DateTime, Timestamp                        DateTime          packed; in the session's time zone
-//!   Json                                       Json
-//!   any nullable                               Null
+//!   TypeKind                                  Datum
+//!   Integer (signed)                          Int
+//!   Integer (unsigned), Bit, Year, Enum, Set  UInt
+//!   Float, Double                             Double     a FLOAT holds a number that an f32 holds
+//!   Decimal                                   Decimal
+//!   Char, Varchar, Text                       Text       always UTF-8, whatever the type's charset
+//!   Binary, Varbinary, Blob, Geometry         Text       any bytes
+//!   Date / Time                               Date / Time      packed by `firn_format::value`
+//!   DateTime, Timestamp                       DateTime         packed; in the session's time zone
+//!   Json                                      Json
+//!   any nullable                              Null
 //! ```
 
 use std::sync::Arc;
@@ -112,7 +112,6 @@ impl Datum {
         }
     }
 
-    /// Whether this is NULL.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)

@@ -2,7 +2,7 @@
 //! limits ([`watch`]) of a statement that is parsed, bound and planned.
 //!
 //! ```text
-//!   ValueRef (a row) ──from_value_ref──► Datum ──cast, compare, arithmetic──► Datum ──to_stored──► Value
+//!   ValueRef (a row) ──from_value_ref──► Datum ──cast, compare, add──► Datum ──to_stored──► Value
 //!                                          ▲
 //!                        its meaning: SqlType, known when the statement is bound
 //! ```

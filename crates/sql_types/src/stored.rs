@@ -1,12 +1,12 @@
 //! Values and types in the storage engine's form.
 //!
 //! ```text
-//!   SqlType                      ColumnType                 stored value
-//!   TIMESTAMP                    Timestamp                  µs since 1970 UTC; the session's zone at run time
-//!   CHAR … TEXT                  Char … Text                UTF-8, whatever the character set
-//!   CHAR … of `binary`           Binary, Varbinary, Blob    bytes
-//!   ENUM, SET                    Enum, Set (a count)        members' names are in the definition's options
-//!   JSON                         Json                       the document's text
+//!   SqlType             ColumnType               stored value
+//!   TIMESTAMP           Timestamp                µs since 1970 UTC; the session's zone at run time
+//!   CHAR … TEXT         Char … Text              UTF-8, whatever the character set
+//!   CHAR … of `binary`  Binary, Varbinary, Blob  bytes
+//!   ENUM, SET           Enum, Set (a count)      members' names are in the definition's options
+//!   JSON                Json                     the document's text
 //! ```
 
 use std::sync::Arc;

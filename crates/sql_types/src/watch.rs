@@ -1,9 +1,9 @@
 //! Limits on parsing, binding and planning a statement: time, memory and stack.
 //!
 //! ```text
-//!   step    a unit of work was done: now and then asks whether the statement is to end     1317, 3024
-//!   hold    memory is kept until the plan is dropped: not more than the statement may have 1041
-//!   nest    the code recurses with its input: not deeper than the stack allows             1436
+//!   step  a unit of work was done: now and then checks whether the statement ends       1317, 3024
+//!   hold  memory is kept until the plan is dropped: not more than the statement may have 1041
+//!   nest  the code recurses with its input: not deeper than the stack allows             1436
 //! ```
 //!
 //! Steps are counted, so that tests can measure how work grows with a statement without a clock.

@@ -1,8 +1,8 @@
-//! The redo log over the local log store, on the simulated disk: committers that write for each other, commits
-//! that are handed over, power losses and failing syncs at any switch point.
+//! The redo log over the local log store, on the simulated disk: committers that write for each
+//! other, commits that are handed over, power losses and failing syncs at any switch point.
 //!
-//! The store's own task is set up so that it comes by itself only after an hour: what nobody is woken
-//! for is a deadlock, or shows as an hour that has passed.
+//! The store's own task is set up so that it comes by itself only after an hour: what nobody is
+//! woken for is a deadlock, or shows as an hour that has passed.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! The seam to the session layer: this crate's requirements of a SQL implementation.
 //!
 //! ```text
-//!   client            this crate                          the session layer
-//!   connects ───────► greeting, TLS, password   ────────► Service::credentials
-//!                     password is right          ────────► Service::open → Session
-//!   COM_QUERY ──────► decoded                    ────────► Session::query(.., replies)
-//!   COM_STMT_… ─────► types, long data, cursors  ────────► Session::prepare / execute / close_statement
-//!   disconnects,      watched                    ────────► Canceller::cancel, then the Session is dropped
+//!   client          this crate                     the session layer
+//!   connects ─────► greeting, TLS, password   ───► Service::credentials
+//!                   password is right          ───► Service::open → Session
+//!   COM_QUERY ────► decoded                    ───► Session::query(.., replies)
+//!   COM_STMT_… ───► types, long data, cursors  ───► Session::prepare / execute / close_statement
+//!   disconnects,    watched                    ───► Canceller::cancel, then the Session is dropped
 //!   KILL
 //! ```
 //!

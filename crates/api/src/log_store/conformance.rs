@@ -58,7 +58,7 @@ pub trait Lives {
 /// A case of the suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// What has to hold.
+    /// The property that is tested.
     pub name: &'static str,
     /// Panics if it does not hold.
     pub run: fn(&dyn Lives),

@@ -61,7 +61,7 @@ pub enum LogError {
     /// The position is not in the log, or not any more.
     #[error("Log position {position} is outside of what is kept, {from} to {to}")]
     OutOfRange {
-        /// What was asked for.
+        /// The requested position.
         position: Lsn,
         /// The first position that is kept.
         from: Lsn,

@@ -22,7 +22,6 @@ use super::LogError;
 /// pass every filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageFilter {
-    /// All.
     All,
     /// Records about pages in one of these ranges.
     Ranges(Vec<RangeInclusive<PageId>>),

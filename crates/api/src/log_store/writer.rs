@@ -1,14 +1,14 @@
 //! The two sides of writing a stream: the source of the log, and the writer that makes it durable.
 //!
 //! ```text
-//!   committer          source                          writer, of the store
+//!   committer          source                       writer, of the store
 //!   append ──────────► buffer
-//!   wait_durable(lsn) ───────────────────────────────► leads a round, or waits for one
-//!                      take ◄───────────────────────── round begins
-//!                                                      … written, synced, acknowledged …
-//!                      advance(durable) ◄───────────── round is durable
-//!   ◄──────────────────────────────────────────────── wait_durable returns
-//!                      tell(durable) ◄──────────────── on a task of the store, if submit asked for it
+//!   wait_durable(lsn) ────────────────────────────► leads a round, or waits for one
+//!                      take ◄────────────────────── round begins
+//!                                                   … written, synced, acknowledged …
+//!                      advance(durable) ◄────────── round is durable
+//!   ◄───────────────────────────────────────────── wait_durable returns
+//!                      tell(durable) ◄───────────── on a task of the store, if submit asked for it
 //! ```
 
 use std::sync::Arc;

@@ -8,9 +8,7 @@ use super::{PageRead, PageStore, PageStoreError, PageVersion};
 /// One page of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Which page.
     pub page: PageId,
-    /// Which version of it.
     pub version: PageRead,
 }
 

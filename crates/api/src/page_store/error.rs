@@ -14,7 +14,6 @@ pub enum PageStoreError {
     /// No good image and not enough log to build one.
     #[error("{page} is damaged in {place}: {reason}; restore it from a backup or a replica")]
     Damaged {
-        /// The page.
         page: PageId,
         /// Where the image is.
         place: String,
@@ -24,7 +23,6 @@ pub enum PageStoreError {
     /// The version is older than what is kept.
     #[error("{page} at log position {wanted} is older than the history that is kept, {kept_from}")]
     TooOld {
-        /// The page.
         page: PageId,
         /// The version that was asked for.
         wanted: Lsn,
@@ -50,7 +48,6 @@ pub enum PageStoreError {
     /// No node that has the page answers in time. A later try may succeed.
     #[error("{page} cannot be read at present, {place}: {reason}; the read can be repeated")]
     Unavailable {
-        /// The page.
         page: PageId,
         /// The nodes that were asked.
         place: String,
@@ -63,7 +60,6 @@ pub enum PageStoreError {
         "{page} does not lie at {place}; the chunk was moved, and the read is repeated elsewhere"
     )]
     WrongChunk {
-        /// The page.
         page: PageId,
         /// The node that was asked.
         place: String,

@@ -53,7 +53,6 @@ pub enum Fault {
 pub struct SimulatedOptions {
     /// The seed of all random choices.
     pub seed: u64,
-    /// Pages of a chunk.
     pub chunk_pages: u32,
     /// Whether chunks stay behind the log where no read asks for more.
     pub lags: bool,

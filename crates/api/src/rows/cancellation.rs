@@ -41,7 +41,7 @@ impl Cancellation {
         &self.is_cancelled
     }
 
-    /// Asks for an end.
+    /// Cancels the operation.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
         // A listener that registers after this look takes the lock after it, and sees the flag.

@@ -20,7 +20,6 @@ pub enum RowsError {
     /// A row has these values already.
     #[error("an entry with this key exists already in index {index}")]
     DuplicateKey {
-        /// The index.
         index: IndexId,
         /// The key, as the index has it.
         key: Box<[u8]>,
@@ -57,7 +56,6 @@ pub enum RowsError {
     /// The schema already has a table with this name.
     #[error("Table '{name}' already exists")]
     TableExists {
-        /// The schema.
         schema: Box<str>,
         /// The table's name.
         name: Box<str>,

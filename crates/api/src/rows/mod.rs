@@ -129,7 +129,7 @@ pub struct ScanOptions {
     pub index: Option<usize>,
     /// The keys of the index, see [`firn_format::key::KeyLayout::range`].
     pub range: KeyRange,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Which versions are read, with which locks.
     pub mode: ReadMode,
@@ -223,7 +223,7 @@ pub enum Fetched {
     /// No batch: next in the scan's order come all rows of the first this many of the caller's
     /// leaves. The other leaves have changed, are not cached, or do not come next.
     Held(usize),
-    /// There is no more.
+    /// The end.
     End,
 }
 
@@ -240,8 +240,8 @@ pub trait Scan: Send {
     /// Leaves are compared by version, as a web cache compares tags:
     ///
     /// ```text
-    ///   Unknown ──► Next(leaf) ──┬─ the caller has it ──► Leaves([leaf, …]) ──► Held(n), or Rows if it
-    ///      │                     │                                             has changed meanwhile
+    ///   Unknown ──► Next(leaf) ──┬─ the caller has it ──► Leaves([leaf, …]) ──► Held(n), or Rows
+    ///      │                     │                                        if it has changed since
     ///      └──► Rows, End        └─ or not ─────────────► No ─────────────────► Rows
     /// ```
     ///
@@ -277,7 +277,6 @@ pub trait Scan: Send {
 pub struct Estimate {
     /// Entries, delete-marked ones included.
     pub entries: f64,
-    /// Leaves.
     pub leaves: f64,
     /// Whether the numbers are counted rather than estimated.
     pub is_exact: bool,
@@ -488,7 +487,7 @@ pub trait Transaction: Any + Send {
     /// As [`Transaction::insert`].
     fn delete(&mut self, table: &TableRef, key: &[u8], payload: &[u8]) -> RowsResult<()>;
 
-    /// Marks this place.
+    /// The current point.
     fn savepoint(&self) -> Savepoint;
     /// Undoes everything since `savepoint`; locks are kept.
     ///
@@ -526,17 +525,16 @@ pub struct Prepared {
 /// An index to add.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct NewIndex {
-    /// Its name.
     pub name: String,
     /// Whether equal values are refused.
     pub unique: bool,
     /// Its columns.
     pub parts: Vec<IndexPart>,
-    /// The SQL layer's own.
+    /// Options of the SQL layer.
     pub options: Vec<u8>,
 }
 
-/// How far a build is.
+/// The progress of a build.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BuildProgress {
     /// Rows whose entries are in the index.

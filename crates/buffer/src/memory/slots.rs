@@ -1,7 +1,7 @@
 //! One mapping that holds the bytes of every frame, handed out as page slots.
 //!
 //! ```text
-//!   mapping   ├ slot 0 ┼ slot 1 ┼ slot 2 ┼ … ┤      16 KiB each, zero and untouched until first written
+//!   mapping  ├ slot 0 ┼ slot 1 ┼ slot 2 ┼ … ┤  16 KiB each, zero and untouched until first written
 //! ```
 //!
 //! A [`PageSlot`] is the only way to the bytes of its part of the mapping, and there is one slot

@@ -1,4 +1,5 @@
-//! Tabs, as MySQL's client writes them outside a terminal, and comma-separated values after RFC 4180.
+//! Tabs, as MySQL's client writes them outside a terminal, and comma-separated values after RFC
+//! 4180.
 
 use std::io::{self, Write};
 
@@ -32,7 +33,8 @@ impl RowWriter for Tab {
     }
 }
 
-/// Fields between commas, quoted where they have to be; NULL is an empty field, an empty text is `""`.
+/// Fields between commas, quoted where they have to be; NULL is an empty field, an empty text is
+/// `""`.
 pub(super) struct Csv {
     pub(super) skips_names: bool,
 }

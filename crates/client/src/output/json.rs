@@ -1,4 +1,5 @@
-//! One array of objects, an object a line. Numbers are numbers and documents are documents; all else is text.
+//! One array of objects, an object a line. Numbers are numbers and documents are documents; all
+//! else is text.
 
 use std::io::{self, Write};
 

@@ -9,7 +9,7 @@ use super::{Accumulator, same};
 use crate::stop::Result;
 use crate::value::Physical;
 
-/// Keeps the first values as columns: each group's came in one batch.
+/// Keeps the first values as columns: those of one batch together.
 pub(super) struct First {
     physical: Physical,
     parts: Vec<ArrayRef>,

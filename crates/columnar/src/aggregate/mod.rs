@@ -27,13 +27,13 @@ use crate::value::Physical;
 
 /// The state of a function for all groups.
 pub(crate) trait Accumulator: Any + Send {
-    /// Takes rows in; there are `total` groups by now.
+    /// Adds rows; there are `total` groups by now.
     fn add(&mut self, values: &[ArrayRef], groups: &[usize], total: usize) -> Result<()>;
     /// Merges another accumulator of the same call, whose groups are `groups` here.
     fn merge(&mut self, other: Box<dyn Any>, groups: &[usize], total: usize) -> Result<()>;
     /// The values of all groups.
     fn finish(&mut self, total: usize) -> Result<ArrayRef>;
-    /// Bytes that it takes, roughly.
+    /// Approximate memory.
     fn size_bytes(&self) -> usize;
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Call {
     pub(crate) physical: Physical,
 }
 
-/// Which function a call is of.
+/// The function of a call.
 #[derive(Debug, Clone)]
 pub(crate) enum CallKind {
     /// The first value of each group.
@@ -86,7 +86,7 @@ impl Call {
         }
     }
 
-    /// Whether the groups of several tasks may be put together afterwards.
+    /// Whether the groups of several tasks may be merged afterwards.
     pub(crate) fn can_merge(&self) -> bool {
         let CallKind::Function(call, ..) = &self.kind else { return true };
         let is_double = |(_, physical): &(usize, Physical)| {
@@ -106,7 +106,7 @@ impl Call {
         }
     }
 
-    /// Whether the result is the same in whatever order rows come.
+    /// Whether the result does not depend on the order of rows.
     pub(crate) fn ignores_order(&self) -> bool {
         let CallKind::Function(call, ..) = &self.kind else { return true };
         let is_count = call.function == AggregateFunction::Count;

@@ -24,7 +24,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Whether sums of such columns with such a result are worked out here.
+    /// Whether this sums columns of this layout with such a result.
     pub(super) fn takes(argument: Physical, result: Physical) -> bool {
         match argument {
             Physical::Int | Physical::UInt => matches!(result, Physical::Decimal(_)),
@@ -54,7 +54,7 @@ impl Sum {
         }
     }
 
-    /// Adds the numbers of a column, NULL aside.
+    /// Adds the numbers of a column, except NULL.
     fn add_exact(
         &mut self,
         column: &ArrayRef,

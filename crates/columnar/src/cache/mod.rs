@@ -6,7 +6,7 @@
 //!   page 7 ──┐        ▼           column 0 ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //!   page 8 ──┼─ the second of ─►  column 4 ▓▓▓▓▓▓▓▓
 //!   page 9 ──┘
-//!        held: leaves 8, 9 … are passed over as long as they have not changed, and their part of the columns is taken
+//!        held: unchanged leaves 8, 9 … are skipped, and their columns come from the run
 //!        else: rows are decoded, packed and put
 //! ```
 //!
@@ -18,12 +18,12 @@
 //! * `used_bytes` is the sum of the runs' sizes, and exceeds the limit at most by the columns that
 //!   are being put.
 //!
-//! No notification is needed when rows change, tables are dropped or pages are used again: their
+//! No notification is needed when rows change, tables are dropped or pages are reused: their
 //! columns are no longer found, and are evicted when room is needed. Eviction removes whole columns
 //! of a table, the least used first, and only in favour of columns that were used far more often.
 //! So statements that repeatedly read more than fits keep a part of it instead of evicting each
-//! other's columns. A run of which most leaves have changed is no longer used, so that the next
-//! scan makes new runs.
+//! other's columns. A run of which most leaves have changed is no longer used, so the next scan
+//! makes new runs.
 //!
 //! Latch rules:
 //! 1. The register's lock comes before a shard's, and a shard's before a run's.
@@ -52,7 +52,7 @@ use run::Run;
 
 const SHARDS: usize = 64;
 
-/// Leaves by what names them: nodes with different log streams have pages of the same number.
+/// Leaves by their identity: nodes with different log streams have pages with the same number.
 type Shard = FxHashMap<(LogStreamId, PageId), Place>;
 
 fn name_of(leaf: LeafVersion) -> (LogStreamId, PageId) {
@@ -97,7 +97,7 @@ impl ColumnCache {
         }
     }
 
-    /// What the kept columns take.
+    /// The memory of the kept columns.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Ordering::Relaxed)
     }
@@ -133,7 +133,7 @@ impl ColumnCache {
         true
     }
 
-    /// A page is in the run no more.
+    /// A page is no longer in the run.
     fn leave(&self, run: &Run) {
         self.used_bytes.fetch_sub(run.leave(), Ordering::Relaxed);
     }
@@ -148,7 +148,7 @@ impl Cache for ColumnCache {
     }
 }
 
-/// The kept columns in the hands of a scan.
+/// The kept columns, as one scan uses them.
 #[derive(Debug)]
 pub(crate) struct CacheUse {
     cache: Arc<ColumnCache>,

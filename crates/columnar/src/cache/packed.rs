@@ -1,9 +1,9 @@
 //! A packed column of some leaves' rows, as it is kept between statements.
 //!
 //! ```text
-//!   numbers   17, 19, 17, 400      base 17, words of two bytes    [nulls] 0000 0200 0000 7f01
-//!   texts     "ab", "", "c"        ends of two bytes              [nulls] 0200 0200 0300 "abc"
-//!   repeated  "AIR", "RAIL", "AIR" a code of a byte for each row  [nulls] 00 01 00 | 0300 0700 "AIRRAIL"
+//!   numbers   17, 19, 17, 400      base 17, words of two bytes  [nulls] 0000 0200 0000 7f01
+//!   texts     "ab", "", "c"        ends of two bytes            [nulls] 0200 0200 0300 "abc"
+//!   repeated  "AIR", "RAIL", "AIR" a byte for each row          [nulls] 00 01 00 | 0300 0700 "AIRRAIL"
 //! ```
 //!
 //! Invariants:
@@ -22,9 +22,9 @@ use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 
 use crate::value::Builder;
 
-/// Different texts of a column up to which each is kept once.
+/// A column with up to this many distinct texts stores each text once.
 const MOST_REPEATED: usize = 32;
-/// Rows for each different text, from which on that is worth it.
+/// The least number of rows per distinct text for which that is worthwhile.
 const LEAST_REPETITION: usize = 4;
 
 /// A packed column.
@@ -44,8 +44,8 @@ enum Form {
     Wide,
     /// The end offset of each row's text, `width` bytes wide; then the texts.
     Texts { width: u8 },
-    /// A byte for each row, which numbers one of the `texts` that follow; their end offsets are
-    /// `width` bytes wide.
+    /// A byte for each row, which is the number of one of the following `texts`; their end offsets
+    /// are `width` bytes wide.
     Repeated { texts: u8, width: u8 },
 }
 
@@ -103,7 +103,7 @@ impl Packed {
         size_of::<Packed>() + 2 * size_of::<usize>() + self.bytes.len()
     }
 
-    /// Appends the chosen ones of the column's `rows` rows.
+    /// Appends the chosen rows of the column, which has `rows` rows.
     ///
     /// # Panics
     /// If the column was made by a builder of another kind.

@@ -1,15 +1,15 @@
-//! The kept columns, and how much each is used.
+//! The kept columns, and how often each is used.
 
 use firn_base::TableId;
 use firn_format::row::RowVersion;
 use firn_sql::types::{SqlType, TimeZone};
 use rustc_hash::FxHashMap;
 
-/// A column of a table, by a number that no other column ever has.
+/// A column of a table, by a number that is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ColumnNumber(u32);
 
-/// What the values of a column depend on beside the leaf that they are decoded from.
+/// What the values of a column depend on besides the leaf from which they are decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ColumnForm {
     pub(crate) table: TableId,
@@ -17,22 +17,22 @@ pub(crate) struct ColumnForm {
     pub(crate) index: Option<usize>,
     pub(crate) ordinal: u16,
     pub(crate) ty: SqlType,
-    /// What older rows have in columns that came later follows from it.
+    /// It determines the values that older rows have in columns added later.
     pub(crate) row_version: RowVersion,
-    /// Where the values are times of a zone.
+    /// The time zone, if the values depend on one.
     pub(crate) time_zone: Option<TimeZone>,
 }
 
-/// How many times as often a column is wanted as one that is dropped for it.
+/// How many times more often a column must be wanted than one that is dropped for it.
 const VICTIM_SHARE: u32 = 2;
-/// Scans after which all uses count half.
+/// The number of scans after which all uses count half.
 const HALF_LIFE_SCANS: u32 = 256;
 
 /// The kept columns and their use.
 #[derive(Debug, Default)]
 pub(super) struct Register {
     columns: FxHashMap<ColumnForm, ColumnNumber>,
-    /// How often each was wanted lately, and whether anything is kept of it.
+    /// How often each was wanted recently, and whether anything is kept of it.
     uses: FxHashMap<ColumnNumber, Uses>,
     next: u32,
     scans: u32,

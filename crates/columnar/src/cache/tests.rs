@@ -21,7 +21,7 @@ fn leaf(page: u32, lsn: u64) -> LeafVersion {
     LeafVersion { stream: LogStreamId(0), page, lsn: Lsn(lsn) }
 }
 
-/// As many columns of one row for each leaf as are given, each with these numbers.
+/// As many one-row columns for each leaf as given, each with these numbers.
 fn columns(numbers: &[&[i64]]) -> Vec<Packed> {
     let column = |numbers: &&[i64]| {
         let mut builder = Physical::Int.builder(numbers.len());
@@ -71,12 +71,12 @@ fn a_leaf_is_held_as_long_as_it_has_not_changed_and_for_snapshots_that_are_not_o
     assert_eq!(held(&scan, leaf(7, 300), 80), None);
     assert_eq!(held(&scan, leaf(7, 301), 90), None);
     assert_eq!(held(&scan, leaf(6, 300), 90), None);
-    // One has changed: it is in a run of its own, and the others stay where they were.
+    // One has changed: it is in a separate run, and the others stay where they were.
     assert!(put(&scan, &[leaf(8, 400)], 95, &[&[60]]));
     assert_eq!(held(&scan, leaf(8, 310), 99), None);
     assert_eq!(held(&scan, leaf(8, 400), 95), Some(vec![vec![60]]));
     assert_eq!(held(&scan, leaf(9, 290), 95), Some(vec![vec![7]]));
-    // Most have: the run is used no more, and gone with its last leaf.
+    // Most have: the run is no longer used, and gone with its last leaf.
     assert!(put(&scan, &[leaf(9, 500)], 96, &[&[70]]));
     assert_eq!(held(&scan, leaf(7, 300), 96), None);
     assert!(put(&scan, &[leaf(7, 300)], 96, &[&[5]]));
@@ -99,7 +99,7 @@ fn columns_of_a_run_come_one_by_one_and_in_the_order_of_the_scan() {
     assert_eq!(counted(&cache), cache.used_bytes());
 }
 
-/// Bytes of all runs, counted anew.
+/// Bytes of all runs, recounted.
 fn counted(cache: &ColumnCache) -> u64 {
     let mut runs = FxHashMap::default();
     for shard in &cache.shards {
@@ -121,7 +121,7 @@ fn room_is_made_by_the_column_that_is_used_least_and_only_for_one_that_is_used_f
     let fits = fill(0, 0..20);
     assert!((5..20).contains(&fits));
     assert_eq!(counted(&cache), cache.used_bytes());
-    // As new as the other: what there is stays.
+    // As new as the other: the existing one stays.
     assert_eq!(fill(1, 100..120), 0);
     assert!(holds(0, 3));
     (0..9).for_each(|_| assert!(!holds(1, 100)));

@@ -18,7 +18,8 @@ pub(crate) enum Sign {
     Times,
 }
 
-/// See the module's page. The factors of a decimal product may have other scales than the product.
+/// See the module documentation. The factors of a decimal product may have other scales than the
+/// product.
 #[derive(Debug)]
 pub(crate) struct Arithmetic {
     pub(crate) sign: Sign,

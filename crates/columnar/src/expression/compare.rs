@@ -132,7 +132,7 @@ pub(crate) fn convert(array: &ArrayRef, from: Physical, to: Physical) -> Result<
     }
 }
 
-/// Whether [`convert`] knows the way, without loss.
+/// Whether [`convert`] can do this without loss.
 pub(super) fn converts(from: Physical, to: Physical) -> bool {
     use Physical as P;
     match (from, to) {

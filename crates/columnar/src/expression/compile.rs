@@ -74,8 +74,8 @@ impl Compiler<'_, '_, '_> {
         }
     }
 
-    /// The row executor's evaluation. Subexpressions that read no slot, subqueries included, become
-    /// literals.
+    /// The row executor's evaluation. Subexpressions that read no slot, including subqueries,
+    /// become literals.
     fn rows(&mut self, expression: &Expression) -> Result<Kernel> {
         let mut expression = expression.clone();
         self.fold(&mut expression)?;
@@ -142,7 +142,7 @@ impl Compiler<'_, '_, '_> {
         })
     }
 
-    /// An expression that is asked for its truth.
+    /// An expression used as a condition.
     fn truth(&mut self, expression: &Expression) -> Result<Kernel> {
         let kernel = self.compile(expression)?;
         match kernel.physical() {
@@ -287,7 +287,7 @@ impl Compiler<'_, '_, '_> {
         }))
     }
 
-    /// Both sides of a decimal operation, in the scales that the result's follows from.
+    /// Both sides of a decimal operation, in the scales that determine the result's scale.
     fn decimal_sides(
         &mut self,
         sign: Sign,
@@ -416,7 +416,7 @@ impl Compiler<'_, '_, '_> {
     }
 }
 
-/// Digits before the point that values of an exact type may have.
+/// The most digits before the point of an exact type.
 fn whole_digits(kind: &TypeKind) -> u32 {
     match kind {
         TypeKind::Integer { width, .. } => match width {

@@ -3,10 +3,10 @@
 //! ```text
 //!   Expression ──compile──► Kernel ──evaluate──► a column
 //!                              │   └──truth────► true, false, NULL for each row
-//!                              └─ Rows: the row executor's own evaluation, for whatever has no kernel
+//!                              └─ Rows: the row executor's evaluation, where there is no kernel
 //! ```
 //!
-//! Expressions that read no slot, uncorrelated subqueries included, are evaluated by the session
+//! Expressions that read no slot, including uncorrelated subqueries, are evaluated by the session
 //! before the run. Kernels may evaluate more rows than SQL requires; if that ends in an error, the
 //! attempt is abandoned.
 
@@ -199,7 +199,7 @@ fn connect(list: &[Kernel], batch: &RecordBatch, neutral: bool) -> Result<Boolea
     Ok(so_far.unwrap_or_else(|| BooleanArray::from(vec![neutral; batch.num_rows()])))
 }
 
-/// The truth of the rows that are chosen; of the others `default`.
+/// The truth of the chosen rows; `default` for the others.
 fn selected(
     kernel: &Kernel,
     batch: &RecordBatch,
@@ -234,7 +234,7 @@ fn case(
     batch: &RecordBatch,
 ) -> Result<ArrayRef> {
     let rows = batch.num_rows();
-    // Which of the columns below a row takes its value from, and from which place there.
+    // For each row, the column below from which it takes its value, and the place there.
     let mut taken = vec![(0_usize, 0_usize); rows];
     let mut columns: Vec<ArrayRef> = vec![physical.single(&Datum::Null)?];
     let mut open: Vec<u32> = (0..rows as u32).collect();

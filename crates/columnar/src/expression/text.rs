@@ -12,10 +12,10 @@ use super::Kernel;
 use super::compare::test_rows;
 use crate::stop::Result;
 
-/// Values of one batch whose answers are remembered.
+/// Values of one batch whose results are remembered.
 const REMEMBERED: usize = 256;
 
-/// Answers for texts of a batch that come again. Where they do not, it stops looking.
+/// Results for repeated texts of a batch. If texts do not repeat, it stops looking.
 struct Memory<'t, T> {
     answers: FxHashMap<&'t [u8], T>,
     found: usize,
@@ -54,7 +54,6 @@ pub(crate) enum Question {
     Like(LikePattern),
 }
 
-/// A text and its test.
 pub(crate) struct TextTest {
     pub(crate) operand: Kernel,
     pub(crate) question: Question,

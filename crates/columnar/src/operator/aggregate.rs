@@ -30,7 +30,7 @@ use crate::scan::{BATCH_ROWS, batch_of};
 use crate::scope::Scope;
 use crate::stop::{Result, Stop};
 
-/// See the module's page. Its columns are the keys and then the calls.
+/// See the module documentation. Its columns are the keys and then the calls.
 #[derive(Debug, Clone)]
 pub(crate) struct HashAggregate {
     input: Arc<dyn ExecutionPlan>,
@@ -174,7 +174,7 @@ impl Groups {
         Ok(Groups { keys, accumulators, numbers: Vec::new(), held })
     }
 
-    /// How many groups there are; without keys there is one, rows or none.
+    /// The number of groups; without keys there is one, even without rows.
     pub(super) fn total(&self) -> usize {
         self.keys.as_ref().map_or(1, |keys| keys.len())
     }

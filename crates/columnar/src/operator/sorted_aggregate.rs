@@ -2,7 +2,7 @@
 //! arrives, so few groups are in memory at a time.
 //!
 //! ```text
-//!   rows  a a a b b c c c c d      table:  a b c ─► out when there are many, at the border of a key
+//!   rows  a a a b b c c c c d     table:  a b c ─► out when there are many, at the border of a key
 //! ```
 
 use std::fmt;
@@ -25,7 +25,8 @@ use crate::stop::Result;
 /// Groups that are returned together.
 const MANY_GROUPS: usize = 4096;
 
-/// See the module's page. Its input has one partition; its columns are the keys and then the calls.
+/// See the module documentation. Its input has one partition; its columns are the keys and then the
+/// calls.
 #[derive(Debug, Clone)]
 pub(crate) struct SortedAggregate {
     input: Arc<dyn ExecutionPlan>,
@@ -87,17 +88,17 @@ impl ExecutionPlan for SortedAggregate {
     }
 }
 
-/// A sorted aggregate at work.
+/// A running sorted aggregate.
 struct Work {
     groups: Groups,
-    /// The key of the last row, a value each.
+    /// The key of the last row, as one value each.
     last: Option<Vec<ArrayRef>>,
     shape: Arc<Shape>,
     context: Arc<TaskContext>,
 }
 
 impl Work {
-    /// Takes rows in; groups that are complete.
+    /// Adds rows; returns the completed groups.
     fn add(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>> {
         let Some(last_row) = batch.num_rows().checked_sub(1) else { return Ok(Vec::new()) };
         let mut complete = Vec::new();

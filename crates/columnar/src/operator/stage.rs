@@ -21,14 +21,13 @@ use crate::scope::Scope;
 use crate::stop::Result;
 use crate::value::Physical;
 
-/// A column that a stage gives.
+/// A column that a stage returns.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// The value.
     Value(Kernel),
     /// Bytes that compare as the text does.
     Weights(Kernel, CollationId),
-    /// A double in which both zeros are one.
+    /// A double in which both zeros are equal.
     Number(Kernel),
 }
 

@@ -89,7 +89,7 @@ impl Gathered {
         rows.iter().map(|row| &self.bytes[row.clone()]).collect()
     }
 
-    /// Puts their columns in the place of the last rows.
+    /// Replaces the last rows by their columns.
     pub(super) fn replace_last_rows(&mut self, packed: PackedRows) {
         let count = packed.rows.len();
         let first = self.rows.len() - count;
@@ -103,7 +103,7 @@ impl Gathered {
         self.append_packed(packed);
     }
 
-    /// The rows that are wanted, part by part.
+    /// The wanted rows, part by part.
     fn wanted(&self, chosen: Option<&BooleanArray>) -> Vec<Wanted<'_>> {
         let (mut wanted, mut first, mut first_stored) =
             (Vec::with_capacity(self.parts.len()), 0, 0);
@@ -133,7 +133,7 @@ impl Gathered {
 pub(super) struct Source<'a> {
     pub(super) table: &'a TableRef,
     pub(super) transaction: &'a dyn Transaction,
-    /// Whether values out of line are read; they end the work otherwise.
+    /// Whether values out of line are read; otherwise they end the work.
     pub(super) reads_overflow: bool,
 }
 
@@ -164,7 +164,7 @@ impl Decoder {
         }
     }
 
-    /// Takes a row that an index gives by itself, for [`Decoder::finish_entries`].
+    /// Takes a row that comes from an index alone, for [`Decoder::finish_entries`].
     pub(super) fn append_entry(&mut self, values: &[Value]) -> Result<()> {
         if self.entries.is_empty() {
             let builder = |column: &ScanColumn| column.field.physical.builder(BATCH_ROWS);
@@ -253,7 +253,7 @@ impl Decoder {
     }
 }
 
-/// Appends a column's numbers, as far as they can be read all in one way; returns of how many rows.
+/// Appends a column's numbers, as far as all can be read in one way; returns for how many rows.
 fn append_numbers(builder: &mut Builder, reader: &NumberReader, rows: &[&[u8]]) -> usize {
     match builder {
         Builder::Int(builder, _) => reader.read_all(rows, |number| builder.append_option(number)),

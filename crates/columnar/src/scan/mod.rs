@@ -1,15 +1,16 @@
 //! Scans: a separate task reads rows of a table and makes batches.
 //!
 //! ```text
-//!   reader of the snapshot ──fetch──► row bytes, or columns kept ──gather──► decode conditions' columns ──► filter
-//!                                                                           └► decode the rest of what is left ──► batch
+//!   reader of the snapshot ──fetch──► row bytes, or kept columns
+//!     ──gather──► decode the conditions' columns ──► filter
+//!               └► decode the rest of the remaining rows ──► batch
 //! ```
 //!
 //! Decoded columns are kept by leaf (see [`crate::cache`]): no row of an unchanged leaf is read
 //! again.
 //!
 //! A task reads a few batches ahead of the operators, so that two processors overlap. Columns that
-//! are needed only after the conditions are decoded for the selected rows alone.
+//! are needed only after the conditions are decoded only for the selected rows.
 
 mod decode;
 pub(crate) mod split;
@@ -45,13 +46,12 @@ use crate::value::Field;
 pub(crate) use decode::Decoder;
 use decode::Gathered;
 
-/// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
-/// Bytes of rows that a batch is made of at most.
+/// The most bytes of rows for a batch.
 const BATCH_BYTES: usize = 4 << 20;
 /// Most leaves whose columns are kept together.
 const RUN_LEAVES: usize = 16;
-/// Batches that a scan is ahead.
+/// How many batches a scan reads ahead.
 const AHEAD: usize = 3;
 
 /// A column that a scan gives.
@@ -68,10 +68,10 @@ pub(crate) struct ScanPart {
     pub(crate) ranges: Vec<(Option<usize>, KeyRange)>,
 }
 
-/// What all parts of a scan do.
+/// The common properties of all parts of a scan.
 pub(crate) struct ScanShape {
     pub(crate) direction: Direction,
-    /// Ordinals that an index gives by itself.
+    /// The columns come from an index alone.
     pub(crate) covered: bool,
     /// All columns that are decoded; conditions read the first ones.
     pub(crate) columns: Vec<ScanColumn>,
@@ -79,10 +79,10 @@ pub(crate) struct ScanShape {
     pub(crate) tested: usize,
     /// Conditions over the tested columns.
     pub(crate) conditions: Vec<Kernel>,
-    /// Which of the columns go out.
+    /// The columns that are returned.
     pub(crate) output: Vec<usize>,
     pub(crate) time_zone: TimeZone,
-    /// Where the columns are kept, if they are.
+    /// The cache for the columns, if they are cached.
     pub(crate) cache: Option<CacheUse>,
 }
 
@@ -168,7 +168,7 @@ struct Work {
 struct Pending {
     leaves: Vec<(LeafVersion, usize)>,
     rows: usize,
-    /// Where other columns of the first and of the last of them are kept.
+    /// The places of other cached columns of the first and the last leaf.
     known: Option<(Place, Place)>,
 }
 
@@ -193,10 +193,10 @@ impl Pending {
     }
 }
 
-/// What came of reading some rows.
+/// The result of reading some rows.
 enum Step {
     Batch(RecordBatch),
-    /// No row was let through.
+    /// No row passed.
     Nothing,
     End,
 }
@@ -219,7 +219,7 @@ impl Work {
         Ok(self.decode_gathered()?.map_or(Step::Nothing, Step::Batch))
     }
 
-    /// Gathers rows until there are enough for a batch or no more.
+    /// Gathers rows until there are enough for a batch, or no more.
     fn gather(&mut self) -> Result<()> {
         self.gathered.clear();
         // Leaves that are kept together are gathered together.
@@ -321,7 +321,7 @@ impl Work {
             };
             let columns = match self.decoder.pack(&source, &self.gathered.last_rows(total)) {
                 Ok(columns) => columns,
-                // Rows that are not chosen may have what there is no column for.
+                // Rows that are not chosen may have values for which there is no column.
                 Err(Stop::Declined(_)) => {
                     self.keeps = false;
                     return Ok(());
@@ -393,7 +393,7 @@ impl Work {
     }
 }
 
-/// Fetches the rows that come next, unless the cache has their columns; and what it has of them.
+/// Fetches the next rows, unless the cache has their columns; returns what it has of them.
 fn fetch_unless_kept(
     scan: &mut dyn Scan,
     transaction: &mut dyn Transaction,

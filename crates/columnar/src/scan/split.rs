@@ -1,7 +1,7 @@
 //! Splits a range of keys into parts with about the same number of entries.
 //!
 //! Keys are ordered bytes, so their first eight bytes are a number between those of the range's
-//! ends. The borders are found by bisection of that number, with the tree's estimates.
+//! ends. The borders are found by bisection on that number, with the tree's estimates.
 
 use firn_format::key::KeyRange;
 

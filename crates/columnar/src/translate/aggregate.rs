@@ -17,18 +17,18 @@ use crate::operator::{HashAggregate, Output, SortedAggregate, Stage};
 use crate::stop::{Result, declined};
 use crate::value::{Field, Physical};
 
-/// The columns below a hash table of groups, as they are being gathered.
+/// The columns below a hash table of groups, while they are being collected.
 #[derive(Default)]
 struct Columns {
     outputs: Vec<Output>,
     calls: Vec<Call>,
-    /// The fields that come out, and which column or call of the hash table each is.
+    /// The output fields, and the hash table's column or call for each.
     fields: Vec<(Field, Place)>,
     /// Values whose first occurrence in each group is kept.
     firsts: Vec<(Field, Kernel)>,
 }
 
-/// Where a field is in the hash table.
+/// The place of a field in the hash table.
 enum Place {
     Key(usize),
     Call(usize),
@@ -173,7 +173,7 @@ impl Columns {
         }
     }
 
-    /// The columns of first values, which come behind all keys.
+    /// Adds the columns of first values, which come after all keys.
     fn take_firsts(&mut self) {
         for (field, kernel) in std::mem::take(&mut self.firsts) {
             let physical = field.physical;

@@ -1,9 +1,9 @@
 //! Joins.
 //!
 //! ```text
-//!   NestedLoop, right side by itself     equalities as keys ─► hash join; without keys the library's loop
-//!   NestedLoop, right side a lookup      left side large: all of the table in a hash join instead
-//!                                        left side small: the session looks up, row by row
+//!   NestedLoop, right side by itself  equalities as keys ─► hash join; without keys its loop
+//!   NestedLoop, right side a lookup   left side large: all of the table in a hash join instead
+//!                                     left side small: the session looks up, row by row
 //! ```
 //!
 //! The smaller side is put in the hash table.
@@ -41,7 +41,7 @@ const ROW_ROWS: f64 = 20.0;
 /// Most pairs of rows that a join without keys may compare.
 const MOST_PAIRS: f64 = 1e8;
 
-/// What is joined.
+/// The two sides of a join.
 pub(super) struct Sides<'p> {
     pub(super) left: &'p PlanNode,
     pub(super) right: &'p PlanNode,
@@ -57,7 +57,7 @@ struct Key {
     kind: ComparisonKind,
 }
 
-/// The columns of a scan by ordinal, with their slots, and the keys that it is looked up by.
+/// The columns of a scan by ordinal, with their slots, and its look-up keys.
 type LookupKeys = (Vec<(u16, Slot)>, Vec<Key>);
 
 /// The form of a join without lookups.
@@ -142,7 +142,7 @@ impl<'p> Translator<'p, '_, '_> {
                 .instead_of_lookups(sides, left, left_fills, scan, slots, keys, rows, needed);
         }
         if self.scans == scans {
-            // Nothing on the left is over columns: the row executor does it all.
+            // Nothing on the left is over columns: the row executor runs all of it.
             self.feeds.truncate(feeds);
             return declined("a lookup for each row works on rows");
         }
@@ -177,7 +177,7 @@ impl<'p> Translator<'p, '_, '_> {
         let (index, values): (_, &[Expression]) = match &scan.access {
             Access::Point { index, key } => (*index, key),
             Access::Ranges { index, ranges } => match &ranges[..] {
-                // Branches of an OR that have a key in common give the same range several times.
+                // Branches of an OR with a common key give the same range several times.
                 [range, others @ ..]
                     if others.iter().all(|other| is_same(range, other))
                         && range.lower.is_none()
@@ -234,7 +234,7 @@ impl<'p> Translator<'p, '_, '_> {
         let (from_scan, rest) = equalities_of(shared, left_fills);
         conditions.extend(rest);
         let keys: Vec<Key> = keys.into_iter().chain(more).chain(from_scan).collect();
-        // A key that is one value for all rows is a condition of the table.
+        // A key that is one value for all rows is a condition on the table.
         let (fixed, keys): (Vec<Key>, Vec<Key>) =
             keys.into_iter().partition(|key| visit::reads(&key.left).is_empty());
         let fixed: Vec<Expression> = fixed.into_iter().map(equality).collect();
@@ -381,7 +381,7 @@ impl Join<'_> {
             (JoinKind::Anti, false) => JoinType::RightAnti,
         };
         let has_right = matches!(self.shape.join, JoinKind::Inner | JoinKind::Left);
-        // Where each side's columns begin in what the join gives.
+        // Where each side's columns begin in the join's output.
         let (left_width, right_width) =
             (self.left.fields.len() + self.left.keys, self.right.fields.len() + self.right.keys);
         let (left_start, right_start) = match (has_right, self.left_is_smaller) {
@@ -465,7 +465,7 @@ impl Join<'_> {
     }
 }
 
-/// The slots that a join's sides are asked for.
+/// The slots that are requested from a join's sides.
 fn reads_below(shape: &Shape<'_>, needed: &SlotSet) -> SlotSet {
     let mut below = visit::reads_of(shape.conditions.iter().copied());
     below.extend(needed);
@@ -487,7 +487,7 @@ fn is_same(one: &RangePlan, other: &RangePlan) -> bool {
     format!("{one:?}") == format!("{other:?}")
 }
 
-/// Conditions that are equalities of a value of the left with one of the right, and the others.
+/// Conditions that equate a value of the left with one of the right, and the others.
 fn equalities<'a>(
     conditions: &'a [Expression],
     left_fills: &SlotSet,

@@ -1,10 +1,10 @@
 //! Plans of the SQL layer to operators over batches.
 //!
 //! ```text
-//!   Scan            TableScan                 NestedLoop   hash join, or the session's lookups row by row
-//!   Filter, Compute Stage, or a feed's work   HashJoin     the library's
-//!   Aggregate       Stage ─► HashAggregate    Sort, Limit  the library's
-//!   what has no operator here                 a feed of the row executor's rows
+//!   Scan            TableScan                NestedLoop   hash join, or lookups row by row
+//!   Filter, Compute Stage, or a feed's work  HashJoin     the library's
+//!   Aggregate       Stage ─► HashAggregate   Sort, Limit  the library's
+//!   what has no operator here                a feed of the row executor's rows
 //! ```
 //!
 //! A relation's columns hold slots. Each node is asked for the slots that are read above it, and
@@ -129,7 +129,7 @@ pub(crate) struct Translator<'p, 'e, 'x> {
     /// Whether an operator above may rely on the order of the rows: plans have no sort if an index
     /// provides the order.
     pub(crate) ordered: bool,
-    /// Common tables that have been worked out.
+    /// Common tables that have been evaluated.
     pub(crate) common: FxHashMap<usize, Arc<Vec<RecordBatch>>>,
 }
 
@@ -167,7 +167,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         drive(engine, plan, &mut self.feeds, &inbox, &scope, execution, take)
     }
 
-    /// A query with its columns worked out.
+    /// A query with its columns computed.
     fn query(&mut self, query: &'p QueryPlan) -> Result<(Relation, Answer)> {
         let columns: Vec<&Expression> = query.columns.iter().map(|column| &column.value).collect();
         let needed = visit::reads_of(columns.iter().copied());
@@ -198,7 +198,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         Compiler { fields, scope: &self.scope, execution: self.execution }
     }
 
-    /// A node's rows: by operators over batches where there are such, otherwise as a feed.
+    /// A node's rows: from operators over batches if possible, otherwise from a feed.
     pub(crate) fn node(&mut self, node: &'p PlanNode, needed: &SlotSet) -> Result<Relation> {
         let (feeds, scans, ordered) = (self.feeds.len(), self.scans, self.ordered);
         self.ordered = match &node.kind {
@@ -264,7 +264,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         }
     }
 
-    /// A node's rows as the row executor's operators give them.
+    /// A node's rows from the row executor's operators.
     fn rows_of(&mut self, node: &'p PlanNode, needed: &SlotSet) -> Result<Relation> {
         let (types, mut fills) = (simple::slot_types(node), SlotSet::default());
         visit::add_fills(node, &mut fills);

@@ -48,7 +48,7 @@ impl<'p> Translator<'p, '_, '_> {
         clippy::too_many_arguments,
         reason = "a plan's scan and a join's differ in all of these"
     )]
-    /// A scan of these ranges, which fills these slots and gives those that are needed.
+    /// A scan of these ranges, which fills these slots and returns the needed ones.
     pub(super) fn scan_ways(
         &mut self,
         plan: &ScanPlan,
@@ -60,7 +60,8 @@ impl<'p> Translator<'p, '_, '_> {
         needed: &SlotSet,
     ) -> Result<Relation> {
         let tested = visit::reads_of(conditions.iter().copied());
-        // An index gives its columns in the order that they are asked for, which the shape keeps.
+        // An index returns its columns in the order in which they are requested, which the shape
+        // keeps.
         let is_tested = |slot: &(u16, Slot)| tested.contains(slot.1);
         let (first, rest): (Vec<_>, Vec<_>) = slots.iter().copied().partition(is_tested);
         let rest = rest.into_iter().filter(|(_, slot)| needed.contains(*slot));
@@ -104,7 +105,7 @@ impl<'p> Translator<'p, '_, '_> {
         Ok(Relation { plan: Arc::new(TableScan::new(shape, parts)), fields, rows })
     }
 
-    /// Where the scan's columns are kept.
+    /// The cache for the scan's columns.
     fn cache_use(&self, shape: &ScanShape, ways: &ScanWays, covered: bool) -> Option<CacheUse> {
         let cache = self.engine.column_cache()?;
         if !self.execution.limits.uses_column_cache || shape.direction != Direction::Forward {

@@ -71,7 +71,7 @@ impl<'p> Translator<'p, '_, '_> {
             fields.push(Field::new(*slot, &value.ty)?);
             compiled.push(value);
         }
-        // An output that reads another one is worked out by the session, which does so in order.
+        // The session evaluates an output that reads another one, since it does so in order.
         let own: SlotSet = computed.iter().map(|(slot, _)| *slot).collect();
         let reads = visit::reads_of(computed.iter().map(|(_, value)| value));
         let rows = input.rows;

@@ -1,8 +1,8 @@
-//! Subqueries with one answer for all rows: each runs before the expression that needs it is
+//! Subqueries with one result for all rows: each runs before the expression that needs it is
 //! translated.
 //!
-//! Its answer is a constant for that expression. The row executor answers the other subqueries, and
-//! those with too many rows, because it has the error's text.
+//! Its result is a constant for that expression. The row executor evaluates the other subqueries,
+//! and those with too many rows, because it has the error's text.
 
 use arrow::array::RecordBatch;
 use firn_sql::expression::{Expression, ExpressionKind};
@@ -15,7 +15,7 @@ use crate::stop::{Result, Stop};
 use crate::value::Physical;
 
 impl<'p> Translator<'p, '_, '_> {
-    /// Answers the subqueries in expressions, as far as they can be answered over columns. Blocks.
+    /// Evaluates the subqueries in expressions, as far as possible over columns. Blocks.
     pub(super) fn answer_subqueries(
         &mut self,
         expressions: impl IntoIterator<Item = &'p Expression>,
@@ -45,7 +45,7 @@ impl<'p> Translator<'p, '_, '_> {
     }
 }
 
-/// Adds the subqueries in an expression, but for those within them.
+/// Adds the subqueries in an expression, except those within them.
 pub(super) fn add_subqueries<'p>(expression: &'p Expression, into: &mut Vec<&'p Subquery>) {
     if let ExpressionKind::Subquery(subquery) = &expression.kind {
         into.push(subquery);

@@ -1,4 +1,4 @@
-//! An account: its name, how it proves itself, its roles and grants.
+//! An account: its name, its authentication, its roles and grants.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use firn_sql::catalog::type_text::identifier;
 
 use super::{Grants, Policy};
 
-/// A user's name and the hosts it comes from.
+/// A user's name and the hosts from which it may connect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountName {
     /// The user, case-sensitive.
@@ -35,7 +35,7 @@ impl AccountName {
         format!("'{}'@'{}'", self.user, self.host)
     }
 
-    /// Whether a client at this host or address may be it.
+    /// Whether a client at this host or address matches the account.
     #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         let is_loopback = matches!(host, "127.0.0.1" | "::1" | "localhost");
@@ -49,7 +49,7 @@ impl fmt::Display for AccountName {
     }
 }
 
-/// `LIKE` over names: `%` any text, `_` any character, `\` takes the next one literally.
+/// `LIKE` over names: `%` any text, `_` any character, `\` makes the next one literal.
 pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.to_lowercase().chars().collect());
@@ -83,34 +83,33 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
 /// An account or role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// Its name.
     pub name: AccountName,
     /// The authentication plugin.
     pub plugin: String,
-    /// What the plugin keeps of the password; empty: none is set.
+    /// The plugin's stored form of the password; empty: none is set.
     pub authentication: String,
-    /// Whether it may not connect; so are roles.
+    /// Whether it may not connect; roles may not either.
     pub locked: bool,
     /// Whether the password has to be changed before anything else.
     pub expired: bool,
-    /// Whether it connects over TLS only.
+    /// Whether it may connect only over TLS.
     pub requires_tls: bool,
-    /// What it may do.
+    /// Its privileges.
     pub grants: Grants,
-    /// Roles that it may switch on; those in `admin` it may hand on.
+    /// Roles that it may activate; it may grant those in `admin` to others.
     pub roles: BTreeSet<AccountName>,
-    /// Roles that it may hand on.
+    /// Roles that it may grant to others.
     pub admin: BTreeSet<AccountName>,
-    /// Roles that are on when it connects.
+    /// Roles that are active when it connects.
     pub default_roles: BTreeSet<AccountName>,
-    /// What its password and its use are held to.
+    /// Rules for its password and limits of its use.
     pub policy: Policy,
     /// `ATTRIBUTE` and `COMMENT`, a JSON text.
     pub attribute: Option<String>,
 }
 
 impl Account {
-    /// An account that may connect and nothing else.
+    /// An account that may only connect.
     #[must_use]
     pub fn new(name: AccountName) -> Account {
         Account {

@@ -1,14 +1,15 @@
-//! The book of accounts: all of them, in memory, changed by storing first.
+//! The book of accounts: all accounts in memory; changes are stored first.
 //!
 //! ```text
-//!   a change here       begin_account_change ─► read again if told ─► store ─► end, which tells
+//!   a change here       begin_account_change ─► read again if changed ─► store ─► end (reports)
 //!   a change elsewhere  told += 1, version += 1 ─► read again when an account is next looked up
 //! ```
 //!
 //! Rules:
-//! * one compute node of the server changes accounts at a time;
-//! * `loaded` never passes `told`, and no account is looked up while `loaded < told`, unless the
-//!   rows cannot be read: what was known holds then, and the next look-up tries again.
+//! * only one compute node of the server changes accounts at a time;
+//! * `loaded` never passes `told`, and no account is looked up while `loaded < told`. The
+//!   exception: if the rows cannot be read, the known accounts stay valid, and the next look-up
+//!   tries again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,49 +26,49 @@ use super::grants::Grants;
 /// Why accounts could not be read or stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The store did not do it.
+    /// The store failed.
     #[error("accounts could not be stored: {0}")]
     Rows(#[from] firn_api::rows::RowsError),
     /// A stored account cannot be read.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// The other compute nodes cannot be asked or told.
+    /// The other compute nodes cannot be asked or informed.
     #[error(transparent)]
     Server(#[from] ServerStateError),
 }
 
-/// Where accounts are kept.
+/// The storage of accounts.
 pub trait AccountStore: Send + Sync {
     /// The documents of all accounts. Blocks.
     ///
     /// # Errors
-    /// Why they cannot be read.
+    /// If they cannot be read.
     fn load(&self) -> Result<Vec<Vec<u8>>, StoreError>;
-    /// Stores documents by account, and takes those out that have none now; all or nothing. Blocks until
-    /// it is durable.
+    /// Stores documents by account, and removes the accounts without one; all or nothing. Blocks
+    /// until it is durable.
     ///
     /// # Errors
-    /// Why they cannot be stored.
+    /// If they cannot be stored.
     fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<(), StoreError>;
 }
 
 type Accounts = BTreeMap<AccountName, Arc<Account>>;
 
-/// See the module's page.
+/// See the module documentation.
 pub struct AccountBook {
     accounts: RwLock<Arc<Accounts>>,
     version: AtomicU64,
-    /// Changes of other compute nodes that this one was told of.
+    /// Changes by other compute nodes that were reported to this one.
     told: AtomicU64,
-    /// Of those, how many are in `accounts`.
+    /// How many of them are in `accounts`.
     loaded: AtomicU64,
-    /// Held while rows are read again.
+    /// Held while rows are being read again.
     loading: Mutex<()>,
     store: Box<dyn AccountStore>,
     server: Arc<dyn ServerState>,
     node: Incarnation,
-    /// Held while a change is worked out and stored: changes come one after the other. No look-up
-    /// waits for it.
+    /// Held while a change is prepared and stored: changes come one after the other. Look-ups do
+    /// not wait for it.
     changing: Mutex<()>,
 }
 
@@ -78,10 +79,11 @@ impl std::fmt::Debug for AccountBook {
 }
 
 impl AccountBook {
-    /// Reads the accounts; if there are none, makes `root` for loopback, without a password. Blocks.
+    /// Reads the accounts; if there are none, makes `root` for loopback, without a password.
+    /// Blocks.
     ///
     /// # Errors
-    /// Why the accounts cannot be read or stored.
+    /// If the accounts cannot be read or stored.
     pub fn open(
         store: Box<dyn AccountStore>,
         server: Arc<dyn ServerState>,
@@ -119,13 +121,13 @@ impl AccountBook {
         })
     }
 
-    /// Another compute node has changed accounts: they are read again before one is looked up.
+    /// Another compute node has changed accounts: they are read again before the next look-up.
     pub(crate) fn have_changed(&self) {
         self.told.fetch_add(1, Ordering::Release);
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Reads the accounts again if another compute node has changed them. Blocks then.
+    /// Reads the accounts again if another compute node has changed them. Blocks in that case.
     fn catch_up(&self) -> Result<(), StoreError> {
         if self.loaded.load(Ordering::Acquire) == self.told.load(Ordering::Acquire) {
             return Ok(());
@@ -147,13 +149,13 @@ impl AccountBook {
         Arc::clone(&self.accounts.read())
     }
 
-    /// Moves with every change.
+    /// Changes with every change of accounts.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The account of exactly this name.
+    /// The account with exactly this name.
     #[must_use]
     pub fn get(&self, name: &AccountName) -> Option<Arc<Account>> {
         self.current().get(name).cloned()
@@ -165,8 +167,8 @@ impl AccountBook {
         self.current().values().cloned().collect()
     }
 
-    /// The account that a client is: of those of that user that admit the host, the one with the most
-    /// specific host.
+    /// The account of a client: among the user's accounts that admit the host, the one with the
+    /// most specific host.
     #[must_use]
     pub fn find(&self, user: &str, host: &str) -> Option<Arc<Account>> {
         let accounts = self.current();
@@ -175,8 +177,8 @@ impl AccountBook {
         fitting.max_by_key(|account| specificity(&account.name.host)).cloned()
     }
 
-    /// Whether some account could connect from elsewhere than loopback: it has a password, or a
-    /// certificate stands for one.
+    /// Whether some account can connect from elsewhere than loopback: it has a password, or a
+    /// certificate instead of one.
     #[must_use]
     pub fn has_remote_account(&self) -> bool {
         let accounts = self.current();
@@ -185,7 +187,7 @@ impl AccountBook {
             .any(|account| !account.authentication.is_empty() && account.name.host != "localhost")
     }
 
-    /// What an account may do with some roles switched on, their own roles included.
+    /// The privileges of an account with some roles active, including the roles' own roles.
     #[must_use]
     pub fn effective(&self, account: &Account, roles: &BTreeSet<AccountName>) -> Grants {
         let accounts = self.current();
@@ -202,10 +204,11 @@ impl AccountBook {
         grants
     }
 
-    /// Changes accounts: `change` works on a copy; what it changed is stored, then put in place. Blocks.
+    /// Changes accounts: `change` works on a copy; its changes are stored, then put in place.
+    /// Blocks.
     ///
     /// # Errors
-    /// What `change` says; nothing is changed then. Why it could not be stored.
+    /// The error of `change`, in which case nothing is changed; or an error of storing.
     pub fn change<T, E: From<StoreError>>(
         &self,
         change: impl FnOnce(&mut BTreeMap<AccountName, Arc<Account>>) -> Result<T, E>,
@@ -252,7 +255,8 @@ fn differences(before: &Accounts, after: &Accounts) -> Vec<(AccountName, Option<
     changed.chain(gone.map(|name| (name.clone(), None))).collect()
 }
 
-/// How specific a host pattern is: literal characters before the first wildcard, all for a literal.
+/// How specific a host pattern is: the number of literal characters before the first wildcard, all
+/// for a literal.
 fn specificity(host: &str) -> usize {
     host.find(['%', '_']).unwrap_or(usize::MAX)
 }

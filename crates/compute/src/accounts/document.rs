@@ -1,4 +1,4 @@
-//! Accounts as they are stored: a JSON document each.
+//! The stored form of accounts: a JSON document each.
 //!
 //! ```json
 //! {"version": 2, "user": "app", "host": "%", "plugin": "caching_sha2_password", "authentication": "…",
@@ -10,11 +10,11 @@
 //!   "former": [["caching_sha2_password", "…", 1795199139]]}}
 //! ```
 //!
-//! Version 1 has no policy. `block_days` is null where failed logins block for ever; the limits are
-//! statements, changes and logins in an hour, and connections at a time.
+//! Version 1 has no policy. `block_days` is null if failed logins block until the account is
+//! unlocked. The limits are statements, changes and logins per hour, and simultaneous connections.
 //!
-//! Invariant: what [`encode`] gives, [`decode`] takes back unchanged; anything else is refused, since an
-//! account that is half understood would be one with other rights.
+//! Invariant: [`decode`] returns what [`encode`] was given, unchanged. It refuses anything else,
+//! because an account that is understood only in part would have other rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ pub(super) fn encode(account: &Account) -> Vec<u8> {
 /// The account of a document.
 ///
 /// # Errors
-/// If the document was written by a later version or is damaged.
+/// If a later version wrote the document, or it is damaged.
 pub(super) fn decode(document: &[u8]) -> Result<Account, DocumentError> {
     let document: Value =
         serde_json::from_slice(document).map_err(|error| DocumentError(error.to_string()))?;
@@ -170,7 +170,7 @@ fn encode_grants(grants: &Grants) -> Value {
     })
 }
 
-/// An object whose fields must be there.
+/// An object with required fields.
 struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {

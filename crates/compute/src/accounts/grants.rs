@@ -1,4 +1,4 @@
-//! What an account may do, level by level.
+//! The privileges of an account, level by level.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use firn_sql::catalog::type_text::identifier;
 use super::account::{AccountName, matches_pattern};
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
 
-/// Dynamic privileges that `SUPER` does not stand for.
+/// Dynamic privileges that `SUPER` does not include.
 const NOT_OF_SUPER: [&str; 10] = [
     "BACKUP_ADMIN",
     "CLONE_ADMIN",
@@ -21,7 +21,7 @@ const NOT_OF_SUPER: [&str; 10] = [
     "XA_RECOVER_ADMIN",
 ];
 
-/// What a privilege is on.
+/// The object of a privilege.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Level {
     /// `*.*`
@@ -32,16 +32,16 @@ pub enum Level {
     Table(String, String),
 }
 
-/// What an account may do on a table beyond what its schema gives it.
+/// The privileges of an account on a table beyond those on its schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TableGrants {
-    /// On all of it.
+    /// On the whole table.
     pub privileges: PrivilegeSet,
     /// On columns.
     pub columns: BTreeMap<String, PrivilegeSet>,
 }
 
-/// What an account may do.
+/// The privileges of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// Everywhere.
@@ -63,7 +63,7 @@ impl Grants {
         Grants { global, dynamic, ..Grants::default() }
     }
 
-    /// What `ALL PRIVILEGES` means at a level.
+    /// The meaning of `ALL PRIVILEGES` at a level.
     #[must_use]
     pub fn all_at(level: &Level) -> PrivilegeSet {
         PrivilegeSet::all(|privilege| match level {
@@ -73,7 +73,7 @@ impl Grants {
         })
     }
 
-    /// Whether all of `wanted` is given on a table; by the schema and the whole as well.
+    /// Whether all of `wanted` is granted on a table, also through the schema or globally.
     #[must_use]
     pub fn on_table(&self, schema: &str, table: &str) -> PrivilegeSet {
         let on_schema = self.on_schema(schema);
@@ -84,14 +84,14 @@ impl Grants {
         on_schema.union(own.map_or(PrivilegeSet::NONE, |grants| grants.privileges))
     }
 
-    /// What is given on all of a schema.
+    /// The privileges on all of a schema.
     #[must_use]
     pub fn on_schema(&self, schema: &str) -> PrivilegeSet {
         let fitting = self.schemas.iter().filter(|(pattern, _)| matches_pattern(pattern, schema));
         fitting.fold(self.global, |given, (_, privileges)| given.union(*privileges))
     }
 
-    /// What is given on a column, by the table as well.
+    /// The privileges on a column, also through the table.
     #[must_use]
     pub fn on_column(&self, schema: &str, table: &str, column: &str) -> PrivilegeSet {
         let own = self.tables.get(&(schema.to_owned(), table.to_owned()));
@@ -99,7 +99,7 @@ impl Grants {
         self.on_table(schema, table).union(own.copied().unwrap_or_default())
     }
 
-    /// Whether a schema is listed: something is given on it or on something in it.
+    /// Whether a schema is listed: some privilege is granted on it or on something in it.
     #[must_use]
     pub fn sees_schema(&self, schema: &str) -> bool {
         self.global.contains(Privilege::SHOW_DATABASES)
@@ -108,8 +108,8 @@ impl Grants {
             || self.tables.keys().any(|(of, _)| of == schema)
     }
 
-    /// Whether a schema can be the current one: something is given on it or on something in it, and
-    /// not only the right to hand on what one has.
+    /// Whether a schema can be the current one: some privilege is granted on it or on something in
+    /// it, and not only the right to grant to others.
     #[must_use]
     pub fn uses_schema(&self, schema: &str) -> bool {
         let only_hands_on = PrivilegeSet::NONE.with(Privilege::GRANT_OPTION);
@@ -120,7 +120,8 @@ impl Grants {
         self.holds_on_schema(schema) || within.any(|(_, grants)| gives(grants))
     }
 
-    /// Whether the tables of a schema are listed: something is given on it or on something in it.
+    /// Whether the tables of a schema are listed: some privilege is granted on it or on something
+    /// in it.
     #[must_use]
     pub fn lists_schema(&self, schema: &str) -> bool {
         self.holds_on_schema(schema) || self.tables.keys().any(|(of, _)| of == schema)
@@ -131,27 +132,27 @@ impl Grants {
         !self.on_schema(schema).intersection(all).is_empty()
     }
 
-    /// Whether anything is given on a table or its columns, so that it is listed.
+    /// Whether any privilege is granted on a table or its columns, so that it is listed.
     #[must_use]
     pub fn sees_table(&self, schema: &str, table: &str) -> bool {
         let all = PrivilegeSet::all(Privilege::holds_on_tables);
         !self.on_schema(schema).intersection(all).is_empty() || self.has_own(schema, table)
     }
 
-    /// Whether something is given on just this table or its columns.
+    /// Whether some privilege is granted on this very table or its columns.
     #[must_use]
     pub fn has_own(&self, schema: &str, table: &str) -> bool {
         self.tables.contains_key(&(schema.to_owned(), table.to_owned()))
     }
 
-    /// Whether a table's definition may be shown: something is given on the table as such.
+    /// Whether a table's definition may be shown: some privilege is granted on the table itself.
     #[must_use]
     pub fn defines_table(&self, schema: &str, table: &str) -> bool {
         let all = PrivilegeSet::all(Privilege::holds_on_tables);
         !self.on_table(schema, table).intersection(all).is_empty()
     }
 
-    /// The privileges on a column that `information_schema` tells of, as a list with commas.
+    /// The privileges on a column that `information_schema` shows, as a list with commas.
     #[must_use]
     pub fn shown_on_column(&self, schema: &str, table: &str, column: &str) -> String {
         let given = self.on_column(schema, table, column);
@@ -160,14 +161,14 @@ impl Grants {
         held.map(|one| one.name.to_lowercase()).collect::<Vec<_>>().join(",")
     }
 
-    /// Whether a dynamic privilege is given. `SUPER` stands for those that were made of it.
+    /// Whether a dynamic privilege is granted. `SUPER` includes those that were split off from it.
     #[must_use]
     pub fn has_dynamic(&self, name: &str) -> bool {
         self.dynamic.contains_key(name)
             || self.global.contains(Privilege::SUPER) && !NOT_OF_SUPER.contains(&name)
     }
 
-    /// Whether the account is one that only those with `SYSTEM_USER` may change.
+    /// Whether only accounts with `SYSTEM_USER` may change this account.
     #[must_use]
     pub fn is_system(&self) -> bool {
         self.dynamic.contains_key("SYSTEM_USER")
@@ -200,7 +201,7 @@ impl Grants {
         *entry = entry.union(given);
     }
 
-    /// Takes privileges away at a level. False if there was no grant at that level.
+    /// Removes privileges at a level. False if there was no grant at that level.
     pub fn take(&mut self, level: &Level, privileges: PrivilegeSet) -> bool {
         let is_there = match level {
             Level::Global => true,
@@ -217,7 +218,7 @@ impl Grants {
         is_there
     }
 
-    /// Takes privileges on a column away. False if there were none.
+    /// Removes privileges on a column. False if there were none.
     pub fn take_on_column(
         &mut self,
         table: &(String, String),
@@ -240,7 +241,7 @@ impl Grants {
         });
     }
 
-    /// What this and another have together, as an account has with its roles.
+    /// Adds another account's privileges, as for an account with its roles.
     pub fn add(&mut self, other: &Grants) {
         self.global = self.global.union(other.global);
         for (name, grantable) in &other.dynamic {
@@ -257,7 +258,7 @@ impl Grants {
         }
     }
 
-    /// The lines of `SHOW GRANTS`, roles aside.
+    /// The lines of `SHOW GRANTS`, without roles.
     #[must_use]
     pub fn shown(&self, name: &AccountName) -> Vec<String> {
         let to = name.quoted();

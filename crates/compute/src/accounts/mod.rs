@@ -1,18 +1,18 @@
-//! Accounts, roles and what they may do.
+//! Accounts, roles and their privileges.
 //!
 //! ```text
 //!   'u'@'%.example'  ──►  Account   password hash, lock, roles
 //!                           └─ Grants   *.*  │  schema.*  │  schema.table  │  columns
 //! ```
 //!
-//! The book of accounts is wholly in memory and shared; a change is stored first and then put in place, so
-//! a check costs a look at memory only. A session holds its [`Account`] and the roles that it has switched
-//! on; it looks at the book's version to see whether they have changed.
+//! The book of accounts is completely in memory and shared. A change is stored first and then put
+//! in place, so a check only reads memory. A session holds its [`Account`] and its active roles; it
+//! compares the book's version to see whether they have changed.
 //!
 //! Invariants:
-//! * nobody connects without an account; there is no anonymous one;
-//! * passwords are never stored, only what their plugin keeps of them;
-//! * an account without a password connects from loopback only.
+//! * no client connects without an account; there is no anonymous account;
+//! * passwords are never stored, only the forms that their plugins keep;
+//! * an account without a password connects only from loopback.
 
 mod account;
 mod book;

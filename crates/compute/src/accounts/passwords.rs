@@ -1,4 +1,4 @@
-//! New passwords: who may choose them, and which.
+//! New passwords: which users may choose them, and which are allowed.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::policy::FormerPassword;
 use super::privilege::Privilege;
 use super::statements::AccountContext;
 
-/// What made passwords consist of.
+/// The characters of generated passwords.
 const PASSWORD_SIGNS: &[u8] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,-./:;<=>?@[]^_{|}~";
-/// Former passwords that are kept at most.
+/// The most former passwords that are kept.
 const KEPT_PASSWORDS: usize = 1000;
 
 impl AccountContext<'_> {
-    /// Takes over how an account is to prove itself.
+    /// Sets how an account is authenticated.
     pub(super) fn authenticate(&self, account: &mut Account, user: &UserDefinition) -> Result<()> {
         let Some(given) = &user.authentication else { return Ok(()) };
         if given.retain_current {
@@ -60,7 +60,7 @@ impl AccountContext<'_> {
         }
     }
 
-    /// Whether the present password was said where it has to be, and is right.
+    /// Whether the current password was given where it is required, and is correct.
     fn judge_replaced(&self, account: &Account, said: Option<&str>) -> Result<()> {
         if account.name != *self.current {
             return match said {
@@ -90,7 +90,7 @@ impl AccountContext<'_> {
         }
     }
 
-    /// A password of letters, digits and signs, each as likely as any other.
+    /// A password of random letters, digits and signs.
     fn make_password(&self, name: &AccountName) -> String {
         let sign = || loop {
             let number = (self.random)() as usize & 127;
@@ -172,7 +172,7 @@ impl AccountContext<'_> {
     }
 }
 
-/// The password that is in use, as one that is to be a former one.
+/// The current password, as an entry for the former ones.
 fn present(account: &Account, now_s: u64) -> Option<FormerPassword> {
     let is_there = !account.authentication.is_empty();
     is_there.then(|| FormerPassword {

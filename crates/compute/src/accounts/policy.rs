@@ -1,5 +1,5 @@
-//! What an account's password and its use are held to: `PASSWORD EXPIRE`, `PASSWORD HISTORY`,
-//! `FAILED_LOGIN_ATTEMPTS`, `MAX_USER_CONNECTIONS` and their like.
+//! The rules for an account's password and its use: `PASSWORD EXPIRE`, `PASSWORD HISTORY`,
+//! `FAILED_LOGIN_ATTEMPTS`, `MAX_USER_CONNECTIONS` and the like.
 
 use std::fmt::Write;
 
@@ -7,35 +7,35 @@ use firn_sql::grammar::ast::UserOptions;
 
 const DAY_S: u64 = 86_400;
 
-/// What holds for an account. `None` means what the server's variables say.
+/// The rules for an account. `None` means that the server's variables decide.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
     /// Days after which the password expires; 0: never.
     pub lifetime_days: Option<u64>,
-    /// How many of the last passwords cannot be chosen again.
+    /// How many of the last passwords cannot be reused.
     pub history: Option<u64>,
-    /// For how many days a password cannot be chosen again.
+    /// For how many days a password cannot be reused.
     pub reuse_days: Option<u64>,
-    /// Whether the account has to say its password to change it.
+    /// Whether changing the password requires the current one.
     pub requires_current: Option<bool>,
-    /// How many failed logins in a row block the account; 0: any number goes.
+    /// How many failed logins in a row block the account; 0: none do.
     pub failed_attempts: u64,
-    /// For how many days they block it.
+    /// How long they block it.
     pub block: Block,
-    /// How much it may be used.
+    /// Limits of its use.
     pub limits: Limits,
-    /// When the password was chosen, in seconds since 1970, if that is known.
+    /// When the password was set, in seconds since 1970, if known.
     pub changed_s: Option<u64>,
-    /// Passwords before this one, as their plugins keep them, the latest first.
+    /// Earlier passwords, as their plugins keep them, the latest first.
     pub former: Vec<FormerPassword>,
 }
 
-/// For how long failed logins block an account.
+/// How long failed logins block an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block {
-    /// So many days; 0: not at all.
+    /// This many days; 0: not at all.
     Days(u64),
-    /// Until somebody unlocks it.
+    /// Until it is unlocked.
     Unbounded,
 }
 
@@ -45,16 +45,16 @@ impl Default for Block {
     }
 }
 
-/// How much an account may be used; 0: without limit.
+/// Limits of an account's use; 0: unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Statements in an hour.
+    /// Statements per hour.
     pub questions: u64,
-    /// Statements that change something, in an hour.
+    /// Statements that change something, per hour.
     pub updates: u64,
-    /// Logins in an hour.
+    /// Logins per hour.
     pub connections: u64,
-    /// Connections at a time.
+    /// Simultaneous connections.
     pub user_connections: u64,
 }
 
@@ -70,15 +70,15 @@ impl Limits {
 /// A password that was in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormerPassword {
-    /// The plugin that kept it.
+    /// The plugin that stored it.
     pub plugin: String,
-    /// What it kept.
+    /// The plugin's stored form.
     pub authentication: String,
-    /// When it was chosen, in seconds since 1970.
+    /// When it was set, in seconds since 1970.
     pub changed_s: u64,
 }
 
-/// What holds where an account says nothing: the server's variables.
+/// The rules if the account has none: the server's variables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PolicyDefaults {
     /// `password_history`
@@ -98,7 +98,7 @@ impl Policy {
         days > 0 && self.changed_s.is_some_and(|changed| ends(changed) <= now_s)
     }
 
-    /// The former passwords that cannot be chosen again, the present one counted in the history.
+    /// The former passwords that cannot be reused, counting the current one in the history.
     pub fn barred(
         &self,
         defaults: PolicyDefaults,
@@ -113,7 +113,7 @@ impl Policy {
         self.former.iter().enumerate().filter(is_barred).map(|(_, former)| former)
     }
 
-    /// Whether the present password cannot be chosen again.
+    /// Whether the current password cannot be reused.
     #[must_use]
     pub fn bars_present(&self, defaults: PolicyDefaults, now_s: u64) -> bool {
         let days = self.reuse_days.unwrap_or(defaults.reuse_days);
@@ -121,7 +121,7 @@ impl Policy {
         self.history.unwrap_or(defaults.history) > 0 || age_s < days.saturating_mul(DAY_S)
     }
 
-    /// Takes over what `CREATE USER` or `ALTER USER` says.
+    /// Applies the options of `CREATE USER` or `ALTER USER`.
     pub fn apply(&mut self, options: &UserOptions) {
         for policy in &options.password_policies {
             self.apply_password_policy(policy);
@@ -142,7 +142,7 @@ impl Policy {
         }
     }
 
-    /// A policy as its words. `EXPIRE` alone is the account's, see
+    /// Applies a policy, given as its words. `EXPIRE` alone belongs to the account, see
     /// [`Account::expired`](super::Account::expired).
     fn apply_password_policy(&mut self, policy: &str) {
         let words: Vec<&str> = policy.split_ascii_whitespace().collect();
@@ -161,7 +161,7 @@ impl Policy {
         }
     }
 
-    /// The limits as `SHOW CREATE USER` writes them, with a blank before each.
+    /// The limits in the form of `SHOW CREATE USER`, with a blank before each.
     #[must_use]
     pub fn shown_limits(&self) -> String {
         let Limits { questions, updates, connections, user_connections } = self.limits;
@@ -181,7 +181,7 @@ impl Policy {
         text
     }
 
-    /// When the password expires, as `SHOW CREATE USER` writes it.
+    /// The password's lifetime in the form of `SHOW CREATE USER`.
     #[must_use]
     pub fn shown_lifetime(&self) -> String {
         match self.lifetime_days {
@@ -191,7 +191,7 @@ impl Policy {
         }
     }
 
-    /// What holds for a new password and for failed logins, as `SHOW CREATE USER` writes it.
+    /// The rules for new passwords and for failed logins, in the form of `SHOW CREATE USER`.
     #[must_use]
     pub fn shown_rules(&self) -> String {
         let history = self.history.map_or("DEFAULT".to_owned(), |last| last.to_string());

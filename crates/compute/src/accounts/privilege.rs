@@ -1,6 +1,6 @@
-//! The privileges there are.
+//! The privileges.
 
-/// A privilege with a bit in [`PrivilegeSet`]; the dynamic ones go by their names.
+/// A privilege with a bit in [`PrivilegeSet`]; dynamic privileges are identified by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Privilege {
     /// As `GRANT` says it.
@@ -107,7 +107,7 @@ pub(super) const DYNAMIC: &[&str] = &[
 ];
 
 impl Privilege {
-    /// The privilege of that name, in capitals.
+    /// The privilege with that name, in upper case.
     #[must_use]
     pub fn named(name: &str) -> Option<Privilege> {
         Privilege::ALL.iter().copied().find(|privilege| privilege.name == name)
@@ -126,7 +126,6 @@ impl Privilege {
     }
 }
 
-/// A set of privileges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PrivilegeSet(pub(super) u64);
 
@@ -134,38 +133,38 @@ impl PrivilegeSet {
     /// Nothing.
     pub const NONE: PrivilegeSet = PrivilegeSet(0);
 
-    /// Those of `filter`, without `GRANT OPTION`: what `ALL PRIVILEGES` means at a level.
+    /// Those of `filter`, without `GRANT OPTION`: the meaning of `ALL PRIVILEGES` at a level.
     pub(super) fn all(filter: impl Fn(Privilege) -> bool) -> PrivilegeSet {
         let chosen = Privilege::ALL.iter().copied().filter(|privilege| filter(*privilege));
         let chosen = chosen.filter(|privilege| *privilege != Privilege::GRANT_OPTION);
         chosen.fold(PrivilegeSet::NONE, PrivilegeSet::with)
     }
 
-    /// This and one more.
+    /// The set with one more privilege.
     #[must_use]
     pub fn with(self, privilege: Privilege) -> PrivilegeSet {
         PrivilegeSet(self.0 | 1 << privilege.bit)
     }
 
-    /// Whether the privilege is in.
+    /// Whether the privilege is in the set.
     #[must_use]
     #[inline]
     pub fn contains(self, privilege: Privilege) -> bool {
         self.0 & 1 << privilege.bit != 0
     }
 
-    /// Those that are in both.
+    /// The privileges that are in both sets.
     pub(super) fn intersection(self, other: PrivilegeSet) -> PrivilegeSet {
         PrivilegeSet(self.0 & other.0)
     }
 
-    /// Whether nothing is in.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those of both.
+    /// The privileges in either set.
     #[must_use]
     pub fn union(self, other: PrivilegeSet) -> PrivilegeSet {
         PrivilegeSet(self.0 | other.0)
@@ -175,7 +174,7 @@ impl PrivilegeSet {
         PrivilegeSet(self.0 & !other.0)
     }
 
-    /// Whether all of the other's are in.
+    /// Whether all privileges of the other set are in this one.
     #[must_use]
     pub fn includes(self, other: PrivilegeSet) -> bool {
         other.0 & !self.0 == 0

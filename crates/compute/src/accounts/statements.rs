@@ -30,31 +30,30 @@ impl From<StoreError> for SqlError {
     }
 }
 
-/// Who changes accounts, and what they left to say.
+/// The session that changes accounts, and the messages that result.
 pub struct AccountContext<'a> {
-    /// The book.
     pub book: &'a AccountBook,
     /// The session's account.
     pub current: &'a AccountName,
-    /// What it may do, its roles included.
+    /// Its privileges, including those of its roles.
     pub grants: &'a Grants,
     /// Where its client comes from.
     pub host: &'a str,
     /// The current schema.
     pub schema: Option<&'a str>,
-    /// Makes of a password what a plugin keeps; `None` for a plugin that is not there.
+    /// The form of a password that a plugin stores; `None` for an unknown plugin.
     pub hash: &'a dyn Fn(&str, &str) -> Option<String>,
-    /// Whether a password is the one of which a plugin keeps something.
+    /// Whether a password matches a plugin's stored form.
     pub proves: &'a dyn Fn(&str, &str, &str) -> bool,
-    /// What holds for passwords where an account says nothing.
+    /// The rules for passwords if an account has none.
     pub defaults: PolicyDefaults,
     /// The time, in seconds since 1970.
     pub now_s: u64,
     /// Randomness for passwords.
     pub random: &'a dyn Fn() -> u64,
-    /// How long made passwords are.
+    /// The length of generated passwords.
     pub password_length: usize,
-    /// Passwords that were made, which their users are to be told.
+    /// Generated passwords, to be shown to the client.
     pub made: RefCell<Vec<(AccountName, String)>>,
     /// Notes, such as those of `IF EXISTS`.
     pub conditions: Vec<Condition>,
@@ -79,7 +78,7 @@ impl AccountContext<'_> {
         Err(denied(privilege.name))
     }
 
-    /// Who may write to the tables of accounts may do as `CREATE USER` allows.
+    /// A session that may write to the tables of accounts has the rights of `CREATE USER`.
     fn require_on_accounts(&self, on_tables: Privilege) -> Result<()> {
         if self.grants.on_schema("mysql").contains(on_tables) {
             return Ok(());
@@ -99,7 +98,7 @@ impl AccountContext<'_> {
     /// `CREATE USER`.
     ///
     /// # Errors
-    /// 1396 for names that are taken; 1227 without the privilege; 1524 for an unknown plugin.
+    /// 1396 for names that already exist; 1227 without the privilege; 1524 for an unknown plugin.
     pub fn create_user(&mut self, statement: &CreateUser) -> Result<()> {
         self.require_on_accounts(Privilege::INSERT)?;
         let roles: Vec<AccountName> =
@@ -214,7 +213,7 @@ impl AccountContext<'_> {
     /// `DROP USER` and `DROP ROLE`.
     ///
     /// # Errors
-    /// 1396 for unknown accounts; nothing is dropped then. 1227 without the privilege.
+    /// 1396 for unknown accounts, in which case nothing is dropped; 1227 without the privilege.
     pub fn drop_accounts(
         &mut self,
         statement: &'static str,
@@ -249,7 +248,8 @@ impl AccountContext<'_> {
         Ok(())
     }
 
-    /// `DROP ROLE` as a privilege is for what cannot connect: an account that can is a user.
+    /// The privilege `DROP ROLE` covers only accounts that cannot connect: an account that can is a
+    /// user.
     fn may_drop(&self, statement: &str, names: &[AccountName]) -> Result<()> {
         if statement == "DROP USER" {
             return self.require_on_accounts(Privilege::DELETE);
@@ -274,7 +274,7 @@ impl AccountContext<'_> {
     /// `RENAME USER`.
     ///
     /// # Errors
-    /// 1396 for names that are not there or taken, 1227 without the privilege.
+    /// 1396 for unknown or existing names, 1227 without the privilege.
     pub fn rename_user(&mut self, pairs: &[(ast::Account, ast::Account)]) -> Result<()> {
         self.require_on_accounts(Privilege::UPDATE)?;
         self.book.change(|accounts| {
@@ -296,7 +296,7 @@ impl AccountContext<'_> {
     /// `CREATE ROLE`.
     ///
     /// # Errors
-    /// 1396 for names that are taken, 1227 without the privilege.
+    /// 1396 for names that already exist, 1227 without the privilege.
     pub fn create_role(&mut self, if_not_exists: bool, roles: &[ast::Account]) -> Result<()> {
         let has = |privilege| self.grants.global.contains(privilege);
         if !has(Privilege::CREATE_ROLE) && !has(Privilege::CREATE_USER) {
@@ -321,8 +321,8 @@ impl AccountContext<'_> {
     /// `GRANT` of privileges.
     ///
     /// # Errors
-    /// 1410 for accounts that are not there, 1144 for privileges that are not of the level, 1045 for
-    /// privileges that the giver does not have with `GRANT OPTION`.
+    /// 1410 for unknown accounts, 1144 for privileges that do not exist at the level, 1045 for
+    /// privileges that the session does not have with `GRANT OPTION`.
     pub fn grant(&mut self, statement: &Grant) -> Result<()> {
         let level = self.level(&statement.level)?;
         let mut wanted = self.wanted(&statement.privileges, &level)?;
@@ -350,7 +350,7 @@ impl AccountContext<'_> {
     /// `REVOKE` of privileges.
     ///
     /// # Errors
-    /// 1141 and 1147 for what was not granted, and as [`AccountContext::grant`].
+    /// 1141 and 1147 for privileges that were not granted, and as [`AccountContext::grant`].
     pub fn revoke(&mut self, statement: &Revoke) -> Result<()> {
         let Some(level) = &statement.level else { return self.revoke_all(statement) };
         let level = self.level(level)?;
@@ -409,7 +409,7 @@ impl AccountContext<'_> {
     /// `GRANT` of roles.
     ///
     /// # Errors
-    /// 3523 for roles or accounts that are not there, 1227 without the privilege.
+    /// 3523 for unknown roles or accounts, 1227 without the privilege.
     pub fn grant_roles(
         &mut self,
         roles: &[ast::Account],
@@ -561,7 +561,7 @@ impl AccountContext<'_> {
         Ok(wanted)
     }
 
-    /// Who gives must have it, with `GRANT OPTION`.
+    /// The session must have the privilege itself, with `GRANT OPTION`.
     fn may_grant(&self, level: &Level, wanted: &Wanted) -> Result<()> {
         let own = match level {
             Level::Global => self.grants.global,
@@ -657,7 +657,7 @@ impl Wanted {
         }
     }
 
-    /// False if nothing of it was granted at that level.
+    /// False if none of them was granted at that level.
     fn take(&self, grants: &mut Grants, level: &Level) -> bool {
         let mut taken = grants.take(level, self.whole);
         for name in &self.dynamic {
@@ -682,8 +682,8 @@ fn apply_options(account: &mut Account, options: &UserOptions) -> Result<()> {
         None => {}
         Some(TlsRequirement::None) => account.requires_tls = false,
         Some(TlsRequirement::Ssl) => account.requires_tls = true,
-        // Nobody asks clients for certificates here: an account that needs one could not be kept to
-        // it.
+        // Clients are never asked for certificates here, so an account that requires one could not
+        // be enforced.
         Some(TlsRequirement::X509 | TlsRequirement::Specified(_)) => {
             return Err(SqlError::not_supported("REQUIRE X509, CIPHER, ISSUER or SUBJECT"));
         }
@@ -701,7 +701,7 @@ fn apply_options(account: &mut Account, options: &UserOptions) -> Result<()> {
     Ok(())
 }
 
-/// Whether `from` has `to` among its roles, directly or not.
+/// Whether `to` is among the roles of `from`, directly or indirectly.
 fn reaches(accounts: &Accounts, from: &AccountName, to: &AccountName) -> bool {
     let Some(account) = accounts.get(from) else { return false };
     account.roles.iter().any(|role| role == to || reaches(accounts, role, to))

@@ -1,4 +1,4 @@
-//! Accounts in a table of the server's own.
+//! Accounts in one of the server's own tables.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::book::{AccountStore, StoreError};
 /// The table's name.
 const TABLE: &str = "firn_accounts";
 
-/// See the module's page.
+/// See the module documentation.
 pub struct RowsAccountStore {
     table: SystemTable,
 }

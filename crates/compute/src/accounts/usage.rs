@@ -1,5 +1,5 @@
-//! How accounts are used: failed logins in a row, and what hours are limited to. Kept in memory
-//! only, as MySQL does: a restart forgets it.
+//! Usage of accounts: failed logins in a row, and hourly counts against limits. Kept only in
+//! memory, as in MySQL: a restart forgets it.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,20 @@ use super::policy::Block;
 const HOUR_S: u64 = 3600;
 const DAY_S: u64 = 86_400;
 
-/// A limit that was reached: the name it goes by in messages, and its value.
+/// A limit that was reached: its name in messages, and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeded {
     /// Such as `max_questions`.
     pub resource: &'static str,
-    /// The limit.
     pub limit: u64,
 }
 
 /// An account that failed logins have blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocked {
-    /// For how many days; `None` until it is unlocked.
+    /// For how many days; `None`: until it is unlocked.
     pub days: Option<u64>,
-    /// How many of them are left.
+    /// How many days are left.
     pub days_left: u64,
     /// After how many failed logins.
     pub attempts: u64,
@@ -41,14 +40,14 @@ struct Usage {
     connections: u64,
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub struct UsageBook {
     accounts: Mutex<BTreeMap<AccountName, Usage>>,
 }
 
 impl UsageBook {
-    /// Notes a login that was tried, with the right password or not.
+    /// Notes a login attempt, with the correct password or not.
     ///
     /// # Errors
     /// If failed logins have blocked the account.
@@ -87,7 +86,7 @@ impl UsageBook {
     /// Counts a login.
     ///
     /// # Errors
-    /// If the account has had as many in this hour as it may.
+    /// If the account has reached its limit for this hour.
     pub fn connected(&self, account: &Account, now_s: u64) -> Result<(), Exceeded> {
         let limit = account.policy.limits.connections;
         if limit == 0 {
@@ -101,7 +100,7 @@ impl UsageBook {
     /// Counts a statement.
     ///
     /// # Errors
-    /// If the account has had as many in this hour as it may.
+    /// If the account has reached its limit for this hour.
     pub fn asked(&self, account: &Account, now_s: u64) -> Result<(), Exceeded> {
         let limit = account.policy.limits.questions;
         match limit {
@@ -113,7 +112,7 @@ impl UsageBook {
     /// Counts a statement that changes something.
     ///
     /// # Errors
-    /// If the account has had as many in this hour as it may.
+    /// If the account has reached its limit for this hour.
     pub fn updated(&self, account: &Account, now_s: u64) -> Result<(), Exceeded> {
         let limit = account.policy.limits.updates;
         match limit {
@@ -144,14 +143,14 @@ impl UsageBook {
         Ok(())
     }
 
-    /// Forgets failed logins: the account was unlocked, or is another one by now.
+    /// Forgets failed logins: the account was unlocked or replaced.
     pub fn forgive(&self, account: &AccountName) {
         if let Some(usage) = self.accounts.lock().get_mut(account) {
             (usage.failed, usage.blocked_s) = (0, None);
         }
     }
 
-    /// `FLUSH USER_RESOURCES`: what was counted in this hour begins at zero.
+    /// `FLUSH USER_RESOURCES`: the counts of this hour restart at zero.
     pub fn forget_hours(&self) {
         for usage in self.accounts.lock().values_mut() {
             (usage.questions, usage.updates, usage.connections) = (0, 0, 0);

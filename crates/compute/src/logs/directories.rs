@@ -1,4 +1,4 @@
-//! Where logs may be: who can set variables shall not write to other files through them.
+//! Where logs may be: a user who can set variables must not write to other files through them.
 
 use std::path::{Component, Path, PathBuf, absolute};
 
@@ -9,8 +9,7 @@ use crate::variables::GlobalVariables;
 /// The variables that name logs.
 const VARIABLES: [&str; 2] = ["general_log_file", "slow_query_log_file"];
 
-/// The directories that logs may be in: the data directory, and those that the server was started
-/// with.
+/// The directories for logs: the data directory, and those that the server was started with.
 #[derive(Debug, Clone)]
 pub struct LogDirectories {
     data: PathBuf,
@@ -31,7 +30,7 @@ impl LogDirectories {
         LogDirectories { allowed: allowed.collect(), data }
     }
 
-    /// Refuses a name for a log that is not of a file `….log` in one of the directories.
+    /// Refuses a log name unless it is a file `….log` in one of the directories.
     ///
     /// # Errors
     /// 1231

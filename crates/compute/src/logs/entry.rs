@@ -7,14 +7,14 @@ use firn_sql::plan::PlanShape;
 
 use super::secrets;
 
-/// Whose statement it is.
+/// The session of a statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Who<'a> {
     /// The connection's number.
     pub connection: u64,
     /// The account's name.
     pub account: &'a str,
-    /// The name that the client gave.
+    /// The name sent by the client.
     pub user: &'a str,
     /// Where it comes from: an address, or `localhost`.
     pub host: &'a str,
@@ -23,7 +23,7 @@ pub struct Who<'a> {
 /// A statement for the slow-query log.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowEntry<'a> {
-    /// Whose.
+    /// The session.
     pub who: Who<'a>,
     /// When it began, in microseconds since 1970.
     pub began_us: u64,
@@ -31,11 +31,11 @@ pub struct SlowEntry<'a> {
     pub took_us: u64,
     /// Rows that went to the client.
     pub rows_sent: u64,
-    /// What it asked of the node.
+    /// Its requests to the node.
     pub rows: RowCounts,
-    /// What its plan does.
+    /// The shape of its plan.
     pub shape: PlanShape,
-    /// The number of the error that it ended with, or 0.
+    /// The number of its error, or 0.
     pub error: u16,
     /// Bytes received and sent for it.
     pub traffic: (u64, u64),
@@ -46,7 +46,7 @@ pub struct SlowEntry<'a> {
 }
 
 impl SlowEntry<'_> {
-    /// The entry as the log has it; with what `log_slow_extra` adds if it `tells_more`.
+    /// The text of the entry; with the additions of `log_slow_extra` if it `tells_more`.
     #[must_use]
     pub fn text(&self, tells_more: bool) -> String {
         let mut text = String::with_capacity(400 + self.statement.len());
@@ -130,7 +130,7 @@ fn seconds(us: u64) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
-/// Whether a statement is one of those that `log_slow_admin_statements` is about.
+/// Whether `log_slow_admin_statements` applies to a statement.
 #[must_use]
 pub fn is_administrative(statement: &str) -> bool {
     let mut words = statement.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! A file that entries are appended to by many threads at once.
+//! A file to which many threads append entries at once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_base::disk::{Disk, File, OpenMode};
 
-/// See the module's page.
+/// See the module documentation.
 pub(super) struct LogFile {
     path: PathBuf,
     file: Arc<dyn File>,
@@ -16,7 +16,7 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens a file, which is made if it is not there. Blocks.
+    /// Opens a file, and creates it if it does not exist. Blocks.
     pub(super) fn open(disk: &dyn Disk, path: &Path) -> io::Result<LogFile> {
         let file = match disk.open(path, OpenMode::ReadWrite) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -32,7 +32,7 @@ impl LogFile {
         &self.path
     }
 
-    /// Writes an entry behind all others. Blocks.
+    /// Writes an entry after all others. Blocks.
     pub(super) fn append(&self, entry: &[u8]) -> io::Result<()> {
         let at = self.end.fetch_add(entry.len() as u64, Ordering::Relaxed);
         self.file.write_at(entry, at)

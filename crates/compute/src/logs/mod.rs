@@ -1,4 +1,4 @@
-//! The slow-query log and the general log, in the format that MySQL writes and that `mysqldumpslow` and
+//! The slow-query log and the general log, in MySQL's format, which `mysqldumpslow` and
 //! `pt-query-digest` read.
 //!
 //! ```text
@@ -12,8 +12,10 @@
 //!
 //! Invariants:
 //! * a statement's passwords are masked before it is written ([`secrets`]);
-//! * no lock is held while a file is opened or written: an entry's place is reserved by one addition;
-//! * a log that cannot be written is reported once and turned off; statements never fail for it.
+//! * no lock is held while a file is opened or written: an entry's place is reserved by one
+//!   addition;
+//! * a log that cannot be written is reported once and turned off; statements never fail because of
+//!   it.
 
 mod directories;
 mod entry;
@@ -41,7 +43,7 @@ struct Log {
     file: RwLock<Option<Arc<LogFile>>>,
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub struct Logs {
     disk: Arc<dyn Disk>,
     slow: Log,
@@ -63,7 +65,7 @@ impl Logs {
         }
     }
 
-    /// Takes over what the global variables say. Blocks if a log has to be opened.
+    /// Applies the global variables. Blocks if a log has to be opened.
     pub fn obey(&self, variables: &GlobalVariables) {
         let is_on = |name: &str| variables.get(name).is_some_and(|value| value.is_on());
         let text = |name: &str| {
@@ -106,7 +108,7 @@ impl Logs {
         }
     }
 
-    /// `FLUSH LOGS`: opens the files anew, so that they can be rotated. Blocks.
+    /// `FLUSH LOGS`: opens the files again, so that they can be rotated. Blocks.
     pub fn reopen(&self) {
         for log in [&self.slow, &self.general] {
             let path = log.file.read().as_ref().map(|file| file.path().to_owned());
@@ -116,14 +118,14 @@ impl Logs {
         }
     }
 
-    /// Whether statements without an index are logged however short they are.
+    /// Whether statements without an index are logged, however short they are.
     #[inline]
     #[must_use]
     pub fn wants_unindexed(&self) -> bool {
         self.wants_unindexed.load(Ordering::Relaxed)
     }
 
-    /// Whether statements are logged that are slow.
+    /// Whether slow statements are logged.
     #[must_use]
     pub fn wants_slow(&self) -> bool {
         self.slow.is_on.load(Ordering::Relaxed)

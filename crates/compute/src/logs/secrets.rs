@@ -1,24 +1,24 @@
-//! Passwords out of statements that are written down.
+//! Masks passwords in statements that are logged.
 //!
 //! ```text
-//!   CREATE USER 'ann'@'%' IDENTIFIED BY 'x' REPLACE 'y'  ──►  … IDENTIFIED BY <secret> REPLACE <secret>
-//!   SET PASSWORD FOR 'ann'@'%' = 'x'                     ──►  SET PASSWORD FOR 'ann'@'%' = <secret>
-//!   PREPARE s FROM 'SET PASSWORD = "x"'                  ──►  PREPARE s FROM 'SET PASSWORD = <secret>'
+//!   CREATE USER a IDENTIFIED BY 'x' REPLACE 'y'  ──►  … IDENTIFIED BY <secret> REPLACE <secret>
+//!   SET PASSWORD FOR 'a'@'%' = 'x'               ──►  SET PASSWORD FOR 'a'@'%' = <secret>
+//!   PREPARE s FROM 'SET PASSWORD = "x"'          ──►  PREPARE s FROM 'SET PASSWORD = <secret>'
 //! ```
 //!
-//! A string is a secret where it follows one of a few words or signs in a statement that speaks of passwords.
-//! A string can be such a statement itself, to be prepared. What is no such statement is not looked
-//! at beyond its words.
+//! A string is a secret if it follows one of a few words or signs in a statement about passwords. A
+//! string can itself be such a statement, for `PREPARE`. Of all other statements, only the words
+//! are examined.
 
 use std::borrow::Cow;
 
-/// What stands in a secret's place.
+/// The replacement of a secret.
 const MASK: &str = "<secret>";
-/// What stands before a secret in a statement about passwords.
+/// Words before a secret in a statement about passwords.
 const BEFORE: [&str; 8] = ["BY", "AS", "REPLACE", "PASSWORD", "=", "(", "USING", "TO"];
-/// What may stand between that and the secret: introducers of strings.
+/// What may stand between such a word and the secret: introducers of strings.
 const INTRODUCERS: [&str; 3] = ["X", "N", "B"];
-/// Strings within strings are looked into so deep.
+/// How deep strings within strings are examined.
 const DEEPEST: usize = 4;
 
 /// The statement, without the passwords in it.
@@ -33,7 +33,7 @@ pub fn masked(statement: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether the words of a text, also within its strings, are such as stand around passwords.
+/// Whether a text, including its strings, has words that occur around passwords.
 fn has_secrets(text: &str) -> bool {
     let bytes = text.as_bytes();
     let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
@@ -71,8 +71,8 @@ fn rewritten(statement: &str, depth: usize) -> String {
     text
 }
 
-/// Whether a statement is one about passwords: it has a word for them, or is about a user though it
-/// be misspelt.
+/// Whether a statement is about passwords: it has a word for them, or is about a user, even if
+/// misspelt.
 fn speaks_of_passwords(statement: &str) -> bool {
     let mut before = "";
     for (piece, _) in pieces(statement).filter(|(piece, _)| !is_blank(piece)) {
@@ -91,7 +91,7 @@ fn is_blank(piece: &str) -> bool {
     is_comment || piece.trim().is_empty()
 }
 
-/// A string's value, as far as quotes and backslashes go.
+/// A string's value, with quotes and backslashes resolved.
 fn unquoted(inner: &str, quote: &str) -> String {
     let inner = inner.replace(&quote.repeat(2), quote);
     let mut text = String::with_capacity(inner.len());
@@ -116,7 +116,7 @@ fn pieces(statement: &str) -> impl Iterator<Item = (&str, usize)> {
             '\'' | '"' | '`' => quoted_length(rest, first),
             _ if is_word(first) => length_while(rest, is_word),
             _ if first.is_whitespace() => length_while(rest, char::is_whitespace),
-            // What stands in such a comment is run.
+            // The content of such a comment is executed.
             '/' if rest.starts_with("/*!") || rest.starts_with("/*+") => {
                 3 + length_while(&rest[3..], |character| character.is_ascii_digit())
             }
@@ -140,7 +140,7 @@ fn length_while(text: &str, wanted: impl Fn(char) -> bool) -> usize {
     text.find(|character| !wanted(character)).unwrap_or(text.len())
 }
 
-/// A string with its quotes; one without an end takes the rest. Doubled quotes belong to it.
+/// A string with its quotes; an unterminated one takes the rest. Doubled quotes belong to it.
 fn quoted_length(text: &str, quote: char) -> usize {
     let mut characters = text.char_indices().skip(1).peekable();
     while let Some((at, character)) = characters.next() {

@@ -1,4 +1,4 @@
-//! Entries, masks, and files that are written by many.
+//! Entries, masks, and files with many writers.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 

@@ -1,8 +1,8 @@
-//! The server state of compute nodes that run in one process, the only one included.
+//! The server state for compute nodes that run in one process, or for a single one.
 //!
-//! Locks: `members` and `variables` are held for a look or a change, never while a member is called
-//! (S5). A list of members that was copied before a call may name one that has ended meanwhile; the
-//! call then finds nobody.
+//! Locks: `members` and `variables` are held only for a look or a change, never while a member is
+//! called (S5). A list of members that was copied before a call may name one that has ended
+//! meanwhile; the call then has no effect.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::user_locks::UserLocks;
 use super::wait;
 
-/// How many compute nodes share the connection ids, if there may be several.
+/// How many compute nodes divide the connection ids among them, if there may be several.
 const MOST_MEMBERS: u16 = 2048;
 
 #[derive(Clone)]
@@ -31,9 +31,9 @@ struct Member {
 #[derive(Default)]
 struct Members {
     list: Vec<Member>,
-    /// The connections that have the global read lock.
+    /// The connections that hold the global read lock.
     readers: Vec<u64>,
-    /// The member that changes accounts.
+    /// The member that is changing accounts.
     changes_accounts: Option<Incarnation>,
 }
 
@@ -44,15 +44,15 @@ struct Variables {
     by_name: BTreeMap<String, SharedVariable>,
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub struct LocalServerState {
     most_members: u16,
     members: Mutex<Members>,
     variables: Mutex<Variables>,
     user_locks: UserLocks,
-    /// Writers have ended, or a member has.
+    /// Notified when writers or a member have ended.
     writers_ended: Event,
-    /// A member has ended its change of accounts.
+    /// Notified when a member has ended its change of accounts.
     accounts_free: Event,
 }
 
@@ -64,7 +64,7 @@ impl std::fmt::Debug for LocalServerState {
 }
 
 impl LocalServerState {
-    /// The state of a server that has one compute node. It has all connection ids to itself.
+    /// The state of a server with one compute node, which has all connection ids to itself.
     #[must_use]
     pub fn of_one_node() -> LocalServerState {
         LocalServerState::with_room(1)
@@ -87,7 +87,7 @@ impl LocalServerState {
         }
     }
 
-    /// The share of all connection ids that a member has.
+    /// A member's share of the connection ids.
     fn connection_ids(&self, number: u16) -> ConnectionIds {
         if self.most_members == 1 {
             return ConnectionIds { first: 1, last: u32::MAX };
@@ -97,19 +97,19 @@ impl LocalServerState {
         ConnectionIds { first, last: first + (room - 1) }
     }
 
-    /// The members that are called, but for one.
+    /// The members that get calls, except one.
     fn others(&self, but: Incarnation) -> Vec<Arc<dyn ServerMember>> {
         let members = self.members.lock();
         let others = members.list.iter().filter(|member| member.incarnation != but);
         others.filter_map(|member| member.called.as_ref()?.upgrade()).collect()
     }
 
-    /// All members that are called.
+    /// All members that get calls.
     fn all(&self) -> Vec<Arc<dyn ServerMember>> {
         called(&self.members.lock())
     }
 
-    /// The member that a connection is of.
+    /// The member that a connection belongs to.
     fn of_connection(&self, connection: u64) -> Option<Arc<dyn ServerMember>> {
         let members = self.members.lock();
         let mut list = members.list.iter();
@@ -173,7 +173,8 @@ impl ServerState for LocalServerState {
         }
     }
 
-    /// The directory of an embedded node is one process's: what is no member here runs nowhere.
+    /// The directory of an embedded node belongs to one process: a node that is not a member here
+    /// runs nowhere.
     fn has_ended(&self, node: Incarnation) -> bool {
         self.members.lock().list.iter().all(|member| member.incarnation != node)
     }

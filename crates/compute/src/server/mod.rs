@@ -1,5 +1,5 @@
 //! The state that belongs to the server and not to a session, for compute nodes of one process; and
-//! what a compute node does as a member of its server.
+//! a compute node's duties as a member of its server.
 //!
 //! ```text
 //!   Instance ──► ServerState ◄── LocalServerState: members, variables, user locks, read lock
@@ -24,10 +24,10 @@ use std::time::Duration;
 use firn_api::server::{Patience, ServerStateError};
 use firn_base::event::Event;
 
-/// How often a waiting session looks whether it is to end.
+/// How often a waiting session checks whether it was cancelled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits until `is_ready`, which `changed` tells of.
+/// Waits until `is_ready`, rechecked when `changed` is notified.
 fn wait(
     changed: &Event,
     patience: &Patience<'_>,

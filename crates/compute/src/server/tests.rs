@@ -18,7 +18,7 @@ const SHORT: Patience<'_> =
 const LONG: Patience<'_> = Patience { timeout: Some(Duration::from_secs(10)), cancelled: &ALIVE };
 const KILL: Patience<'_> = Patience { timeout: None, cancelled: &KILLED };
 
-/// A compute node that notes what it is told.
+/// A compute node that records the calls it gets.
 struct Node {
     gate: Arc<WriteGate>,
     first_connection: u64,

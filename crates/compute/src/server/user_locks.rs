@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::wait;
 
-/// The connection that has a lock, and how often it was taken.
+/// The connection that holds a lock, and how often it was taken.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     owner: u64,
@@ -26,7 +26,7 @@ pub(super) struct UserLocks {
 }
 
 impl UserLocks {
-    /// Takes a lock for a connection, which may have it already. Blocks.
+    /// Takes a lock for a connection, which may already hold it. Blocks.
     pub(super) fn take(&self, connection: u64, name: &str, patience: &Patience<'_>) -> LockAnswer {
         let name: Box<str> = name.to_lowercase().into();
         if self.try_take(connection, &name) {
@@ -53,7 +53,8 @@ impl UserLocks {
         is_mine
     }
 
-    /// Whether the owner of a lock waits, perhaps through others, for a lock of this connection.
+    /// Whether the owner of a lock waits, directly or through others, for a lock of this
+    /// connection.
     fn is_in_circle(&self, connection: u64, name: &str) -> bool {
         let (held, waiting) = (self.held.lock(), self.waiting.lock());
         let mut wanted: &str = name;
@@ -68,7 +69,7 @@ impl UserLocks {
         false
     }
 
-    /// Gives a lock back once: `None` if nobody has it, false if another connection has it.
+    /// Releases a lock once: `None` if no connection holds it, false if another connection does.
     pub(super) fn release(&self, connection: u64, name: &str) -> Option<bool> {
         let name = name.to_lowercase();
         let mut held = self.held.lock();
@@ -85,7 +86,7 @@ impl UserLocks {
         Some(true)
     }
 
-    /// Gives all locks of some connections back; how often they had been taken in all.
+    /// Releases all locks of some connections; returns how often they had been taken in total.
     pub(super) fn release_all(&self, connections: ConnectionIds) -> u64 {
         let mut times = 0;
         self.held.lock().retain(|_, held| {
@@ -112,7 +113,7 @@ impl UserLocks {
         held.values_mut().filter(|held| held.owner == from).for_each(|held| held.owner = to);
     }
 
-    /// The connection that has a lock.
+    /// The connection that holds a lock.
     pub(super) fn owner(&self, name: &str) -> Option<u64> {
         self.held.lock().get(name.to_lowercase().as_str()).map(|held| held.owner)
     }

@@ -1,5 +1,5 @@
-//! The gate that statements which write pass: it is closed while a session of any compute node
-//! holds the lock of `FLUSH TABLES WITH READ LOCK`.
+//! The gate for statements that write: it is closed while a session of any compute node holds the
+//! lock of `FLUSH TABLES WITH READ LOCK`.
 //!
 //! ```text
 //!   server   closed += 1, then waits until writers = 0     (each counts up before it looks,
@@ -7,9 +7,9 @@
 //!            goes back
 //! ```
 //!
-//! Statements that write, changes of definitions and `COMMIT` are writers for as long as they run; a
-//! transaction that has written and is idle is none. A writer that finds the gate open asks nobody:
-//! two atomic additions are all that it costs.
+//! Statements that write, changes of definitions and `COMMIT` are writers while they run; an idle
+//! transaction that has written is not one. A writer that finds the gate open asks no other node:
+//! two atomic additions are its whole cost.
 //!
 //! Rule: nothing is locked while a writer waits.
 
@@ -22,10 +22,10 @@ use firn_sql::error::{Result, SqlError};
 
 use super::wait;
 
-/// See the module's page.
+/// See the module documentation.
 pub struct WriteGate {
     server: Arc<dyn ServerState>,
-    /// Closes without their opens. Below 0 for as long as an open has overtaken its close.
+    /// Closes without their opens. Negative while an open has overtaken its close.
     closed: AtomicI64,
     writers: AtomicU64,
     opened: Event,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for WriteGate {
     }
 }
 
-/// A statement that writes; it ends with this.
+/// A running statement that writes; dropping it ends it.
 #[derive(Debug)]
 pub struct Writing(Arc<WriteGate>);
 
@@ -71,8 +71,8 @@ impl WriteGate {
     /// Lets a statement of a connection write, once the gate is open. Blocks.
     ///
     /// # Errors
-    /// 1223 if the connection itself holds the read lock, 1205 after the time, 1317 if the statement
-    /// is to end.
+    /// 1223 if the connection itself holds the read lock, 1205 after the timeout, 1317 if the
+    /// statement was cancelled.
     pub fn write(self: &Arc<Self>, connection: u64, patience: &Patience<'_>) -> Result<Writing> {
         if !self.try_enter() {
             if self.server.holds_read_lock(connection) {
@@ -84,12 +84,12 @@ impl WriteGate {
         Ok(Writing(Arc::clone(self)))
     }
 
-    /// Lets no more statements write.
+    /// Stops further statements from writing.
     pub(crate) fn close(&self) {
         self.closed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Takes one [`WriteGate::close`] back.
+    /// Undoes one [`WriteGate::close`].
     pub(crate) fn open(&self) {
         self.closed.fetch_sub(1, Ordering::SeqCst);
         self.opened.notify_all();
@@ -120,7 +120,7 @@ impl WriteGate {
     }
 }
 
-/// What a client is told if the server state did not do something.
+/// The client's error if the server state refused something.
 pub(crate) fn refused(error: ServerStateError) -> SqlError {
     match error {
         ServerStateError::TimedOut => SqlError::lock_wait_timeout(),

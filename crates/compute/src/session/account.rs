@@ -14,7 +14,7 @@ use super::answer::Table;
 use crate::accounts::{Account, AccountContext, AccountName, PolicyDefaults, Privilege};
 use crate::privileges::table_denied;
 
-/// What a plugin keeps of a password; `None` for a plugin that is not there.
+/// A plugin's stored form of a password; `None` for an unknown plugin.
 fn hash(plugin: &str, password: &str) -> Option<String> {
     let plugin = AuthPlugin::from_name(plugin)?;
     Some(match password {
@@ -23,7 +23,7 @@ fn hash(plugin: &str, password: &str) -> Option<String> {
     })
 }
 
-/// Whether a password is the one of which a plugin keeps something.
+/// Whether a password matches a plugin's stored form.
 fn proves(plugin: &str, password: &str, kept: &str) -> bool {
     match AuthPlugin::from_name(plugin) {
         _ if kept.is_empty() => password.is_empty(),
@@ -34,7 +34,7 @@ fn proves(plugin: &str, password: &str, kept: &str) -> bool {
     }
 }
 
-/// The answer with passwords that the server made.
+/// The answer with generated passwords.
 fn made_passwords(made: &[(AccountName, String)]) -> Table {
     let mut table = Table::of_text(&["user", "host", "generated password", "auth_factor"]);
     for (name, password) in made {
@@ -49,7 +49,7 @@ pub(super) struct AccountStatements<'s> {
 }
 
 impl AccountStatements<'_> {
-    /// Does what a statement about accounts says; answers the passwords that it made.
+    /// Executes a statement about accounts; returns the passwords that it generated.
     ///
     /// # Errors
     /// See [`AccountContext`].
@@ -132,8 +132,8 @@ impl AccountStatements<'_> {
         }
     }
 
-    /// Forgets failed logins of an account that is unlocked, whose limits change, or that is created
-    /// again.
+    /// Forgets failed logins of an account that is unlocked, whose limits change, or that is
+    /// created again.
     fn forgive_unlocked(&self, statement: &Statement) {
         let users: Vec<&ast::Account> = match statement {
             Statement::CreateUser(create) => {
@@ -162,8 +162,8 @@ impl AccountStatements<'_> {
     /// `SHOW GRANTS`.
     ///
     /// # Errors
-    /// 1141 for an unknown account, 1044 for another one's without the privilege, 3530 for roles of `USING`
-    /// that the account does not have.
+    /// 1141 for an unknown account, 1044 for another user's account without the privilege, 3530 for
+    /// roles of `USING` that the account does not have.
     pub(super) fn show_grants(
         &self,
         account: Option<&ast::Account>,
@@ -200,7 +200,7 @@ impl AccountStatements<'_> {
         Ok(table)
     }
 
-    /// The roles that `SHOW GRANTS … USING` names.
+    /// The roles named by `SHOW GRANTS … USING`.
     fn shown_roles(
         &self,
         account: &Account,
@@ -222,7 +222,7 @@ impl AccountStatements<'_> {
         named.collect()
     }
 
-    /// What is granted on a table or column must be there, unless it may be created.
+    /// The table or column of a grant must exist, unless it may be created.
     fn refuse_grant_on_missing(&self, statement: &ast::Grant) -> Result<()> {
         let ast::PrivilegeLevel::Table(name) = &statement.level else { return Ok(()) };
         let ast::Privileges::These(privileges) = &statement.privileges else {

@@ -16,12 +16,12 @@ use super::state::Change;
 use crate::columns;
 use crate::sink::WireSink;
 
-/// Rows that are known at once.
+/// A few rows, known at once.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<(String, SqlType)>,
     pub(crate) rows: Vec<Vec<Datum>>,
-    /// What clients are told of the columns instead of what their types say.
+    /// What clients see of the columns instead of what their types say.
     pub(crate) shown: Option<&'static ToldColumns>,
 }
 
@@ -32,7 +32,7 @@ impl Table {
         Table { columns: columns.iter().map(column).collect(), ..Table::default() }
     }
 
-    /// Its columns are told of as those of a statement that shows.
+    /// Describes its columns as those of a `SHOW` statement.
     pub(crate) fn shown_as(self, statement: &str) -> Table {
         Table { shown: told::shown(statement), ..self }
     }

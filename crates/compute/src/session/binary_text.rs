@@ -1,13 +1,13 @@
-//! Texts that hold bytes which are no UTF-8: clients write binary values into strings as they are.
+//! Texts with bytes that are not UTF-8: clients write binary values into strings unchanged.
 //!
 //! ```text
 //!   INSERT INTO t VALUES ('\0<ff>')   ──►   INSERT INTO t VALUES ( x'00FF')
 //! ```
 //!
-//! A string that is not UTF-8 becomes a hexadecimal literal of the bytes that it says, which is binary and
-//! goes to binary columns unchanged. Bytes outside of strings that are no UTF-8 are no SQL.
+//! A string that is not UTF-8 becomes a hexadecimal literal of its bytes, which is binary and goes
+//! to binary columns unchanged. Outside of strings, bytes that are not UTF-8 are a syntax error.
 
-/// The text with its binary strings written in hexadecimal; `None` if bytes outside of strings are no
+/// The text with its binary strings in hexadecimal; `None` if bytes outside of strings are not
 /// UTF-8.
 pub(super) fn with_hexadecimal(text: &[u8], backslash_escapes: bool) -> Option<String> {
     let mut out = String::with_capacity(text.len() + text.len() / 2);
@@ -20,7 +20,7 @@ pub(super) fn with_hexadecimal(text: &[u8], backslash_escapes: bool) -> Option<S
                 let (value, end) = read_string(text, at, backslash_escapes);
                 if std::str::from_utf8(&text[at..end]).is_err() {
                     out.push_str(std::str::from_utf8(&text[kept_from..at]).ok()?);
-                    // The space keeps it apart from an introducer: _binary'…'.
+                    // The space separates it from an introducer: _binary'…'.
                     out.push_str(" x'");
                     out.extend(value.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
                     out.push('\'');
@@ -45,13 +45,13 @@ fn digit(half: u8) -> char {
     char::from(b"0123456789ABCDEF"[usize::from(half)])
 }
 
-/// Behind the next `mark`, or the end.
+/// After the next `mark`, or the end.
 fn skip_past(text: &[u8], from: usize, mark: &[u8]) -> usize {
     let found = text[from..].windows(mark.len()).position(|window| window == mark);
     found.map_or(text.len(), |found| from + found + mark.len())
 }
 
-/// The bytes that the string at `start` says, and where it ends.
+/// The bytes of the string at `start`, and where it ends.
 fn read_string(text: &[u8], start: usize, backslash_escapes: bool) -> (Vec<u8>, usize) {
     let quote = text[start];
     let mut value = Vec::new();
@@ -76,7 +76,7 @@ fn read_string(text: &[u8], start: usize, backslash_escapes: bool) -> (Vec<u8>, 
     (value, at)
 }
 
-/// What a backslash and this byte mean.
+/// The meaning of a backslash followed by this byte.
 fn unescaped(byte: u8) -> smallvec::SmallVec<[u8; 2]> {
     let one = |byte| smallvec::smallvec![byte];
     match byte {

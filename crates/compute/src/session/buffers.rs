@@ -1,4 +1,5 @@
-//! Memory that one statement of a session leaves to the next, so that short ones allocate nothing.
+//! Memory that a session reuses from one statement to the next, so that short ones allocate
+//! nothing.
 
 use firn_sql::execute::Scratch;
 use firn_sql::grammar;
@@ -6,7 +7,7 @@ use firn_sql::grammar;
 use super::execution::Arguments;
 use crate::plan_cache::RecentPlans;
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Default)]
 pub(super) struct StatementBuffers {
     pub(super) scratch: Option<Box<Scratch>>,
@@ -14,9 +15,9 @@ pub(super) struct StatementBuffers {
     pub(super) arguments: Arguments,
     pub(super) normalised: grammar::Normalised,
     pub(super) literal_rows: grammar::LiteralRows,
-    /// Long literals of the statement that is planned, which its tree does not have.
+    /// Long literals of the statement that is being planned, which are not in its tree.
     pub(super) long_texts: grammar::LongTexts,
-    /// What the plan cache knows the statement by.
+    /// The statement's key in the plan cache.
     pub(super) key: Vec<u8>,
     /// Plans of the texts that the session ran last.
     pub(super) recent: RecentPlans,

@@ -1,5 +1,5 @@
-//! What a connection has set up and prepared: the part of a session that can be written down and
-//! taken up by another session, see [`super::handover`].
+//! The settings and prepared statements of a connection: the part of a session that can be written
+//! down and resumed by another session, see [`super::handover`].
 //!
 //! ```text
 //!   ConnectionState   variables, schema, prepared statements   moves
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::prepared::PreparedStatement;
 use crate::variables::SessionVariables;
 
-/// See the module's page.
+/// See the module documentation.
 pub(crate) struct ConnectionState {
     pub(crate) variables: SessionVariables,
     /// By name, in lower case.
@@ -24,12 +24,12 @@ pub(crate) struct ConnectionState {
     pub(crate) schema: Option<Arc<str>>,
     /// Statements of the binary protocol by their number; `None` while one runs.
     pub(crate) numbered: FxHashMap<u32, Option<Box<PreparedStatement>>>,
-    /// Statements by the name that `PREPARE` gave, in lower case.
+    /// Statements by their name in `PREPARE`, in lower case.
     pub(crate) named: FxHashMap<String, PreparedStatement>,
 }
 
 impl ConnectionState {
-    /// A connection that has set up nothing.
+    /// A connection without any settings.
     pub(crate) fn new(variables: SessionVariables) -> ConnectionState {
         ConnectionState {
             variables,

@@ -1,4 +1,4 @@
-//! DDL, maintenance of tables, `LOCK TABLES`: around what the catalog does.
+//! DDL, maintenance of tables, `LOCK TABLES`: the session's part around the catalog's.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl DefinitionStatements<'_> {
         }
         self.session.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
         let outcome = self.with_ddl_context(|context| ddl::execute(context, statement));
-        // The rows of CREATE TABLE AS are a statement of their own.
+        // The rows of CREATE TABLE AS are a separate statement.
         drop(writing);
         let done = match outcome {
             Ok(DdlOutcome::Done { affected, info }) => Ok((affected, info)),
@@ -97,7 +97,7 @@ impl DefinitionStatements<'_> {
         self.session.rights.check_needs(&plan.needs)
     }
 
-    /// Under `LOCK TABLES` only tables that are locked for writing can be changed.
+    /// Under `LOCK TABLES`, only tables that are locked for writing can be changed.
     fn judge_definition(&self, statement: &Statement) -> Result<()> {
         let changed: Vec<&TableName> = match statement {
             Statement::AlterTable(alter) => vec![&alter.table],
@@ -116,7 +116,7 @@ impl DefinitionStatements<'_> {
         self.with_ddl_context_until(&self.session.facts.cancelled, run)
     }
 
-    /// As [`DefinitionStatements::with_ddl_context`], for what ends when `cancelled` is set.
+    /// As [`DefinitionStatements::with_ddl_context`], for work that ends when `cancelled` is set.
     fn with_ddl_context_until<T>(
         &self,
         cancelled: &Arc<Cancellation>,
@@ -166,7 +166,7 @@ impl DefinitionStatements<'_> {
         })
     }
 
-    /// The rows of `CREATE TABLE … AS SELECT`; the table goes if they cannot be inserted.
+    /// The rows of `CREATE TABLE … AS SELECT`; the table is dropped if they cannot be inserted.
     fn fill_new_table(
         &mut self,
         rest: &CreateTableAs,
@@ -181,12 +181,12 @@ impl DefinitionStatements<'_> {
         let filled = self.insert_query(rest);
         let filled = match is_temporary {
             true => filled,
-            // The table and its rows last, whatever `autocommit` says.
+            // The table and its rows are committed, whatever `autocommit` says.
             false => filled.and_then(|done| self.session.transactions.commit().map(|()| done)),
         };
         if filled.is_err() {
             if !is_temporary {
-                // What was inserted keeps the table from being dropped.
+                // The inserted rows keep the table from being dropped.
                 self.session.transactions.roll_back_quietly();
             }
             let name = TableName {
@@ -198,7 +198,7 @@ impl DefinitionStatements<'_> {
                 if_exists: true,
                 tables: vec![name],
             };
-            // The table goes although the statement is to end.
+            // The table is dropped although the statement was cancelled.
             let never = Arc::new(Cancellation::default());
             self.with_ddl_context_until(&never, |context| {
                 ddl::execute(context, &drop).map(|_| ())
@@ -237,7 +237,7 @@ impl DefinitionStatements<'_> {
         Need::on_table(privilege, &self.session.schema_of(table), &table.name)
     }
 
-    /// What a DDL statement needs to be allowed. The session's own temporary tables it may change.
+    /// The privileges that a DDL statement needs. The session may change its own temporary tables.
     fn definition_needs(&self, statement: &Statement) -> Vec<Need> {
         let mut needs = self.needs_by_names(statement);
         if self.session.catalog.temporary_version() > 0 && !ddl::is_temporary(statement) {
@@ -314,7 +314,7 @@ impl DefinitionStatements<'_> {
             Statement::CreateView(create) => {
                 let replaces = create.or_replace || create.alter;
                 let own = on(Privilege::CREATE_VIEW, &create.view);
-                // What lacks is told one by one.
+                // Missing privileges are reported one by one.
                 match replaces && own.is_met(&self.session.rights.grants) {
                     true => vec![on(Privilege::DROP, &create.view)],
                     false => vec![own],
@@ -345,8 +345,7 @@ impl DefinitionStatements<'_> {
         needs
     }
 
-    /// A foreign key's parent is of its child's schema unless said; its name is told with its
-    /// schema.
+    /// A foreign key's parent is in its child's schema unless given; its error names the schema.
     fn on_parent(&self, child: &TableName, parent: &TableName) -> Need {
         let schema = parent.schema.clone().unwrap_or_else(|| self.session.schema_of(child));
         Need::on_table(Privilege::REFERENCES, &schema, &parent.name)
@@ -457,8 +456,8 @@ impl DefinitionStatements<'_> {
         }
     }
 
-    /// What is wrong with a table's indexes, by a snapshot of now. Others may write meanwhile;
-    /// changes of the definition wait.
+    /// Inconsistencies of a table's indexes, by a snapshot of now. Other sessions may write
+    /// meanwhile; changes of the definition wait.
     fn check_entries(&self, model: &TableModel) -> Result<Vec<String>> {
         let begun = self.session.instance.node.begin(IsolationLevel::RepeatableRead);
         let mut transaction = begun.map_err(from_rows)?;
@@ -516,7 +515,7 @@ impl DefinitionStatements<'_> {
         Ok(())
     }
 
-    /// The rows of a query that a statement was rewritten to.
+    /// The rows of a query into which a statement was rewritten.
     pub(super) fn gather(&mut self, text: &str) -> Result<Vec<Vec<Datum>>> {
         let parsed = firn_sql::grammar::parse(text, firn_sql::grammar::Mode::default())?;
         let arguments = super::execution::Arguments::default();

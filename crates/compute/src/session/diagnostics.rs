@@ -1,4 +1,4 @@
-//! `GET DIAGNOSTICS`: what the statement before left, into user variables.
+//! `GET DIAGNOSTICS`: the conditions of the previous statement, into user variables.
 //!
 //! ```text
 //!   INSERT … 1062
@@ -22,10 +22,10 @@ pub(super) struct DiagnosticsStatements<'s> {
 }
 
 impl DiagnosticsStatements<'_> {
-    /// Sets the variables. A condition that there is not is an error of its own.
+    /// Sets the variables. An unknown condition number raises error 1758.
     ///
     /// # Errors
-    /// 1758 for the number of no condition, 1064 for items that there are not.
+    /// 1758 for an unknown condition number, 1064 for unknown items.
     pub(super) fn get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
         if get.stacked {
             return Err(SqlError::not_supported("GET STACKED DIAGNOSTICS outside of a handler"));

@@ -1,10 +1,10 @@
-//! A session's state as it is written down: a JSON document.
+//! The stored form of a session's state: a JSON document.
 //!
 //! `docs/formats/session-state.md` shows one with the meaning of each field; the golden test in
 //! `document/tests.rs` prints the same.
 //!
-//! Invariant: what [`encode`] gives, [`decode`] takes back unchanged. Anything else is refused, since
-//! a session that is half understood would answer as if it were whole.
+//! Invariant: [`decode`] returns what [`encode`] was given, unchanged. It refuses anything else,
+//! because a session that is understood only in part would answer as if it were complete.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use crate::variables::{Setting, decode_setting, encode_setting};
 
 use value::{decode_value, encode_value};
 
-/// The version that is written and the only one that is read.
+/// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
 
 /// A document cannot be read.
@@ -33,15 +33,15 @@ pub struct DocumentError(String);
 
 pub(super) type Read<T> = Result<T, DocumentError>;
 
-/// A prepared statement as it is written down.
+/// The stored form of a prepared statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct WrittenStatement {
     pub(super) text: String,
-    /// How the text was read when it was prepared.
+    /// The mode in which the text was parsed when it was prepared.
     pub(super) mode: Mode,
 }
 
-/// A temporary table: what its session calls it, and which table of the node it is.
+/// A temporary table: its name in the session, and the table of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenTable {
     pub(super) schema: String,
@@ -49,15 +49,15 @@ pub(super) struct WrittenTable {
     pub(super) table: TableId,
 }
 
-/// What is written down of a session.
+/// The stored parts of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct WrittenSession {
-    /// The connection that has the user locks until they are taken over.
+    /// The connection that holds the user locks until they are taken over.
     pub(super) connection: u64,
     pub(super) account: AccountName,
     pub(super) roles: BTreeSet<AccountName>,
     pub(super) schema: Option<String>,
-    /// The variables that the session has values of, which differ from the global ones.
+    /// The session's variables whose values differ from the global ones.
     pub(super) variables: BTreeMap<String, Setting>,
     pub(super) results_collation: Option<CollationId>,
     pub(super) user_variables: BTreeMap<String, (Datum, SqlType)>,
@@ -186,7 +186,7 @@ fn account(value: &Value) -> Read<AccountName> {
     }
 }
 
-/// The switches of a text's reading, one bit each.
+/// The parsing mode, one bit for each switch.
 fn mode_bits(mode: Mode) -> u8 {
     let switches = [
         mode.ansi_quotes,
@@ -209,7 +209,7 @@ fn mode_of(bits: u64) -> Option<Mode> {
     })
 }
 
-/// The members of an object, each of which has to be there.
+/// The members of an object, all of which are required.
 struct Fields<'d>(&'d Map<String, Value>);
 
 impl<'d> Fields<'d> {
@@ -239,7 +239,7 @@ impl<'d> Fields<'d> {
     }
 }
 
-/// Null, or what `decode` makes of a value.
+/// Null, or the result of `decode`.
 fn optional<'v, T>(
     value: &'v Value,
     what: &str,

@@ -31,24 +31,25 @@ use crate::status::{Command, count};
 
 type Answered = std::result::Result<(), WireError>;
 
-/// Parameters that a plan was found or made for.
+/// Parameters for which a plan was found or made.
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     pub(super) values: Vec<Datum>,
     pub(super) types: Vec<SqlType>,
 }
 
-/// What is executed.
+/// The execution's input.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'i> {
     pub(super) plan: &'i PreparedPlan,
     pub(super) arguments: &'i Arguments,
-    /// When it has run for as long as it may.
+    /// The deadline, if its time is limited.
     pub(super) deadline: Option<std::time::Duration>,
 }
 
 impl SqlSession {
-    /// Runs a text whose plan is in the cache. `None`: it is not, or the text is none that is kept.
+    /// Runs a text whose plan is in the cache. `None`: it is not, or the text is not one that is
+    /// cached.
     pub(super) fn try_cached(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
         if !grammar::normalise(text, self.grammar_mode(), &mut self.buffers.normalised) {
             return None;
@@ -63,8 +64,8 @@ impl SqlSession {
         answered
     }
 
-    /// Runs the plan of the session's key, if there is one. The session remembers the plans that it found
-    /// last: the cache's own count of who uses them is shared by all cores.
+    /// Runs the plan for the session's key, if there is one. The session remembers the plans that
+    /// it found last, because all cores share the reference counts in the cache.
     fn run_recent(&mut self, arguments: &Arguments, replies: &mut Replies<'_>) -> Option<Answered> {
         let mut recent = std::mem::take(&mut self.buffers.recent);
         let plan = recent.find(&self.buffers.key, self.catalog.shared(), &self.instance.plans);
@@ -79,18 +80,18 @@ impl SqlSession {
         answered
     }
 
-    /// Takes back the memory of arguments that have been used.
+    /// Takes back the memory of used arguments.
     pub(super) fn keep_arguments(&mut self, mut arguments: Arguments) {
         arguments.values.clear();
         arguments.types.clear();
         self.buffers.arguments = arguments;
     }
 
-    /// The literals that were lifted out of the text. `None`: it has placeholders, which a text that is
-    /// run cannot have.
+    /// The literals that were lifted out of the text. `None`: it has placeholders, which a text
+    /// that is run directly cannot have.
     fn literal_arguments(&mut self, text: &str) -> Option<Arguments> {
         let (collation, mode) = (self.settings.connection_collation, self.grammar_mode());
-        // Without memory for them the statement goes the long way, which says so.
+        // Without memory for them, the statement is planned in full, which reports the error.
         let lifted = |literal: &grammar::Literal| literal.range().len();
         let lifted_bytes = self.buffers.normalised.literals().iter().map(lifted).sum();
         let _promise = memory::ask(lifted_bytes).ok()?;
@@ -103,7 +104,7 @@ impl SqlSession {
         Some(arguments)
     }
 
-    /// The key of the plan cache: all that the plan depends on besides the definitions.
+    /// The key for the plan cache: everything that the plan depends on besides the definitions.
     fn write_key(&mut self, arguments: &Arguments) {
         let normalised = std::mem::take(&mut self.buffers.normalised);
         self.write_key_of(normalised.text(), arguments);
@@ -127,12 +128,13 @@ impl SqlSession {
         }
     }
 
-    /// Whether names mean to this session what they mean to all: it has had no temporary tables.
+    /// Whether names mean the same to this session as to all others: it has had no temporary
+    /// tables.
     pub(super) fn shares_plans(&self) -> bool {
         self.catalog.temporary_version() == 0
     }
 
-    /// Plans and runs a statement that was just taken apart.
+    /// Plans and runs a statement that was just parsed.
     pub(super) fn run_planned(
         &mut self,
         text: &str,
@@ -157,7 +159,7 @@ impl SqlSession {
         }
     }
 
-    /// A plan for a text, kept for the next time if it can be.
+    /// A plan for a text, cached for the next time if possible.
     fn plan_text(
         &mut self,
         text: &str,
@@ -167,7 +169,7 @@ impl SqlSession {
         let mode = self.grammar_mode();
         if grammar::normalise(text, mode, &mut self.buffers.normalised) {
             let lifted = self.buffers.normalised.text().to_owned();
-            // A name is the text as it was written, with its literals.
+            // A name is the text as written, with its literals.
             if let Ok(parsed) = grammar::parse_watched(&lifted, mode, &self.watch(true))
                 && !parsed.names_show_parameters
                 && let Some(arguments) = self.literal_arguments(text)
@@ -180,8 +182,7 @@ impl SqlSession {
                         return Ok((plan, arguments));
                     }
                     Err(error) if is_limit(&error) => return Err(error),
-                    // Where a literal has to be a literal, the statement as it was written is
-                    // planned instead.
+                    // Where a literal must stay a literal, the statement is planned as written.
                     _ => {}
                 }
             }
@@ -190,8 +191,8 @@ impl SqlSession {
         Ok((Arc::new(self.plan(statement, &arguments)?), arguments))
     }
 
-    /// What parsing and planning the present statement may take. `reads`: `max_execution_time` is
-    /// for it.
+    /// The limits of parsing and planning the current statement. `reads`: `max_execution_time`
+    /// applies to it.
     pub(super) fn watch(&self, reads: bool) -> Watch<'_> {
         let clock = &*self.instance.facts.environment.clock as &dyn Clock;
         let limit_ms = self.settings.max_execution_time_ms;
@@ -214,10 +215,10 @@ impl SqlSession {
         Ok(self.plan_described(statement, arguments)?.0)
     }
 
-    /// A plan, and what binding has found of parameters whose types are not given.
+    /// A plan, and the binder's findings about parameters whose types are not given.
     ///
     /// # Errors
-    /// What binding and planning refuse.
+    /// Errors of binding and planning.
     pub(super) fn plan_described(
         &mut self,
         statement: &Statement,
@@ -263,7 +264,7 @@ impl SqlSession {
         Ok((plan, parameter_types))
     }
 
-    /// Leaves what a statement is warned of when it is taken apart, before what its rows leave.
+    /// Adds the warnings of parsing a statement before those of its rows.
     pub(super) fn tell_conditions(&self, plan: &CachedPlan) {
         for condition in &plan.plan.conditions {
             let message = || condition.message.clone();
@@ -271,7 +272,7 @@ impl SqlSession {
         }
     }
 
-    /// Runs a plan and answers.
+    /// Runs a plan and sends the answer.
     pub(super) fn run_plan(
         &mut self,
         plan: &CachedPlan,
@@ -281,7 +282,7 @@ impl SqlSession {
         self.note_plan(plan);
         let counts_found = replies.counts_found_rows();
         let presentation = Arc::clone(&self.settings.presentation);
-        // `DO` is planned as a query, whose row nobody gets.
+        // `DO` is planned as a query whose row is discarded.
         if plan.columns.is_none() {
             let done = self.execute(plan, arguments, &mut NoRows);
             return match done {
@@ -301,7 +302,7 @@ impl SqlSession {
         }
     }
 
-    /// Counts what is about to be run.
+    /// Counts the plan that is about to run.
     pub(super) fn note_plan(&mut self, plan: &CachedPlan) {
         if let Some(command) = plan.command {
             self.facts.status.count_command(command);
@@ -331,11 +332,11 @@ impl SqlSession {
         self.answer_affected(affected, outcome.last_insert_id, &outcome.info, replies)
     }
 
-    /// Runs a plan in the session's transaction, which is committed if it is not to last. Rows go to
+    /// Runs a plan in the session's transaction, which is committed if it does not last. Rows go to
     /// `sink`.
     ///
     /// # Errors
-    /// What the statement, the node or the commit answers.
+    /// Errors of the statement, the node or the commit.
     pub(super) fn execute(
         &mut self,
         plan: &CachedPlan,
@@ -345,7 +346,7 @@ impl SqlSession {
         self.execute_given(plan, arguments, None, sink)
     }
 
-    /// As [`SqlSession::execute`]; an `INSERT` that takes rows is given these.
+    /// As [`SqlSession::execute`]; an `INSERT` that takes rows gets these.
     ///
     /// # Errors
     /// As [`SqlSession::execute`].
@@ -389,7 +390,7 @@ impl SqlSession {
         self.conditions.extend(self.evaluation.take_conditions());
         self.count_conditions();
         let mut outcome = ran?;
-        // `LAST_INSERT_ID(x)` tells its argument to the client, unless a number was generated.
+        // The client gets the argument of `LAST_INSERT_ID(x)`, unless a number was generated.
         if self.facts.has_given_id.load(Ordering::Relaxed)
             && outcome.session_last_insert_id.is_none()
             && plan.kind.tells_ids()
@@ -405,7 +406,7 @@ impl SqlSession {
         Ok(outcome)
     }
 
-    /// Row locks are waited for until the deadline at most.
+    /// Limits waits for row locks to the deadline.
     fn limit_lock_waits(&mut self, deadline: Option<std::time::Duration>) {
         let Some(deadline) = deadline else { return };
         let left = deadline.saturating_sub(self.instance.facts.environment.clock.monotonic());
@@ -420,7 +421,7 @@ impl SqlSession {
         }
     }
 
-    /// An error of a wait that the deadline has ended.
+    /// The error of a wait that the deadline has ended.
     fn late(&self, error: SqlError, deadline: Option<std::time::Duration>) -> SqlError {
         let now = || self.instance.facts.environment.clock.monotonic();
         let is_over = deadline.is_some_and(|deadline| now() >= deadline);
@@ -509,14 +510,13 @@ impl SqlSession {
     }
 }
 
-/// Whether a statement was ended, or is too much for its limits: planning it again would take as
-/// much.
+/// Whether a statement was cancelled or exceeds its limits: planning it again would cost as much.
 fn is_limit(error: &SqlError) -> bool {
     matches!(error.kind, ErrorKind::OutOfMemory | ErrorKind::Interrupted)
         || matches!(error.code, 1436 | 4169)
 }
 
-/// What a statement that was planned is.
+/// The kind of a planned statement.
 fn kind_of(statement: &Statement, plan: &PreparedPlan) -> StatementKind {
     match (statement, &plan.statement) {
         (Statement::Insert(insert), _) if insert.replace => StatementKind::Replace,
@@ -532,8 +532,8 @@ fn kind_of(statement: &Statement, plan: &PreparedPlan) -> StatementKind {
     }
 }
 
-/// A lifted literal as a value with its type. Lengths are left out of the types, so that literals of all
-/// lengths share a plan. `None` for a placeholder.
+/// A lifted literal as a value with its type. The types have no lengths, so literals of all lengths
+/// share a plan. `None` for a placeholder.
 pub(super) fn literal_value(
     literal: LiteralValue<'_>,
     collation: firn_format::value::CollationId,
@@ -556,7 +556,7 @@ pub(super) fn literal_value(
     Some((value, ty.not_null()))
 }
 
-/// An exact number that was written out, with its type; all with the same digits after the point share a
+/// An exact number as written, with its type; all with the same digits after the point share a
 /// type.
 pub(super) fn number_value(text: &str) -> (Datum, SqlType) {
     match Decimal::parse(text) {
@@ -568,7 +568,7 @@ pub(super) fn number_value(text: &str) -> (Datum, SqlType) {
     }
 }
 
-/// What of a parameter's type a plan depends on.
+/// The part of a parameter's type on which a plan depends.
 pub(super) fn write_tag(kind: &TypeKind, out: &mut Vec<u8>) {
     let tag = match kind {
         TypeKind::Null => 0,

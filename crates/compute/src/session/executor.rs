@@ -1,12 +1,12 @@
-//! Who runs a statement: the row executor, or the vectorised engine (002 §VI-B).
+//! Which executor runs a statement: the row executor, or the vectorised engine (002 §VI-B).
 //!
 //! ```text
 //!   hint ─► firn_executor ─► cost against firn_analytic_cost
 //!     and the engine has a way to run it; otherwise the row executor
 //! ```
 //!
-//! Statements that write or lock are the row executor's. Whatever the engine begins and gives up before
-//! anything has gone out is run by the row executor after all.
+//! The row executor runs statements that write or lock. It also runs whatever the engine begins and
+//! gives up before anything was sent.
 
 use firn_sql::error::Result;
 use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
@@ -17,10 +17,10 @@ use super::settings::Settings;
 use crate::instance::Instance;
 use crate::status::{Status, count};
 
-/// The engine that is to run a statement.
+/// The engine for a statement.
 ///
 /// # Errors
-/// Why it is the row executor's.
+/// Why the row executor runs it.
 pub(super) fn engine_for<'i>(
     plan: &PreparedPlan,
     instance: &'i Instance,
@@ -43,7 +43,7 @@ pub(super) fn engine_for<'i>(
     Ok(&**engine)
 }
 
-/// What `EXPLAIN` says of it.
+/// The remark of `EXPLAIN` about it.
 pub(super) fn explained(plan: &PreparedPlan, instance: &Instance, settings: &Settings) -> String {
     match engine_for(plan, instance, settings) {
         Ok(_) => "Executor: vectorised".to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn run(
     execution: &mut Execution<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<Outcome> {
-    // What each operator did is counted by the row executor alone.
+    // Only the row executor counts the work of each operator.
     if execution.counters.is_none()
         && let Ok(engine) = engine_for(plan, instance, settings)
     {

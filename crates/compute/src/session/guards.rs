@@ -1,5 +1,5 @@
-//! What a session asks of a plan before it runs it: that its tables are locked if `LOCK TABLES` is in force,
-//! that it does not write without looking (`sql_safe_updates`), how long it may take.
+//! Checks of a plan before it runs: its tables are locked if `LOCK TABLES` is in force, it does not
+//! write without a condition (`sql_safe_updates`), and how long it may take.
 //!
 //! ```text
 //!   LOCK TABLES t READ, u AS x WRITE
@@ -28,7 +28,7 @@ pub(super) struct LockedTable {
     pub(super) writes: bool,
 }
 
-/// What a process list names.
+/// The name in the process list.
 const WAITING: &str = "Waiting for global read lock";
 
 impl SqlSession {
@@ -50,8 +50,8 @@ impl SqlSession {
         }
     }
 
-    /// Waits until the session may write, see [`WriteGate`](crate::server::WriteGate).
-    /// `None`: it may until `UNLOCK TABLES`.
+    /// Waits until the session may write, see [`WriteGate`](crate::server::WriteGate). `None`: it
+    /// may write until `UNLOCK TABLES`.
     ///
     /// # Errors
     /// 1223, 1205, 1317.
@@ -92,7 +92,7 @@ impl SqlSession {
         self.locked_writing = None;
     }
 
-    /// Whether a table may be used so under `LOCK TABLES`.
+    /// Whether this use of a table is allowed under `LOCK TABLES`.
     fn judge(&self, named: &NamedTable) -> Result<()> {
         let is_temporary = || {
             self.catalog.temporary_version() > 0 && self.is_temporary(&named.schema, &named.table)
@@ -146,7 +146,7 @@ impl SqlSession {
         })
     }
 
-    /// When a query has run for as long as it may, by the monotonic clock.
+    /// The deadline of a query, on the monotonic clock.
     pub(super) fn deadline(&self, plan: &CachedPlan) -> Option<Duration> {
         if plan.kind != StatementKind::Select {
             return None;
@@ -158,7 +158,7 @@ impl SqlSession {
     }
 }
 
-/// Whether rows are changed that no key was used to find, without a limit.
+/// Whether it changes rows that were not found by a key, without a limit.
 fn writes_without_looking(statement: &StatementPlan) -> bool {
     let (source, targets) = match statement {
         StatementPlan::Update(update) => (&update.source, &update.targets),

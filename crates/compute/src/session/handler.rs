@@ -1,15 +1,17 @@
-//! `HANDLER`: a table read row by row in the order of an index, from a place that the session keeps.
+//! `HANDLER`: a table read row by row in the order of an index, from a place that the session
+//! keeps.
 //!
 //! ```text
 //!   HANDLER t OPEN            HANDLER t READ i >= (5)       the first row from there on
-//!                             HANDLER t READ i NEXT         the one behind the row that was read last
+//!                             HANDLER t READ i NEXT         the row after the last one
 //!
-//!   READ i NEXT, last row (a = 5, id = 7)  ──►  SELECT … WHERE a > 5 OR a <=> 5 AND id > 7 ORDER BY a, id LIMIT 1
+//!   READ i NEXT, last row (a = 5, id = 7)  ──►
+//!     SELECT … WHERE a > 5 OR a <=> 5 AND id > 7 ORDER BY a, id LIMIT 1
 //! ```
 //!
-//! Each read is a query of its own, so it sees what any query of the session's transaction would see. A place is the
-//! values of the index's columns and of the primary key, which makes it unique: a table without a primary key can be read
-//! by unique indexes alone.
+//! Each read is a separate query, so it sees what any query of the session's transaction would see.
+//! A place consists of the values of the index's columns and of the primary key, which makes it
+//! unique: a table without a primary key can be read only by unique indexes.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -35,7 +37,7 @@ use crate::privileges::Need;
 /// A table that is open for reading.
 #[derive(Debug, Clone)]
 pub(super) struct OpenHandler {
-    /// The name that statements know it by.
+    /// Its name in statements.
     alias: String,
     schema: String,
     table: String,
@@ -49,17 +51,16 @@ pub(super) struct OpenHandler {
 struct Place {
     /// The index by which it was read; `None` for the table's own order.
     index: Option<String>,
-    /// The values of the columns that make the order.
+    /// The values of the columns that define the order.
     values: Vec<(Datum, SqlType)>,
 }
 
-/// A column of an order.
 struct OrderColumn {
     name: String,
     descending: bool,
 }
 
-/// A query in the making: its text, and the values of its placeholders.
+/// A query under construction: its text, and the values of its placeholders.
 #[derive(Default)]
 struct Draft {
     text: String,
@@ -78,7 +79,7 @@ pub(super) struct HandlerStatements<'s> {
 }
 
 impl HandlerStatements<'_> {
-    /// Does what a `HANDLER` statement says, and answers.
+    /// Executes a `HANDLER` statement, and sends the answer.
     pub(super) fn run_handler(
         &mut self,
         handler: &Handler,
@@ -164,7 +165,7 @@ impl HandlerStatements<'_> {
     }
 }
 
-/// What the client gets: the rows without the columns of the order, which come first.
+/// The rows for the client, without the columns of the order, which come first.
 fn shown(sink: Gathered, hidden: usize) -> Table {
     let columns = sink.names.into_iter().zip(sink.types).skip(hidden).collect();
     let without = |mut row: Vec<Datum>| row.split_off(hidden);
@@ -178,7 +179,7 @@ fn index_of<'m>(model: &'m TableModel, name: &str, alias: &str) -> Result<&'m In
     })
 }
 
-/// The columns by which rows come, so many that no two rows have the same values in them.
+/// The columns that order the rows; enough that no two rows have the same values in them.
 fn order_of(model: &Arc<TableModel>, index: Option<&IndexModel>) -> Result<Vec<OrderColumn>> {
     let primary = model.primary_key();
     let mut order: Vec<OrderColumn> = Vec::new();
@@ -240,7 +241,7 @@ impl Draft {
         self.text.push_str(text);
     }
 
-    /// The condition that rows are where the statement wants to go; whether they come backwards.
+    /// The condition for rows in the statement's position; and whether they come backwards.
     fn position(
         &mut self,
         open: &OpenHandler,
@@ -300,7 +301,7 @@ impl Draft {
         Ok(backwards)
     }
 
-    /// Rows behind the bounds, or before them.
+    /// Rows after the bounds, or before them.
     fn side(&mut self, order: &[OrderColumn], bounds: &[Bound<'_>], backwards: bool) {
         for (number, (column, bound)) in order.iter().zip(bounds).enumerate() {
             self.push(if number == 0 { "(" } else { " OR (" });

@@ -1,5 +1,5 @@
-//! A session that goes on elsewhere: written down here, taken up by a session of the same server on
-//! any compute node.
+//! A session that moves: written down here, and resumed by a session of the same server on any
+//! compute node.
 //!
 //! ```text
 //!   old session   suspend ─► document          holds nothing but its user locks from here on
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! What moves: session variables with character sets and SQL mode, user variables, prepared
-//! statements, the current schema, roles, what `LAST_INSERT_ID()` and its like answer, user locks,
-//! temporary tables. What cannot move yet is refused before anything has happened, see
-//! [`HandoverError`]. A connection keeps its id only if the wire does: `CONNECTION_ID()` is that of
-//! the new connection.
+//! statements, the current schema, roles, the results of `LAST_INSERT_ID()` and the like, user
+//! locks, temporary tables. State that cannot move yet is refused before anything has happened, see
+//! [`HandoverError`]. A connection keeps its id only if the wire keeps it: `CONNECTION_ID()` is
+//! that of the new connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::accounts::AccountName;
 use crate::instance::Instance;
 use crate::variables::Setting;
 
-/// Why a session does not go on elsewhere.
+/// Why a session cannot move.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandoverError {
-    /// A transaction is open: it ends first. Trying again later is of use.
+    /// A transaction is open and must end first. A later try may succeed.
     #[error("the session has an open transaction; it can be moved once that has ended")]
     TransactionOpen,
     /// The session holds locks of this node: `LOCK TABLES`, `FLUSH TABLES WITH READ LOCK`.
@@ -40,19 +40,19 @@ pub enum HandoverError {
     /// A table is open by `HANDLER`.
     #[error("the session has opened tables with HANDLER; it can be moved once they are closed")]
     HandlerOpen,
-    /// A statement of the session runs.
+    /// A statement of the session is running.
     #[error("a statement of the session runs; it can be moved once that has ended")]
     StatementRuns,
-    /// The document is damaged or another version's.
+    /// The document is damaged or from another version.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// The document is of another account than the client that wants to go on.
+    /// The document belongs to another account than the resuming client.
     #[error("the session is of {0}, and another account cannot take it up")]
     OtherAccount(AccountName),
-    /// A user lock is not held any more.
+    /// A user lock is no longer held.
     #[error("the user lock '{0}' of the session was given back meanwhile")]
     LockLost(String),
-    /// Something that the session needs is not there, or is refused by now.
+    /// Something that the session needs does not exist any more, or is refused now.
     #[error("{0}")]
     Refused(SqlError),
     /// The server's state cannot be reached.
@@ -69,11 +69,11 @@ impl From<SqlError> for HandoverError {
 type Moved<T> = Result<T, HandoverError>;
 
 impl SqlSession {
-    /// Writes the session down. From then on it answers nothing, and its end gives nothing back that
+    /// Writes the session down. From then on it answers nothing, and its end releases nothing that
     /// the document names. Does not block.
     ///
     /// # Errors
-    /// What keeps it here; it goes on as before then.
+    /// Why it cannot move; it then continues unchanged.
     pub fn suspend(&mut self) -> Moved<Vec<u8>> {
         self.judge_handover()?;
         let written = self.written()?;
@@ -82,10 +82,11 @@ impl SqlSession {
         Ok(document::encode(&written))
     }
 
-    /// A new session that goes on with what another one wrote down. Blocks.
+    /// A new session that resumes what another one wrote down. Blocks.
     ///
     /// # Errors
-    /// What cannot be taken up; the document can be used again then, unless it says otherwise.
+    /// What cannot be resumed. The document can then be used again, unless the error says
+    /// otherwise.
     pub fn resume(
         instance: &Arc<Instance>,
         beginning: Beginning,
@@ -205,7 +206,7 @@ impl SqlSession {
     }
 }
 
-/// The levels by the names that `@@transaction_isolation` has.
+/// The isolation levels by their names in `@@transaction_isolation`.
 const LEVELS: [(IsolationLevel, &str); 3] = [
     (IsolationLevel::ReadCommitted, "READ-COMMITTED"),
     (IsolationLevel::RepeatableRead, "REPEATABLE-READ"),

@@ -10,7 +10,7 @@ impl SqlSession {
     /// Ends another connection, or just its statement.
     ///
     /// # Errors
-    /// 1094 if there is no such connection, 1095 if it is another account's.
+    /// 1094 if there is no such connection, 1095 if it belongs to another account.
     pub(crate) fn kill_connection(&mut self, id: u64, query_only: bool) -> Result<()> {
         let unknown = || SqlError::new(1094, format!("Unknown thread id: {id}"));
         let victim = self.instance.server.process(id).ok_or_else(unknown)?;

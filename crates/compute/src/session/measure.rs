@@ -1,4 +1,4 @@
-//! Each statement measured: what it counts, and whether it goes to the logs.
+//! Measures each statement: its counters, and whether it is logged.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use crate::plan_cache::CachedPlan;
 use crate::privileges::StatementKind;
 use crate::status::{StatementClass, Status, add, count};
 
-/// What a statement did so far.
+/// The counts of a statement so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Measured {
     pub(super) rows: RowCounts,
@@ -35,7 +35,8 @@ impl Measured {
         self.class = Some(plan.kind);
     }
 
-    /// Adds it to the session's counters. What short statements leave at zero is not written to.
+    /// Adds it to the session's counters. Counters that short statements leave at zero are not
+    /// written.
     fn count(&self, status: &Status) {
         let (rows, shape) = (&self.rows, &self.shape);
         let counts = [
@@ -74,7 +75,7 @@ impl Measured {
 }
 
 impl SqlSession {
-    /// A statement begins; answers when, in microseconds of wall time.
+    /// A statement begins; returns its start, in microseconds of wall time.
     pub(super) fn statement_begins(&mut self, text: &str, arguments: Option<&Arguments>) -> u64 {
         self.facts.begin_statement(text);
         if !self.handlers.is_empty() {
@@ -127,8 +128,8 @@ impl SqlSession {
         }
     }
 
-    /// The text of a prepared statement with its values in the places of the parameters; `None` if it is none whose
-    /// parameters can be told from its text.
+    /// The text of a prepared statement with its values in place of the parameters; `None` if the
+    /// parameters cannot be found in the text.
     fn with_values(&mut self, text: &str, arguments: &Arguments) -> Option<String> {
         if !grammar::normalise(text, self.grammar_mode(), &mut self.buffers.normalised) {
             return None;
@@ -159,7 +160,7 @@ impl SqlSession {
         }
     }
 
-    /// Whether the statement is to be logged because it reads a table whole.
+    /// Whether the statement is logged because it reads a table whole.
     #[inline]
     fn is_unindexed(&self) -> bool {
         self.instance.logs.wants_unindexed() && self.measured.shape.reads_whole_tables()
@@ -223,7 +224,7 @@ impl SqlSession {
         self.instance.logs.general(now, self.facts.id, command, argument);
     }
 
-    /// `FLUSH` of what is neither a table's nor of no consequence here.
+    /// `FLUSH` of objects other than tables that have an effect here.
     pub(super) fn flush_other(&mut self, what: &str) {
         if what == "USER_RESOURCES" {
             self.instance.usage.forget_hours();
@@ -243,7 +244,7 @@ impl SqlSession {
 /// Characters of a value that logs show.
 const SHOWN_CHARS: usize = 1000;
 
-/// A value as logs show it: as it would be written in a statement, long ones cut.
+/// A value for logs: as it would be written in a statement, with long ones cut.
 fn shown_value(value: &Datum, ty: &SqlType) -> String {
     match value {
         Datum::Text(bytes) => match bytes.as_str() {

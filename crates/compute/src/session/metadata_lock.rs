@@ -1,4 +1,4 @@
-//! The metadata locks of a session's statements: taken before a plan is run, kept until the
+//! The metadata locks of a session's statements: taken before a plan runs, kept until the
 //! transaction ends.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //!                                                                           └─ yes: plan again
 //! ```
 //!
-//! A statement that is in the way of a deadlock and whose transaction had locked nothing before
-//! gives its locks back and takes them again; otherwise the transaction is rolled back (1213).
+//! If a statement is part of a deadlock and its transaction had locked nothing before, it releases
+//! its locks and takes them again; otherwise the transaction is rolled back (1213).
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ impl SqlSession {
     /// Takes the locks that a plan needs. Blocks.
     ///
     /// # Errors
-    /// 1205, 1213, 1317, 3024; 1412 if the plan holds no more, see [`SqlSession::plan_is_stale`].
+    /// 1205, 1213, 1317, 3024; 1412 if the plan is no longer valid, see
+    /// [`SqlSession::plan_is_stale`].
     pub(super) fn lock_metadata(
         &mut self,
         plan: &CachedPlan,
@@ -86,8 +87,8 @@ impl SqlSession {
         }
     }
 
-    /// Takes the locks of `LOCK TABLES`, or takes them again after a change of definitions. Tables
-    /// that are gone are left out in the latter case.
+    /// Takes the locks of `LOCK TABLES`, or takes them again after a change of definitions. In the
+    /// latter case, tables that are gone are left out.
     ///
     /// # Errors
     /// Tables that are gone, locks that were not granted.
@@ -109,7 +110,7 @@ impl SqlSession {
         }
     }
 
-    /// What `LOCK TABLES` locks, in one order for all sessions.
+    /// The locks of `LOCK TABLES`, in one order for all sessions.
     fn locks_of(&self, locked: &[LockedTable]) -> Result<Vec<(TableId, MetadataLock)>> {
         let mut tables: Vec<(TableId, MetadataLock)> = Vec::new();
         let mut locked: Vec<&LockedTable> = locked.iter().collect();
@@ -131,8 +132,7 @@ impl SqlSession {
         Ok(tables)
     }
 
-    /// Locks again what `LOCK TABLES` had locked, where a change of definitions has put other
-    /// tables there.
+    /// Locks the tables of `LOCK TABLES` again, where a change of definitions has replaced them.
     ///
     /// # Errors
     /// Locks that were not granted.
@@ -147,7 +147,7 @@ impl SqlSession {
         Ok(())
     }
 
-    /// Lets go of tables that `HANDLER` has open and others wait for.
+    /// Releases tables that `HANDLER` has open and other sessions wait for.
     pub(super) fn yield_handlers(&mut self) {
         let metadata = &self.transactions.metadata;
         for open in &mut self.handlers {

@@ -1,5 +1,5 @@
-//! Small parts of statements: expressions of `SET` and `KILL`, `EXPLAIN`, `SELECT … INTO`, what the protocol
-//! asks for besides statements.
+//! Small parts of statements: expressions of `SET` and `KILL`, `EXPLAIN`, `SELECT … INTO`, and the
+//! protocol's commands that are not statements.
 
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Condition, Result, SqlError};
@@ -22,10 +22,10 @@ use crate::plan_cache::CachedPlan;
 type Answered = std::result::Result<(), WireError>;
 
 impl SqlSession {
-    /// The value of an expression that stands outside a query.
+    /// The value of an expression outside a query.
     ///
     /// # Errors
-    /// What binding and evaluation refuse.
+    /// Errors of binding and evaluation.
     pub(super) fn evaluate(&mut self, expression: &Expr) -> Result<(Datum, SqlType)> {
         let arguments = Arguments::default();
         let plan = self.plan(&Statement::Do(vec![expression.clone()]), &arguments)?;
@@ -111,7 +111,8 @@ impl SqlSession {
         }
     }
 
-    /// Who asks how a statement is run must be allowed to run it, and to look into its views.
+    /// A user who asks how a statement is executed must be allowed to run it, and to look into its
+    /// views.
     fn may_explain(&mut self, plan: &CachedPlan) -> Result<()> {
         self.rights.check_needs(&plan.needs)?;
         for named in &plan.plan.tables {
@@ -199,7 +200,7 @@ impl SqlSession {
         self.state.connection.numbered.remove(&number);
     }
 
-    /// OK to a command that is no statement.
+    /// OK to a command that is not a statement.
     pub(crate) fn answer_plainly(&mut self, replies: &mut Replies<'_>) -> Answered {
         self.conditions.clear();
         self.answer_ok(replies)
@@ -222,7 +223,7 @@ impl SqlSession {
     /// `COM_FIELD_LIST`
     ///
     /// # Errors
-    /// 1146 if there is no such table.
+    /// 1146 if the table does not exist.
     pub(crate) fn fields_of(
         &mut self,
         table: &[u8],
@@ -266,7 +267,7 @@ impl SqlSession {
     }
 }
 
-/// A tree with a line below that says who runs it.
+/// A tree with a line at the end that names the executor.
 fn with_executor(tree: &str, executor: &str) -> String {
     format!("{}\n{executor}\n", tree.trim_end_matches('\n'))
 }

@@ -1,4 +1,4 @@
-//! One client's session: the runner of its statements, over the parts that they work on.
+//! A client's session: it runs statements, using the parts below.
 //!
 //! ```text
 //!   text ─► normalise ─► plan cache ──hit──────────────► run ─► rows to the client
@@ -15,9 +15,9 @@
 //! | `ShowStatements`, `SetStatements`, … | a family of statements each |
 //!
 //! Invariants:
-//! * a statement is answered after what it did is durable, if it was to last;
+//! * a statement is answered after its effects are durable, if they are meant to last;
 //! * one thread uses a session at a time; others see only its [`Facts`];
-//! * a session that ends rolls back, gives its locks back and drops its temporary tables.
+//! * a session that ends rolls back, releases its locks and drops its temporary tables.
 
 mod account;
 mod answer;
@@ -81,7 +81,7 @@ use settings::Settings;
 use state::State;
 use transaction::Transactions;
 
-/// See the module's page.
+/// See the module documentation.
 pub struct SqlSession {
     instance: Arc<Instance>,
     facts: Arc<Facts>,
@@ -95,23 +95,24 @@ pub struct SqlSession {
     conditions: Vec<Condition>,
     evaluation: EvaluationContext,
     buffers: StatementBuffers,
-    /// Moves with all that plans depend on besides definitions: settings and the current schema.
+    /// Changes with everything that plans depend on besides definitions: settings and the current
+    /// schema.
     epoch: u64,
-    /// What the statement at hand did so far.
+    /// The counts of the current statement so far.
     measured: Measured,
-    /// The client asked for the end of the connection (`COMMIT RELEASE`).
+    /// The client asked to end the connection (`COMMIT RELEASE`).
     ends: bool,
-    /// What `LOCK TABLES` has locked; empty if it is not in force.
+    /// The tables of `LOCK TABLES`; empty if it is not in force.
     locked_tables: Vec<guards::LockedTable>,
-    /// Some of it was locked for writing.
+    /// Some of them were locked for writing.
     locked_writing: Option<crate::server::Writing>,
-    /// What `HANDLER` has opened.
+    /// The tables that `HANDLER` has opened.
     handlers: Vec<handler::OpenHandler>,
-    /// It was written down, and goes on elsewhere.
+    /// It was written down, and continues elsewhere.
     is_suspended: bool,
-    /// The query of a view that is to be created is being planned.
+    /// The query of a view that is being created is being planned.
     judges_view: bool,
-    /// The statement was not run, since its plan held no more when its tables were locked.
+    /// The statement was not run, because its plan was no longer valid when its tables were locked.
     plan_is_stale: bool,
 }
 
@@ -121,17 +122,16 @@ pub struct Beginning {
     pub control: Arc<ConnectionControl>,
     /// All connections, for `KILL`.
     pub connections: Arc<Connections>,
-    /// The name that the client gave.
+    /// The name sent by the client.
     pub user: String,
     /// Where the client comes from.
     pub host: String,
-    /// The account.
     pub account: Arc<Account>,
-    /// The schema to begin with.
+    /// The initial schema.
     pub schema: Option<String>,
     /// The client's collation by its number.
     pub collation: u16,
-    /// What was agreed for TLS.
+    /// The negotiated TLS parameters.
     pub tls: Option<TlsInformation>,
 }
 
@@ -190,13 +190,13 @@ impl SqlSession {
         Ok(session)
     }
 
-    /// What others may know of the session.
+    /// What other sessions may know of this one.
     #[must_use]
     pub fn facts(&self) -> &Arc<Facts> {
         &self.facts
     }
 
-    /// Puts everything back to how the session began.
+    /// Restores the state in which the session began.
     ///
     /// # Errors
     /// If temporary tables could not be dropped.
@@ -254,7 +254,7 @@ impl SqlSession {
         self.epoch += 1;
     }
 
-    /// Takes over what the variables say since they were changed.
+    /// Applies variables that were changed.
     fn settings_changed(&mut self) -> Result<()> {
         self.settings = Settings::of(&self.state.connection.variables)?;
         self.epoch += 1;
@@ -304,7 +304,7 @@ impl SqlSession {
         self.rights.refuse_sandboxed()
     }
 
-    /// The grammar's switches under the present `sql_mode`.
+    /// The grammar's switches under the current `sql_mode`.
     fn grammar_mode(&self) -> grammar::Mode {
         use firn_sql::types::SqlMode;
         let mode = self.settings.sql_mode;
@@ -317,7 +317,7 @@ impl SqlSession {
         }
     }
 
-    /// The status that OK packets tell.
+    /// The status for OK packets.
     pub(crate) fn status(&self) -> Status {
         use firn_sql::types::SqlMode;
         let mut status = Status::empty();
@@ -336,7 +336,7 @@ impl SqlSession {
         u16::try_from(self.conditions.len()).unwrap_or(u16::MAX)
     }
 
-    /// Keeps a statement's error as what `SHOW WARNINGS` shows.
+    /// Keeps a statement's error for `SHOW WARNINGS`.
     fn keep_error(&mut self, error: &SqlError) {
         self.conditions.extend(self.evaluation.take_conditions());
         let message = error.message.clone();
@@ -367,12 +367,12 @@ impl Drop for SqlSession {
     }
 }
 
-/// Schemas whose names are in any case of letters.
+/// Schemas whose names are case-insensitive.
 fn is_virtual(schema: &str) -> bool {
     firn_sql::catalog::information_schema::proper_schema(schema).is_some()
 }
 
-/// An error of SQL as the wire tells it.
+/// An error of SQL in the wire's form.
 pub(crate) fn told(error: SqlError) -> WireError {
     WireError::Refused(ServerError::new(error.code, &error.state, error.message))
 }

@@ -1,4 +1,4 @@
-//! Tables by the names that statements give them.
+//! Tables by their names in statements.
 
 use firn_sql::error::Result;
 use firn_sql::grammar::ast::TableName;
@@ -8,13 +8,13 @@ use crate::accounts::Privilege;
 use crate::privileges::{is_open, table_denied};
 
 impl SqlSession {
-    /// The schema that a table's name means; empty if it names none and there is no current one.
+    /// The schema of a table's name; empty if it has none and there is no current one.
     pub(super) fn schema_of(&self, table: &TableName) -> String {
         let named = table.schema.as_deref().or(self.state.connection.schema.as_deref());
         named.unwrap_or("").to_owned()
     }
 
-    /// Refuses if the session may not know what columns a table has.
+    /// Refuses if the session may not know a table's columns.
     ///
     /// # Errors
     /// 1142

@@ -1,11 +1,13 @@
-//! Files on the server: `SELECT … INTO OUTFILE` and `DUMPFILE`, and where `LOAD DATA INFILE` may read.
+//! Files on the server: `SELECT … INTO OUTFILE` and `DUMPFILE`, and where `LOAD DATA INFILE` may
+//! read.
 //!
 //! ```text
 //!   rows ─► fields between separators, escaped ─► a new file below `secure_file_priv`
 //! ```
 //!
 //! Invariants:
-//! * nothing outside of `secure_file_priv` is read or written, links resolved; without it nothing at all;
+//! * nothing outside of `secure_file_priv` is read or written, after resolving links; without it
+//!   nothing at all;
 //! * no file is overwritten.
 
 #![allow(clippy::disallowed_methods, reason = "files of users, which are no part of the database")]
@@ -32,11 +34,11 @@ use crate::privileges::Need;
 const WRITE_BYTES: usize = 1 << 18;
 
 impl SqlSession {
-    /// Writes a query's rows to the file that it names; answers how many there were.
+    /// Writes a query's rows to the file that it names; returns their number.
     ///
     /// # Errors
-    /// 1290 where files may not be, 1227 without the privilege, 1086 for a file that is there, 1172 for
-    /// several rows in a dump, 1 if it cannot be written, and what the query answers.
+    /// 1290 for a forbidden place, 1227 without the privilege, 1086 for an existing file, 1172 for
+    /// several rows in a dump, 1 if it cannot be written, and errors of the query.
     pub(super) fn select_into_file(
         &mut self,
         into: &Into,
@@ -76,7 +78,7 @@ impl SqlSession {
         };
         let done = self.execute(plan, arguments, &mut sink).and_then(|_| sink.output.finish());
         if done.is_err() {
-            // Half a file is of no use to anybody.
+            // An incomplete file is useless.
             if let Err(error) = disk.remove(&path) {
                 tracing::warn!(%error, path = %path.display(), "a file of a query could not be removed");
             }
@@ -84,11 +86,11 @@ impl SqlSession {
         done.map(|()| sink.rows)
     }
 
-    /// A path that statements may read or write, links resolved.
+    /// A path that statements may read or write, with links resolved.
     ///
     /// # Errors
     /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of
-    /// `secure_file_priv`, 13 for what is not there.
+    /// `secure_file_priv`, 13 for a file that does not exist.
     pub(super) fn secure_path(&self, written: &str, is_read: bool) -> Result<PathBuf> {
         match self.rights.require(&[Need::everywhere(Privilege::FILE)]) {
             Err(_) if is_read => return Err(self.rights.access_denied()),
@@ -131,7 +133,7 @@ impl SqlSession {
     }
 }
 
-/// A file that is written from its begin.
+/// A file that is written from the beginning.
 struct Output {
     file: Arc<dyn File>,
     path: PathBuf,
@@ -159,7 +161,7 @@ impl Output {
     }
 }
 
-/// Takes a result's rows as lines of a file.
+/// Writes a result's rows as lines of a file.
 struct FileSink {
     output: Output,
     format: FileFormat,
@@ -167,7 +169,7 @@ struct FileSink {
     charset: Charset,
     context: EvaluationContext,
     rows: u64,
-    /// Of the row at hand.
+    /// Fields of the current row.
     fields: usize,
 }
 
@@ -204,7 +206,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// Escapes what would be taken for something else when it is read.
+    /// Escapes bytes that would have another meaning when they are read.
     fn put_escaped(&mut self, text: &[u8], is_enclosed: bool) {
         let first = |text: &str| text.as_bytes().first().copied();
         let Some(escape) = first(&self.format.escaped_by) else {
@@ -227,7 +229,7 @@ impl FileSink {
         }
     }
 
-    /// A value as it stands in the file.
+    /// The text of a value in the file.
     fn text_of(&self, value: &Datum, ty: &SqlType) -> Result<Vec<u8>> {
         if value.is_null() {
             return Ok(Vec::new());

@@ -31,7 +31,7 @@ use crate::columns;
 use crate::plan_cache::{CachedPlan, LONGEST_KEY_BYTES};
 use crate::status::{Command, count};
 
-/// The longest text of a parameter of which nothing is known, in characters.
+/// The longest text of an unknown parameter, in characters.
 const UNKNOWN_CHARS: u32 = 16_383;
 
 type Answered = std::result::Result<(), WireError>;
@@ -39,40 +39,40 @@ type Answered = std::result::Result<(), WireError>;
 /// A prepared statement of a session.
 pub(super) struct PreparedStatement {
     text: Arc<str>,
-    /// How the text was read.
+    /// The mode in which the text was parsed.
     mode: grammar::Mode,
     statement: Arc<Statement>,
-    /// What the statement's tree does not have of its literals.
+    /// The statement's literals that are not in its tree.
     long_texts: grammar::LongTexts,
     parameter_count: usize,
-    /// Whether it is run as a text with its values in it: it is no statement of plans, or a plan
-    /// depends on a value.
+    /// Whether it is run as a text with its values written in: it is not a planned statement, or a
+    /// plan depends on a value.
     is_written_out: bool,
-    /// What the plan cache knows it by if that is not its text as it is.
+    /// Its key in the plan cache if that is not its text.
     key_text: Option<Box<str>>,
     /// The plan of the last execution.
     last: Option<LastPlan>,
 }
 
-/// A plan and what it holds for.
+/// A plan and the conditions under which it is valid.
 struct LastPlan {
     plan: Arc<CachedPlan>,
     /// The kinds of the parameters' types.
     tags: Vec<u8>,
-    /// What the session's temporary tables were.
+    /// The version of the session's temporary tables.
     temporary_version: u64,
     /// See [`SqlSession::epoch`].
     epoch: u64,
 }
 
 impl PreparedStatement {
-    /// What is written down of it; the rest is made again from that.
+    /// The stored parts; the rest is made again from them.
     pub(super) fn written(&self) -> WrittenStatement {
         WrittenStatement { text: self.text.to_string(), mode: self.mode }
     }
 }
 
-/// Prepares, runs and forgets the prepared statements of a session.
+/// Prepares, runs and closes the prepared statements of a session.
 pub(crate) struct PreparedStatements<'s> {
     pub(crate) session: &'s mut SqlSession,
 }
@@ -118,7 +118,7 @@ impl PreparedStatements<'_> {
     /// `COM_STMT_PREPARE`
     ///
     /// # Errors
-    /// What the grammar and binding refuse.
+    /// Errors of the grammar and of binding.
     pub(crate) fn prepare_numbered(&mut self, number: u32, text: &[u8]) -> Result<Prepared> {
         self.session.facts.status.count_command(Command::StmtPrepare);
         let _promise = memory::ask(2 * text.len())?;
@@ -139,8 +139,7 @@ impl PreparedStatements<'_> {
         Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings })
     }
 
-    /// The columns that a statement will answer, and the types that its parameters have where they
-    /// stand.
+    /// The result columns of a statement, and the types of its parameters.
     fn known_columns(
         &mut self,
         prepared: &PreparedStatement,
@@ -231,7 +230,8 @@ impl PreparedStatements<'_> {
             }
             Parameter::Double(number) => (Datum::Double(number), SqlType::double().not_null()),
             Parameter::Decimal(text) => number_value(std::str::from_utf8(text).unwrap_or("0")),
-            // What is no text of the client's character set can only be meant for binary columns.
+            // Bytes that are invalid in the client's character set can only be meant for binary
+            // columns.
             Parameter::Text(bytes) if !self.session.is_client_text(bytes) => {
                 (Datum::try_text(bytes)?, SqlType::varbinary(65_535).not_null())
             }
@@ -315,7 +315,7 @@ impl PreparedStatements<'_> {
         let plan = self.session.rights.refresh().and_then(|()| self.plan_of(prepared, arguments));
         match plan {
             Ok(last) => {
-                // Taken out and put back: its count of users is shared by all sessions.
+                // Taken out and put back: all sessions share its reference count.
                 let answered = self.session.run_plan(&last.plan, arguments, replies);
                 prepared.last = last.plan.plan.is_cacheable.then_some(last);
                 answered
@@ -327,7 +327,7 @@ impl PreparedStatements<'_> {
         }
     }
 
-    /// Runs a statement as a text in which the values stand in the places of its parameters.
+    /// Runs a statement as a text with the values in place of its parameters.
     fn run_written_out(
         &mut self,
         text: &str,
@@ -352,7 +352,8 @@ impl PreparedStatements<'_> {
         }
     }
 
-    /// The plan for an execution: that of the last one, which is taken out of the statement, if it holds.
+    /// The plan for an execution: that of the last one, which is taken out of the statement, if it
+    /// is valid.
     fn plan_of(
         &mut self,
         prepared: &mut PreparedStatement,
@@ -413,7 +414,8 @@ impl PreparedStatements<'_> {
         Ok(plan)
     }
 
-    /// The key of the plan cache for a prepared statement. A text as it is has a mark before it.
+    /// The key of the plan cache for a prepared statement. An unnormalised text has a mark before
+    /// it.
     fn write_prepared_key(&mut self, prepared: &PreparedStatement, arguments: &Arguments) {
         match &prepared.key_text {
             Some(text) => self.session.write_key_of(text, arguments),
@@ -421,8 +423,8 @@ impl PreparedStatements<'_> {
         }
     }
 
-    /// Has the statement's long literals found by who plans it; gives those of another statement
-    /// that were there.
+    /// Makes the statement's long literals available for planning; returns those of another
+    /// statement that were there.
     fn lend_long_texts(&mut self, prepared: &PreparedStatement) -> grammar::LongTexts {
         std::mem::replace(&mut self.session.buffers.long_texts, prepared.long_texts.clone())
     }
@@ -430,7 +432,7 @@ impl PreparedStatements<'_> {
     /// `PREPARE … FROM`
     ///
     /// # Errors
-    /// What the grammar and binding refuse.
+    /// Errors of the grammar and of binding.
     pub(super) fn run_prepare(&mut self, name: &str, source: &PrepareSource) -> Result<()> {
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
@@ -475,7 +477,7 @@ impl PreparedStatements<'_> {
     /// `DEALLOCATE PREPARE`
     ///
     /// # Errors
-    /// 1243 if there is none of that name.
+    /// 1243 if there is none with that name.
     pub(super) fn run_deallocate(&mut self, name: &str) -> Result<()> {
         match self.session.state.connection.named.remove(&name.to_lowercase()) {
             Some(_) => Ok(()),
@@ -484,7 +486,8 @@ impl PreparedStatements<'_> {
     }
 }
 
-/// Whether MySQL prepares a statement: none that is about prepared ones, or tells of the last one.
+/// Whether MySQL prepares a statement: not if it is about prepared ones, or about the result of the
+/// last one.
 fn may_be_prepared(statement: &Statement) -> bool {
     match statement {
         Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => false,
@@ -497,7 +500,7 @@ fn may_be_prepared(statement: &Statement) -> bool {
     }
 }
 
-/// Whether a plan is made of the statement, which takes parameters.
+/// Whether the statement is planned, and so can have parameters.
 fn takes_parameters(statement: &Statement) -> bool {
     match statement {
         Statement::Select(select) => select.into.is_none(),
@@ -506,7 +509,7 @@ fn takes_parameters(statement: &Statement) -> bool {
     }
 }
 
-/// Refuses parameters where MySQL takes none.
+/// Refuses parameters where MySQL accepts none.
 fn refuse_parameters(statement: &Statement) -> Result<()> {
     match statement {
         Statement::CreateView(_) => {
@@ -519,7 +522,7 @@ fn refuse_parameters(statement: &Statement) -> Result<()> {
     }
 }
 
-/// A value as it is written in a statement, so that it has its type there.
+/// A value as written in a statement, so that it keeps its type there.
 fn written_value(value: &Datum, ty: &SqlType, escapes: bool) -> String {
     let text = |text: &str| {
         let text = text.replace('\'', "''");
@@ -534,7 +537,7 @@ fn written_value(value: &Datum, ty: &SqlType, escapes: bool) -> String {
         Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
             let written = literal_text(value, ty);
             let name = match value {
-                // Zeros are no dates as literals.
+                // Zeros are not dates as literals.
                 _ if !matches!(value, Datum::Time(_)) && written.contains("-00") => "",
                 Datum::Date(_) => "DATE",
                 Datum::Time(_) => "TIME",

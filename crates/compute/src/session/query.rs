@@ -1,4 +1,4 @@
-//! Texts of clients: one statement or several, taken apart and run one after the other.
+//! Texts of clients: one statement or several, parsed and run one after the other.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use firn_wire::{Query, Replies, WireError};
 
 use super::{SqlSession, binary_text, told};
 
-/// Buffers that a longer text has filled are not kept.
+/// Buffers larger than this are not kept.
 const KEPT_TEXT_BYTES: usize = 64 << 10;
 
 impl SqlSession {
@@ -38,7 +38,7 @@ impl SqlSession {
     /// A text of the client's character set as UTF-8.
     ///
     /// # Errors
-    /// 1300 if it is none of that character set.
+    /// 1300 if it is invalid in that character set.
     pub(super) fn decode<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, str>> {
         let charset = self.settings.client_charset;
         let invalid = || {
@@ -64,7 +64,7 @@ impl SqlSession {
         }
     }
 
-    /// Whether bytes are text of the client's character set.
+    /// Whether bytes are valid text in the client's character set.
     pub(super) fn is_client_text(&self, bytes: &[u8]) -> bool {
         let charset = self.settings.client_charset;
         match charset.is_utf8() || charset == Charset::Ascii {
@@ -100,7 +100,7 @@ impl SqlSession {
         done
     }
 
-    /// Gives back what a long text left in the buffers that the next statement would use again.
+    /// Frees what a long text left in the buffers that the next statement would reuse.
     fn forget_buffers(&mut self) {
         self.buffers.normalised = grammar::Normalised::default();
         self.buffers.literal_rows = grammar::LiteralRows::default();
@@ -108,7 +108,7 @@ impl SqlSession {
         self.buffers.key = Vec::new();
     }
 
-    /// Takes the statement apart and does what it says.
+    /// Parses the statement and executes it.
     fn run_parsed(
         &mut self,
         text: &str,

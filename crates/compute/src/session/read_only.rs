@@ -1,14 +1,13 @@
 //! What is refused while writing is not allowed: in a session or transaction that is `READ ONLY`,
-//! and on a server that is (`read_only`, `super_read_only`).
+//! and on a read-only server (`read_only`, `super_read_only`).
 //!
 //! ```text
 //!   START TRANSACTION READ ONLY      INSERT 1792    CREATE TABLE commits first, and goes
 //!   SET SESSION … READ ONLY          INSERT 1792    CREATE TABLE 1792
-//!   read_only                        INSERT 1290    except for who has CONNECTION_ADMIN
+//!   read_only                        INSERT 1290    except with CONNECTION_ADMIN
 //! ```
 //!
-//! Temporary tables can be written to on a server that is read-only, but not in a transaction that
-//! is.
+//! Temporary tables can be written on a read-only server, but not in a read-only transaction.
 
 use firn_sql::catalog::ddl;
 use firn_sql::error::{Result, SqlError};
@@ -36,7 +35,7 @@ impl SqlSession {
         if is_temporary { Ok(()) } else { self.refuse_on_read_only_server() }
     }
 
-    /// Refuses a plan that writes to other tables than temporary ones.
+    /// Refuses a plan that writes tables other than temporary ones.
     ///
     /// # Errors
     /// 1290
@@ -72,7 +71,7 @@ pub(super) fn read_only_transaction() -> SqlError {
     SqlError::new(1792, "Cannot execute statement in a READ ONLY transaction.")
 }
 
-/// Whether a statement that is not planned changes what lasts.
+/// Whether a statement that is not planned has lasting effects.
 fn changes(statement: &Statement) -> bool {
     match statement {
         Statement::CreateUser(_)

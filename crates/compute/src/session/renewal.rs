@@ -1,14 +1,15 @@
-//! Statements that are run again, unseen by the client, with a newer snapshot.
+//! Statements that are run again, invisibly to the client, with a newer snapshot.
 //!
 //! ```text
 //!   run ─► a row has changed since the snapshot (1020)
-//!           └─► taken back ─► could the transaction just as well have begun now? ─┬─ yes: run again
-//!                                                                                └─ no: 1020
+//!           └─► undone ─► could the transaction just as well have begun now? ─┬─ yes: run again
+//!                                                                             └─ no: 1020
 //! ```
 //!
-//! The node answers the question ([`Transaction::renew_snapshot`]). A statement is run again only if its first
-//! run has left nothing: no row with the client, no user variable set, no named lock taken. `LAST_INSERT_ID()`
-//! goes back to what it was; numbers of `AUTO_INCREMENT` stay taken, as they do after every rollback.
+//! The node decides ([`Transaction::renew_snapshot`]). A statement is run again only if its first
+//! run has left nothing: no row was sent, no user variable set, no named lock taken.
+//! `LAST_INSERT_ID()` goes back to its old value; numbers of `AUTO_INCREMENT` stay used, as after
+//! every rollback.
 //!
 //! [`Transaction::renew_snapshot`]: firn_api::rows::Transaction::renew_snapshot
 
@@ -22,14 +23,15 @@ use firn_sql::execute::{GivenRows, Outcome, ResultSink};
 use super::SqlSession;
 use super::execution::Input;
 
-/// How often a statement is run again. Each time one row more is locked that it had met.
+/// How often a statement is run again. Each time, one more conflicting row is locked.
 const MOST_RENEWALS: usize = 32;
 
 impl SqlSession {
-    /// Runs a statement in the session's transaction, again and with a newer snapshot where that may be done.
+    /// Runs a statement in the session's transaction, and runs it again with a newer snapshot where
+    /// that is allowed.
     ///
     /// # Errors
-    /// What the statement or the node answers.
+    /// Errors of the statement or the node.
     pub(super) fn execute_renewing(
         &mut self,
         input: &Input<'_>,

@@ -1,5 +1,5 @@
-//! What the session may do, and what it may do through views: there the rights of the view's
-//! definer count.
+//! The session's privileges, directly and through views, where the rights of the view's definer
+//! count.
 //!
 //! ```text
 //!   SELECT a FROM v      needs SELECT on v from the session
@@ -18,27 +18,27 @@ use crate::facts::Facts;
 use crate::instance::Instance;
 use crate::privileges::{self, Need, Who, denied};
 
-/// Privileges of which a view's creator needs one on each column that the view shows.
+/// A view's creator needs one of these privileges on each column that the view shows.
 const FOR_VIEWS: [Privilege; 4] =
     [Privilege::SELECT, Privilege::INSERT, Privilege::UPDATE, Privilege::DELETE];
 
-/// See the module's page.
+/// See the module documentation.
 pub(super) struct Rights {
     instance: Arc<Instance>,
     facts: Arc<Facts>,
     pub(super) account: Arc<Account>,
-    /// What the account and the roles that are on may do.
+    /// The privileges of the account and its active roles.
     pub(super) grants: Arc<Grants>,
-    /// The version of the accounts that all of this was made from; 0: of none.
+    /// The version of the accounts that this was computed from; 0: of none.
     version: u64,
-    /// What the definers of views may do.
+    /// The privileges of the views' definers.
     definers: FxHashMap<Arc<str>, Arc<Grants>>,
     /// The password has to be changed before anything else.
     pub(super) sandboxed: bool,
 }
 
 impl Rights {
-    /// The rights of a session, to be worked out by [`Rights::refresh`].
+    /// The rights of a session, which [`Rights::refresh`] computes.
     pub(super) fn new(
         instance: &Arc<Instance>,
         facts: &Arc<Facts>,
@@ -55,12 +55,12 @@ impl Rights {
         }
     }
 
-    /// Has them worked out again before they are next looked at.
+    /// Has them computed again before they are next used.
     pub(super) fn forget(&mut self) {
         self.version = 0;
     }
 
-    /// Recomputes what the session may do, if accounts have changed.
+    /// Recomputes the session's privileges, if accounts have changed.
     pub(super) fn refresh(&mut self) -> Result<()> {
         let version = self.instance.accounts.version();
         if version == self.version {
@@ -68,7 +68,7 @@ impl Rights {
         }
         self.definers.clear();
         let Some(account) = self.instance.accounts.get(&self.account.name) else {
-            // The account was dropped: what runs goes on, without rights.
+            // The account was dropped: the session continues without rights.
             self.grants = Arc::new(Grants::default());
             self.version = version;
             return Ok(());
@@ -81,7 +81,7 @@ impl Rights {
             roles.clone()
         };
         self.grants = Arc::new(self.instance.accounts.effective(&account, &roles));
-        // One that becomes too old while the session is open is asked for at the next login.
+        // A password that expires while the session is open is asked for at the next login.
         let is_new = self.version == 0 || self.sandboxed;
         self.sandboxed = account.expired || is_new && self.is_outlived(&account);
         self.account = account;
@@ -95,7 +95,7 @@ impl Rights {
         account.policy.is_outlived(days, self.instance.now_s())
     }
 
-    /// Refuses what can be done with a password that holds only.
+    /// Refuses statements that an expired password does not allow.
     ///
     /// # Errors
     /// 1820
@@ -118,7 +118,7 @@ impl Rights {
         SqlError::new(1044, why)
     }
 
-    /// Whose privileges are looked at.
+    /// The session whose privileges are checked.
     pub(super) fn who(&self) -> Who<'_> {
         Who { grants: &self.grants, account: &self.account.name, host: &self.facts.host }
     }
@@ -143,10 +143,10 @@ impl Rights {
         if privileges.iter().any(has) { Ok(()) } else { Err(denied(said)) }
     }
 
-    /// Refuses unless all needs of a plan are met, those of its views included.
+    /// Refuses unless all needs of a plan are met, including those of its views.
     ///
     /// # Errors
-    /// As [`privileges::check`]; 1356 and 1449 for what views may not do.
+    /// As [`privileges::check`]; 1356 and 1449 for privileges that views lack.
     #[inline]
     pub(super) fn check_needs(&mut self, needs: &[Need]) -> Result<()> {
         let is_met = |need: &Need| need.through.is_none() && need.is_met(&self.grants);
@@ -169,7 +169,7 @@ impl Rights {
         Ok(())
     }
 
-    /// Counts a statement of an account that may run only so many in an hour.
+    /// Counts a statement of an account with an hourly limit.
     ///
     /// # Errors
     /// 1226
@@ -207,7 +207,7 @@ impl Rights {
         SqlError::new(1226, message)
     }
 
-    /// What a view's definer may do.
+    /// The privileges of a view's definer.
     fn grants_of_definer(&mut self, definer: &Arc<str>) -> Result<Arc<Grants>> {
         if let Some(grants) = self.definers.get(definer) {
             return Ok(Arc::clone(grants));
@@ -221,7 +221,7 @@ impl Rights {
         Ok(grants)
     }
 
-    /// Only those who may create views in the names of others are told of a definer who is gone.
+    /// Only a user who may create views for others learns that a definer does not exist.
     fn missing_definer(&self, definer: &str) -> SqlError {
         let AccountName { user, host } = named(definer);
         if self.grants.global.contains(Privilege::SUPER) {
@@ -247,7 +247,7 @@ impl Rights {
         }
     }
 
-    /// Refuses a view over tables on which the session has nothing.
+    /// Refuses a view over tables on which the session has no privileges.
     ///
     /// # Errors
     /// 1142, 1143
@@ -276,7 +276,7 @@ impl Rights {
     }
 }
 
-/// `user@host` as a view keeps it.
+/// `user@host` as stored with a view.
 pub(super) fn named(definer: &str) -> AccountName {
     let (user, host) = definer.rsplit_once('@').unwrap_or((definer, "%"));
     AccountName::new(user, host)

@@ -1,5 +1,5 @@
-//! `INSERT … VALUES` of many rows of literals, as `mysqldump` writes them: one plan, whatever the number of rows,
-//! which is run with the values as they stand in the text.
+//! `INSERT … VALUES` of many rows of literals, as `mysqldump` writes them: one plan, whatever the
+//! number of rows, which is run with the values from the text.
 
 use firn_base::memory;
 use firn_sql::error::Result;
@@ -22,7 +22,8 @@ type Answered = std::result::Result<(), WireError>;
 const SHORTEST_TEXT_BYTES: usize = 512;
 
 impl SqlSession {
-    /// Runs a text that inserts rows of literals. `None`: it is none, or has to be looked at as a whole.
+    /// Runs a text that inserts rows of literals. `None`: it does not, or has to be parsed as a
+    /// whole.
     pub(super) fn try_rows(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
         if text.len() < SHORTEST_TEXT_BYTES {
             return None;
@@ -54,7 +55,8 @@ impl SqlSession {
         Some(self.run_given(&plan, &mut given, replies))
     }
 
-    /// The plan for one such row; `None` if it is not to be had, which the statement as a whole will tell of.
+    /// The plan for one such row; `None` if there is none, which planning the whole statement will
+    /// report.
     fn rows_plan(&mut self, text: &str, rows: &LiteralRows) -> Option<Arc<CachedPlan>> {
         let mut template = String::new();
         rows.template(text, &mut template);
@@ -109,14 +111,13 @@ impl SqlSession {
     }
 }
 
-/// The rows of a text.
 struct TextRows<'t> {
     text: &'t str,
     mode: grammar::Mode,
     rows: &'t LiteralRows,
     collation: CollationId,
     next: usize,
-    /// The present one.
+    /// The current one.
     row: Vec<(Datum, SqlType)>,
 }
 

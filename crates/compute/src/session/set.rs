@@ -16,7 +16,7 @@ use super::settings::{self, charset, exchanged, isolation, isolation_name};
 use super::transaction::NextTransaction;
 use crate::variables::{self, Kind, Setting};
 
-/// Variables of a session that change what others see or what is kept.
+/// Session variables that affect other sessions or stored data.
 const RESTRICTED: [&str; 8] = [
     "sql_log_bin",
     "binlog_format",
@@ -34,7 +34,7 @@ pub(super) struct SetStatements<'s> {
 }
 
 impl SetStatements<'_> {
-    /// `SET`: all items, in order; the first that is refused ends it.
+    /// `SET`: all items, in order; the first refused one ends it.
     ///
     /// # Errors
     /// 1193 for unknown variables, 1231 and 1232 for values, 1227 without the privilege.
@@ -83,7 +83,7 @@ impl SetStatements<'_> {
         }
     }
 
-    /// The value as it was given; `None` for `DEFAULT`.
+    /// The value as given; `None` for `DEFAULT`.
     fn setting_of(&mut self, name: &str, value: &SetValue) -> Result<Option<Setting>> {
         let definition = variables::find(name)
             .ok_or_else(|| SqlError::new(1193, format!("Unknown system variable '{name}'")))?;
@@ -128,7 +128,7 @@ impl SetStatements<'_> {
         Ok(())
     }
 
-    /// Does what follows from a changed variable.
+    /// Applies the effects of a changed variable.
     fn follow(&mut self, name: &str) -> Result<()> {
         let text = |session: &Self, name| {
             session.session.state.connection.variables.known(name).as_text().to_owned()
@@ -199,10 +199,11 @@ impl SetStatements<'_> {
         self.may_set_globals()?;
         let variables = &self.session.instance.variables;
         let (value, moved) = variables.checked(name, given)?;
-        // A new session has to be able to begin with it.
+        // A new session must be able to begin with it.
         settings::Settings::of(&variables.session_with(name, &value))?;
         self.session.instance.set_global(name, &value)?;
-        // Who alone may write while `super_read_only` is on would be nobody without `read_only`.
+        // `super_read_only` implies `read_only`, and switching off `read_only` switches off
+        // `super_read_only`.
         let follows =
             match (name, self.session.instance.variables.get(name).is_some_and(|on| on.is_on())) {
                 ("super_read_only", true) => Some(("read_only", 1)),
@@ -230,7 +231,7 @@ impl SetStatements<'_> {
     /// `RESET PERSIST`
     ///
     /// # Errors
-    /// 3615 for a variable that is not kept, 1227 without the privilege.
+    /// 3615 for a variable that is not persisted, 1227 without the privilege.
     pub(super) fn reset_persist(&mut self, if_exists: bool, variable: Option<&str>) -> Result<()> {
         self.may_set_globals()?;
         let kept = self.session.instance.persisted.load().map_err(from_rows)?;
@@ -337,7 +338,7 @@ impl SetStatements<'_> {
     }
 }
 
-/// The name that a variable goes by here.
+/// The canonical name of a variable.
 fn canonical(name: &str) -> &str {
     match name {
         "storage_engine" => "default_storage_engine",
@@ -346,7 +347,7 @@ fn canonical(name: &str) -> &str {
     }
 }
 
-/// A value of SQL as a setting.
+/// A SQL value as a setting.
 fn setting(datum: &Datum, kind: Kind) -> Setting {
     match datum {
         Datum::Null => Setting::Null,
@@ -364,7 +365,7 @@ fn setting(datum: &Datum, kind: Kind) -> Setting {
     }
 }
 
-/// Variables whose values are names, by number or by name.
+/// Variables whose values are names, given by number or by name.
 fn named_value(name: &str, given: Setting) -> Result<Setting> {
     use firn_sql::collation;
     let by_number = |number: i64| {

@@ -1,4 +1,4 @@
-//! The system variables that each statement looks at, taken out of their table once they change.
+//! The system variables that each statement reads, extracted from their table when they change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use firn_sql::types::{SqlMode, TimeZone};
 use crate::sink::Presentation;
 use crate::variables::{SessionVariables, Setting};
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) autocommit: bool,
@@ -39,20 +39,19 @@ pub(crate) struct Settings {
     pub(crate) max_error_count: usize,
     pub(crate) long_query_us: u64,
     pub(crate) safe_updates: bool,
-    /// How long a query may run; 0: as long as it takes.
+    /// The time limit of a query; 0: none.
     pub(crate) max_execution_time_ms: u64,
-    /// `firn_executor`; `None`: as the cost says.
+    /// `firn_executor`; `None`: the cost decides.
     pub(crate) executor: Option<Executor>,
     /// `firn_analytic_cost`
     pub(crate) analytic_cost: u64,
-    /// `firn_statement_memory`: what a statement may hold before it puts rows on the disk.
+    /// `firn_statement_memory`: how much memory a statement may hold before it spills to disk.
     pub(crate) statement_memory_bytes: u64,
 }
 
-/// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless they say it.
+/// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless the statement says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
-    /// Nothing.
     Nothing,
     /// They begin the next one.
     Chain,
@@ -61,10 +60,10 @@ pub(crate) enum Completion {
 }
 
 impl Settings {
-    /// What the variables say.
+    /// The settings in the variables.
     ///
     /// # Errors
-    /// 1115, 1298 or 1231 for the one that cannot be; the caller puts it back.
+    /// 1115, 1298 or 1231 for an invalid one; the caller restores it.
     pub(crate) fn of(variables: &SessionVariables) -> Result<Settings> {
         let number = |name| variables.known(name).number();
         let is_on = |name| variables.known(name).is_on();
@@ -128,19 +127,19 @@ impl Settings {
     }
 }
 
-/// A character set that text of clients may have.
+/// A character set that clients' text may have.
 ///
 /// # Errors
-/// 1115 if there is none of that name.
+/// 1115 if there is none with that name.
 pub(crate) fn charset(name: &str) -> Result<Charset> {
     let unknown = || SqlError::new(1115, format!("Unknown character set: '{name}'"));
     Charset::by_name(name).ok_or_else(unknown)
 }
 
-/// A character set that a variable names for what goes over the connection, in which ASCII is itself.
+/// A character set for the connection, in which ASCII is encoded as itself.
 ///
 /// # Errors
-/// 1115 if there is none of that name, 1231 if a character has several bytes at least.
+/// 1115 if there is none with that name, 1231 if a character has at least two bytes.
 pub(crate) fn exchanged(variable: &str, name: &str) -> Result<Charset> {
     let charset = charset(name)?;
     if charset.unit_bytes() > 1 {
@@ -154,7 +153,7 @@ pub(crate) fn exchanged(variable: &str, name: &str) -> Result<Charset> {
 /// A character set of files that are read or written.
 ///
 /// # Errors
-/// 1115 if there is none of that name, 1235 if a character has several bytes at least.
+/// 1115 if there is none with that name, 1235 if a character has at least two bytes.
 pub(crate) fn charset_of_file(name: &str) -> Result<Charset> {
     let charset = charset(name)?;
     match charset.unit_bytes() {
@@ -166,7 +165,7 @@ pub(crate) fn charset_of_file(name: &str) -> Result<Charset> {
 /// A collation by its name.
 ///
 /// # Errors
-/// 1273 if there is none of that name.
+/// 1273 if there is none with that name.
 pub(crate) fn collation(name: &str) -> Result<CollationId> {
     let unknown = || SqlError::new(1273, format!("Unknown collation: '{name}'"));
     collation::by_name(name).map(|collation| collation.id).ok_or_else(unknown)
@@ -184,8 +183,8 @@ fn time_zone(name: &str) -> Result<TimeZone> {
     TimeZone::parse(name).ok_or_else(unknown)
 }
 
-/// The isolation level of a value of `transaction_isolation`. READ UNCOMMITTED gives what READ COMMITTED
-/// does: nothing that is not committed is ever seen.
+/// The isolation level of a value of `transaction_isolation`. READ UNCOMMITTED behaves like READ
+/// COMMITTED: uncommitted data is never seen.
 pub(crate) fn isolation(name: &str) -> IsolationLevel {
     match name {
         "READ-UNCOMMITTED" | "READ-COMMITTED" => IsolationLevel::ReadCommitted,

@@ -1,4 +1,4 @@
-//! `SHOW`, `DESCRIBE`: what the session knows itself; the rest is the catalog's.
+//! `SHOW` and `DESCRIBE` of what the session itself knows; the rest is the catalog's.
 
 use firn_sql::catalog::session::SessionTables;
 use firn_sql::catalog::show::{self, ShowAnswer, ShowContext};
@@ -20,13 +20,13 @@ use crate::privileges::{Need, is_open, table_denied};
 
 type Answered = std::result::Result<(), WireError>;
 
-/// What `DESCRIBE` stands for.
+/// The statement equivalent to `DESCRIBE`.
 pub(super) fn shown_columns(table: &ast::TableName, column: Option<&str>) -> Show {
     let filter = column.map(|column| ShowFilter::Like(column.to_owned()));
     Show::Columns { extended: false, full: false, table: table.clone(), filter }
 }
 
-/// The statement whose columns clients are told of for a `SHOW`.
+/// The statement whose columns clients see for a `SHOW`.
 fn section(show: &Show) -> Option<&'static str> {
     Some(match show {
         Show::Databases(_) => "SHOW DATABASES",
@@ -99,7 +99,7 @@ impl ShowStatements<'_> {
         }
     }
 
-    /// Runs a query that a statement was rewritten to.
+    /// Runs a query into which a statement was rewritten.
     fn run_own_query(
         &mut self,
         text: &str,
@@ -111,7 +111,7 @@ impl ShowStatements<'_> {
             parsed.and_then(|parsed| self.session.plan(&parsed.statement, &Arguments::default()));
         match planned {
             Ok(mut plan) => {
-                // The statement was allowed; what it reads shows only what its reader may know of.
+                // The statement was allowed; its source shows only what the reader may see.
                 plan.needs.clear();
                 plan.command = None;
                 if let (Some(shown), StatementPlan::Query(query)) = (shown, &plan.plan.statement) {
@@ -128,7 +128,7 @@ impl ShowStatements<'_> {
         }
     }
 
-    /// The columns that a prepared `SHOW` will answer.
+    /// The result columns of a prepared `SHOW`.
     pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
         let shown = section(show).and_then(told::shown);
         let told = shown.map_or(&[][..], |shown| &shown.prepared);
@@ -148,8 +148,8 @@ impl ShowStatements<'_> {
         }
     }
 
-    /// Refuses what the session may not be shown. Whether a table is there is told to those only
-    /// who may know; of what lists names, MySQL tells everybody.
+    /// Refuses what the session may not see. Only a user with privileges on a table learns whether
+    /// it exists; lists of names are open to all, as in MySQL.
     fn may_show(&self, show: &Show) -> Result<()> {
         let table_schema = |table: &ast::TableName| self.session.schema_of(table);
         match show {
@@ -206,7 +206,7 @@ impl ShowStatements<'_> {
         }
     }
 
-    /// The schema that is listed, if there is such a one.
+    /// The schema to list, if it exists.
     fn shown_schema<'s>(&'s self, named: Option<&'s str>) -> Result<Option<&'s str>> {
         match named.or(self.session.state.connection.schema.as_deref()) {
             Some(schema) if self.session.catalog.has_schema(schema)? => Ok(Some(schema)),
@@ -353,7 +353,7 @@ impl ShowStatements<'_> {
     }
 }
 
-/// Name and value, as rows if a pattern is all there is to look at, otherwise as a query.
+/// Name and value: as rows if there is at most a pattern, otherwise as a query.
 fn pairs(
     name: &str,
     value: &str,

@@ -1,4 +1,5 @@
-//! What statements read and change of their session while they run: variables, and what virtual tables show.
+//! The session state that statements read and change while they run: variables, and the content of
+//! virtual tables.
 
 use std::sync::Arc;
 
@@ -18,28 +19,28 @@ use crate::privileges::is_open;
 use crate::status::server_figures;
 use crate::variables::{self, SessionVariables, Setting};
 
-/// A change that a client may want to hear of with the next OK.
+/// A change that the client may want to learn with the next OK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     Variable(&'static str, String),
     Schema(Arc<str>),
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub(crate) struct State {
     instance: Arc<Instance>,
     facts: Arc<Facts>,
     connections: Arc<Connections>,
     tls: Option<TlsInformation>,
-    /// What could go on elsewhere.
+    /// The part that can move elsewhere.
     pub(crate) connection: ConnectionState,
     pub(crate) grants: Arc<Grants>,
     pub(crate) warning_count: u64,
     pub(crate) error_count: u64,
     pub(crate) changes: Vec<Change>,
-    /// The next execution is to be counted, for `EXPLAIN ANALYZE`.
+    /// The next execution is counted, for `EXPLAIN ANALYZE`.
     pub(crate) counts: bool,
-    /// What it counted.
+    /// Its counts.
     pub(crate) counters: Option<Counters>,
 }
 
@@ -77,7 +78,7 @@ impl State {
         }
     }
 
-    /// Remembers that a variable was set which the client follows.
+    /// Remembers that a variable tracked by the client was set.
     pub(crate) fn note_variable(&mut self, name: &str) {
         let followed = self.connection.variables.known("session_track_system_variables").as_text();
         let is_followed =
@@ -88,7 +89,7 @@ impl State {
         }
     }
 
-    /// A session's value, also of variables that are worked out.
+    /// A session's value, also for computed variables.
     pub(crate) fn value(&self, name: &str, global: bool) -> Result<Setting> {
         use std::sync::atomic::Ordering::Relaxed;
         let number = |number: u64| Setting::Number(i64::try_from(number).unwrap_or(i64::MAX));
@@ -112,7 +113,7 @@ impl State {
     }
 }
 
-/// A setting as a value of SQL.
+/// A setting as a SQL value.
 pub(crate) fn datum_of(setting: &Setting, ty: &SqlType) -> Datum {
     match setting {
         Setting::Number(number) if ty.kind.is_unsigned() => Datum::UInt(number.unsigned_abs()),

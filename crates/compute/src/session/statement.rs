@@ -1,4 +1,4 @@
-//! Statements by their kinds: each goes to the file that does it.
+//! Statements by their kinds: each goes to the file that executes it.
 
 use std::sync::atomic::Ordering;
 
@@ -23,7 +23,7 @@ use crate::status::Command;
 type Answered = std::result::Result<(), WireError>;
 
 impl SqlSession {
-    /// Does what a statement says, and answers.
+    /// Executes a statement, and sends the answer.
     pub(super) fn run_statement(
         &mut self,
         text: &str,
@@ -41,7 +41,7 @@ impl SqlSession {
             self.keep_error(&error);
             return Err(told(error));
         }
-        // Definitions are asked after their privileges.
+        // For DDL, privileges are checked first.
         if !firn_sql::catalog::ddl::is_ddl(statement)
             && let Err(error) = self.refuse_read_only(statement)
         {
@@ -75,7 +75,7 @@ impl SqlSession {
             Statement::Handler(handler) => {
                 HandlerStatements { session: self }.run_handler(handler, replies)
             }
-            // There are no tables of help, so there are no topics.
+            // There are no help tables, so there are no topics.
             Statement::Help(_) => {
                 self.answer_table(&Table::of_text(&["name", "is_it_category"]), replies)
             }
@@ -122,7 +122,8 @@ impl SqlSession {
         }
     }
 
-    /// Refuses what a read-only transaction, an expired password or the state of XA do not allow.
+    /// Refuses statements that a read-only transaction, an expired password or the state of XA does
+    /// not allow.
     fn may_run(&mut self, statement: &Statement) -> Result<()> {
         if !matches!(statement, Statement::SetPassword(_) | Statement::AlterUser(_)) {
             self.rights.refuse_sandboxed()?;
@@ -133,7 +134,7 @@ impl SqlSession {
         Ok(())
     }
 
-    /// Statements that answer nothing but OK.
+    /// Statements that answer only OK.
     fn run_simple(&mut self, statement: &Statement) -> Result<()> {
         match statement {
             Statement::Begin(begin) => self.run_begin(begin),
@@ -222,7 +223,7 @@ impl SqlSession {
         Ok(())
     }
 
-    /// With `autocommit=0` a `SAVEPOINT` begins a transaction as any statement does.
+    /// With `autocommit=0`, a `SAVEPOINT` begins a transaction as any statement does.
     fn ensure_lasting_transaction(&mut self) -> Result<()> {
         if self.transactions.open.is_none() && !self.settings.autocommit {
             let node = &*self.instance.node;
@@ -271,7 +272,7 @@ impl SqlSession {
         self.transactions.commit()
     }
 
-    /// `RELOAD` lets an account flush anything, and a privilege for each kind that kind.
+    /// `RELOAD` lets an account flush anything; each other privilege is for one kind.
     fn may_flush(&self, what: &ast::Flush) -> Result<()> {
         let own = match what {
             ast::Flush::Tables { .. } => Some("FLUSH_TABLES"),
@@ -307,7 +308,7 @@ impl SqlSession {
     }
 }
 
-/// Whether a statement leaves what `SHOW WARNINGS` shows.
+/// Whether a statement leaves the content of `SHOW WARNINGS` unchanged.
 fn keeps_conditions(statement: &Statement) -> bool {
     let Statement::Show(show) = statement else {
         return matches!(statement, Statement::GetDiagnostics(_));

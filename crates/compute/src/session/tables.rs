@@ -1,4 +1,4 @@
-//! What virtual tables show of accounts and privileges, and what plans need to be allowed.
+//! The content of virtual tables about accounts and privileges, and the privileges that plans need.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::accounts::{Account, AccountName, Grants, Privilege, PrivilegeSet};
 use crate::instance::Instance;
 use crate::privileges::Need;
 
-/// What a plan needs, in the words of accounts.
+/// A plan's need in the terms of accounts.
 pub(super) fn need(need: &PlanNeed) -> Need {
     let privilege = match need.privilege {
         NeededPrivilege::Select => Privilege::SELECT,
@@ -21,7 +21,7 @@ pub(super) fn need(need: &PlanNeed) -> Need {
     Need { of, columns, through, ..Need::on_table(privilege, &need.schema, &need.table) }
 }
 
-/// The rows of a virtual table that is the session layer's.
+/// The rows of a virtual table of the session layer.
 pub(super) fn rows(
     instance: &Instance,
     account: &AccountName,
@@ -54,7 +54,7 @@ fn yes(on: bool) -> Datum {
     text(if on { "YES" } else { "NO" })
 }
 
-/// The names of a set's privileges, with whether they may be handed on.
+/// The names of a set's privileges, and whether they may be granted to others.
 fn listed(set: PrivilegeSet) -> impl Iterator<Item = (&'static str, Datum)> {
     let grantable = set.contains(Privilege::GRANT_OPTION);
     let names = set.iter().filter(|privilege| *privilege != Privilege::GRANT_OPTION);
@@ -115,7 +115,7 @@ fn column_privileges(account: &Arc<Account>) -> Vec<Vec<Datum>> {
     rows
 }
 
-/// A row of `mysql.user`: host, user, plugin, what is kept of the password, whether it is locked.
+/// A row of `mysql.user`: host, user, plugin, stored form of the password, whether it is locked.
 fn user_row(account: &Arc<Account>) -> Vec<Datum> {
     let letter = |on: bool| text(if on { "Y" } else { "N" });
     vec![

@@ -7,11 +7,11 @@
 //!   XA START x     begin ── statements ── XA END ── XA PREPARE ── XA COMMIT (from any session)
 //! ```
 //!
-//! Metadata locks of statements are given back when the transaction ends, those of `LOCK TABLES` by
+//! Metadata locks of statements are released when the transaction ends, those of `LOCK TABLES` by
 //! `UNLOCK TABLES`.
 //!
-//! A statement that fails leaves the transaction as it was before it, unless the node has rolled the whole
-//! transaction back or lost it ([`SqlError::ends_transaction`]).
+//! A statement that fails leaves the transaction as it was before, unless the node has rolled back
+//! or lost the whole transaction ([`SqlError::ends_transaction`]).
 
 use std::sync::Arc;
 
@@ -27,39 +27,38 @@ use firn_sql::grammar::ast::{AccessMode, Xid};
 use super::settings::Settings;
 use crate::facts::Facts;
 
-/// An open transaction.
 pub(crate) struct OpenTransaction {
     pub(crate) inner: Box<dyn Transaction>,
-    /// It goes on after the statement.
+    /// It continues after the statement.
     pub(crate) lasting: bool,
     pub(crate) read_only: bool,
     savepoints: Vec<(String, Savepoint)>,
 }
 
-/// What the next transaction only is to be.
+/// The properties of only the next transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NextTransaction {
     pub(crate) isolation: Option<IsolationLevel>,
     pub(crate) read_only: Option<bool>,
 }
 
-/// Where an XA transaction of this session is.
+/// The state of this session's XA transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum XaState {
     Active(Xid),
     Idle(Xid),
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub(crate) struct Transactions {
     pub(crate) open: Option<OpenTransaction>,
     pub(crate) next: NextTransaction,
     pub(crate) xa: Option<XaState>,
-    /// Commits and rollbacks that nobody has counted yet.
+    /// Commits and rollbacks that have not been counted yet.
     pub(crate) ended: Ended,
     /// The session's locks on definitions.
     pub(crate) metadata: Arc<dyn MetadataContext>,
-    /// What `LOCK TABLES` has locked.
+    /// The tables of `LOCK TABLES`.
     locked: Vec<TableId>,
 }
 
@@ -86,7 +85,7 @@ impl Transactions {
     /// The transaction for a statement; it begins if none is open.
     ///
     /// # Errors
-    /// If as many transactions are open as the node was set up for.
+    /// If the node has as many open transactions as it was set up for.
     pub(crate) fn for_statement(
         &mut self,
         node: &dyn DatabaseNode,
@@ -99,10 +98,10 @@ impl Transactions {
         Ok(self.open.as_mut().expect("just begun"))
     }
 
-    /// Begins a transaction; the caller has ended the one before.
+    /// Begins a transaction; the caller has ended the previous one.
     ///
     /// # Errors
-    /// If as many transactions are open as the node was set up for.
+    /// If the node has as many open transactions as it was set up for.
     pub(crate) fn begin(
         &mut self,
         node: &dyn DatabaseNode,
@@ -135,8 +134,8 @@ impl Transactions {
         self.open.as_ref().map_or_else(ReadMark::default, |open| open.inner.read_mark())
     }
 
-    /// Locks tables until [`Transactions::unlock_tables`], and lets go of those that were locked so
-    /// before and are not among them. Blocks.
+    /// Locks tables until [`Transactions::unlock_tables`], and releases earlier ones that are not
+    /// among them. Blocks.
     ///
     /// # Errors
     /// If a lock is not granted.
@@ -161,7 +160,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// Commits what is open and lets go of the locks of `LOCK TABLES`. Blocks.
+    /// Commits an open transaction and releases the locks of `LOCK TABLES`. Blocks.
     ///
     /// # Errors
     /// If the log has failed.
@@ -171,19 +170,20 @@ impl Transactions {
         committed
     }
 
-    /// Lets go of the locks of `LOCK TABLES`.
+    /// Releases the locks of `LOCK TABLES`.
     pub(crate) fn forget_table_locks(&mut self) {
         for table in std::mem::take(&mut self.locked) {
             self.metadata.release_explicit(Some(table));
         }
     }
 
-    /// Whether a transaction goes on beyond statements.
+    /// Whether a transaction continues beyond statements.
     pub(crate) fn is_lasting(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.lasting)
     }
 
-    /// Ends a statement that went well: what is not to last is committed. Blocks until it is durable.
+    /// Ends a statement that succeeded: commits a transaction that does not last. Blocks until it
+    /// is durable.
     ///
     /// # Errors
     /// If the log has failed.
@@ -210,7 +210,7 @@ impl Transactions {
         }
     }
 
-    /// Commits, if anything is open. Blocks until it is durable.
+    /// Commits, if a transaction is open. Blocks until it is durable.
     ///
     /// # Errors
     /// If the log has failed.
@@ -226,10 +226,10 @@ impl Transactions {
         committed
     }
 
-    /// Rolls back, if anything is open. Blocks.
+    /// Rolls back, if a transaction is open. Blocks.
     ///
     /// # Errors
-    /// Why a page or the log could not be had.
+    /// If a page or the log could not be read.
     pub(crate) fn roll_back(&mut self) -> Result<()> {
         self.xa = None;
         let rolled_back = match self.open.take() {
@@ -243,24 +243,24 @@ impl Transactions {
         rolled_back
     }
 
-    /// Rolls back where nobody can be told of an error: the next start would finish it.
+    /// Rolls back where no error can be reported: the next start would finish it.
     pub(crate) fn roll_back_quietly(&mut self) {
         if let Err(error) = self.roll_back() {
             tracing::warn!(%error, "a transaction could not be rolled back now");
         }
     }
 
-    /// `SAVEPOINT`; one of the same name is replaced.
+    /// `SAVEPOINT`; replaces one with the same name.
     pub(crate) fn set_savepoint(&mut self, name: &str) {
         let Some(open) = self.open.as_mut().filter(|open| open.lasting) else { return };
         open.savepoints.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         open.savepoints.push((name.to_owned(), open.inner.savepoint()));
     }
 
-    /// `ROLLBACK TO SAVEPOINT`; those set after it are gone.
+    /// `ROLLBACK TO SAVEPOINT`; removes those set after it.
     ///
     /// # Errors
-    /// 1305 if there is none of that name.
+    /// 1305 if there is none with that name.
     pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         let (open, at) = self.find_savepoint(name)?;
         let savepoint = open.savepoints[at].1;
@@ -271,7 +271,7 @@ impl Transactions {
     /// `RELEASE SAVEPOINT`, with those set after it.
     ///
     /// # Errors
-    /// 1305 if there is none of that name.
+    /// 1305 if there is none with that name.
     pub(crate) fn release_savepoint(&mut self, name: &str) -> Result<()> {
         let (open, at) = self.find_savepoint(name)?;
         open.savepoints.truncate(at);
@@ -313,7 +313,8 @@ impl Transactions {
     /// `XA PREPARE`. Blocks until it is durable.
     ///
     /// # Errors
-    /// 1397 for another identifier, 1399 in the wrong state, 1440 for an identifier that is in use.
+    /// 1397 for another identifier, 1399 in the wrong state, 1440 for an identifier that already
+    /// exists.
     pub(crate) fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
         self.take_idle(xid)?;
         let Some(open) = self.open.take() else { return Err(unknown_xid()) };
@@ -330,7 +331,7 @@ impl Transactions {
         self.commit()
     }
 
-    /// `XA ROLLBACK` of this session's own transaction; false if it has none of that identifier.
+    /// `XA ROLLBACK` of this session's own transaction; false if it has another identifier.
     ///
     /// # Errors
     /// 1399 while it is active.
@@ -353,7 +354,7 @@ impl Transactions {
         }
     }
 
-    /// The error for what cannot be done in the present state of XA.
+    /// The error for an operation that the current state of XA does not allow.
     pub(crate) fn wrong_xa_state(&self) -> SqlError {
         let state = self.xa_state_name();
         let message = format!(
@@ -368,7 +369,7 @@ fn unknown_xid() -> SqlError {
     SqlError::new(RowsError::NoSuchPrepared.mysql_code(), "XAER_NOTA: Unknown XID")
 }
 
-/// An identifier as the node keeps it: format, length of the global part, both parts.
+/// An identifier in the node's form: format, length of the global part, both parts.
 pub(crate) fn encode_xid(xid: &Xid) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(9 + xid.global.len() + xid.branch.len());
     bytes.extend_from_slice(&xid.format.to_le_bytes());
@@ -378,7 +379,7 @@ pub(crate) fn encode_xid(xid: &Xid) -> Vec<u8> {
     bytes
 }
 
-/// The inverse of [`encode_xid`]; `None` for another client's identifiers.
+/// The inverse of [`encode_xid`]; `None` for identifiers of other clients.
 pub(crate) fn decode_xid(bytes: &[u8]) -> Option<Xid> {
     let (format, rest) = bytes.split_first_chunk::<8>()?;
     let (length, rest) = rest.split_first()?;

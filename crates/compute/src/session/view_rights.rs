@@ -1,4 +1,4 @@
-//! What a session may do with views: create them, name their definers, drop them.
+//! A session's rights on views: to create them, name their definers, drop them.
 
 use firn_sql::error::Result;
 use firn_sql::grammar::ast::{self, Statement};
@@ -12,7 +12,7 @@ impl DefinitionStatements<'_> {
     /// Refuses a view that its creator may not create.
     ///
     /// # Errors
-    /// 1142, 1143 and 1227 without the privileges; what the query's names answer.
+    /// 1142, 1143 and 1227 without the privileges; errors of the query's names.
     pub(super) fn judge_view(&mut self, create: &ast::CreateView) -> Result<()> {
         self.judge_query_of_view(create)?;
         let Some(definer) = self.definer_to_be(create) else { return Ok(()) };
@@ -39,7 +39,8 @@ impl DefinitionStatements<'_> {
         }
     }
 
-    /// Whose rights a view will have. `ALTER VIEW` without a definer keeps the one before.
+    /// The user whose rights a view will have. `ALTER VIEW` without a definer keeps the previous
+    /// one.
     fn definer_to_be(&self, create: &ast::CreateView) -> Option<AccountName> {
         match &create.definer {
             Some(ast::Account::Named { user, host }) => Some(AccountName::new(user, host)),
@@ -53,7 +54,7 @@ impl DefinitionStatements<'_> {
         }
     }
 
-    /// Refuses to drop a view that has the rights of an account which the session may not change.
+    /// Refuses to drop a view with the rights of an account that the session may not change.
     ///
     /// # Errors
     /// 1227

@@ -16,11 +16,11 @@ pub(super) struct XaStatements<'s> {
 }
 
 impl XaStatements<'_> {
-    /// Does what an `XA` statement says; rows of `XA RECOVER`.
+    /// Executes an `XA` statement; returns the rows of `XA RECOVER`.
     ///
     /// # Errors
-    /// 1397 for unknown identifiers, 1399 in the wrong state, 1400 inside a transaction, 1440 for an
-    /// identifier that is in use.
+    /// 1397 for unknown identifiers, 1399 in the wrong state, 1400 inside a transaction, 1440 for
+    /// an identifier that already exists.
     pub(super) fn run_xa(&mut self, statement: &Xa) -> Result<Option<Table>> {
         match statement {
             Xa::Start { join, resume, .. } if *join || *resume => {

@@ -1,4 +1,4 @@
-//! Statements by their kind, as `Com_…` counts them.
+//! Statements by their kind, for the `Com_…` counters.
 
 use firn_sql::grammar::ast::{MaintenanceOperation, Show, ShowCreate, Statement, Xa};
 use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, StatementPlan};
@@ -50,7 +50,7 @@ commands! {
 }
 
 impl Command {
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: usize = ALL.len();
 
     /// Every kind.
@@ -70,7 +70,7 @@ impl Command {
         ALL[self as usize].2
     }
 
-    /// The kind of a statement that was planned.
+    /// The kind of a planned statement.
     pub(crate) fn of_plan(kind: StatementKind, plan: &PreparedPlan) -> Command {
         let has_query = |source: &PlanNode| !matches!(source.kind, NodeKind::Values { .. });
         match (kind, &plan.statement) {
@@ -98,8 +98,8 @@ impl Command {
         }
     }
 
-    /// The kind of a statement that is not planned; those that are count when their plan runs, so that a
-    /// plan out of the cache counts as well.
+    /// The kind of a statement that is not planned. Planned ones are counted when their plan runs,
+    /// so that a plan from the cache counts as well.
     pub(crate) fn of(statement: &Statement) -> Option<Command> {
         use Command as C;
         Some(match statement {

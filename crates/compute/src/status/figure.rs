@@ -1,6 +1,6 @@
-//! A number that the server tells, with the names that it goes by.
+//! A number that the server reports, with its names.
 
-/// What kind of number it is.
+/// The kind of number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It only grows while the process lives.
@@ -9,18 +9,19 @@ pub enum Kind {
     Gauge,
 }
 
-/// How a number is called where metrics are scraped.
+/// The names of a number in scraped metrics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metric {
     /// Its name, without the `_total` of counters, with its unit last.
     pub name: &'static str,
-    /// One line for people.
+    /// One line of help.
     pub help: &'static str,
-    /// What kind of number.
+    /// The kind of number.
     pub kind: Kind,
-    /// What tells it from others of the same name.
+    /// The label that distinguishes it from others with the same name.
     pub label: Option<(&'static str, &'static str)>,
-    /// The metric's unit is so many of the value's; 1,000,000 where microseconds are told as seconds.
+    /// How many of the value's units make one of the metric's; 1,000,000 if microseconds are
+    /// reported as seconds.
     pub divisor: u32,
 }
 
@@ -36,7 +37,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A number that is only shown in `SHOW STATUS`.
+    /// A number that only `SHOW STATUS` shows.
     #[must_use]
     pub const fn shown(name: &'static str, value: u64) -> Figure {
         Figure { name, value, metric: None }
@@ -65,7 +66,7 @@ impl Figure {
         Figure { name, value, metric: Some(metric) }
     }
 
-    /// The same number, told with a label that tells it from others of the metric.
+    /// The same number, with a label that distinguishes it from others of the metric.
     #[must_use]
     pub const fn with_label(mut self, label: &'static str, value: &'static str) -> Figure {
         if let Some(metric) = &mut self.metric {
@@ -74,7 +75,7 @@ impl Figure {
         self
     }
 
-    /// The same number, told as a metric in a unit that is so many of the value's.
+    /// The same number, with a metric unit of this many of the value's.
     #[must_use]
     pub const fn divided(mut self, divisor: u32) -> Figure {
         if let Some(metric) = &mut self.metric {

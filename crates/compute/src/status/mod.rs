@@ -1,4 +1,4 @@
-//! What the server counts: `SHOW STATUS`, the slow-query log and the metrics that are scraped, from one place.
+//! The server's counters: `SHOW STATUS`, the slow-query log and scraped metrics, from one place.
 //!
 //! ```text
 //!   a session's thread ──► its own Status (plain adds)  ──┐
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants:
-//! * only the thread that uses a session adds to the session's counters, so counting takes no locked
-//!   instruction; others read them, relaxed: they order nothing;
-//! * what a session counted is added to the instance's when it ends, so sums never go back.
+//! * only the thread that uses a session adds to the session's counters, so counting takes no
+//!   locked instruction; others read them, relaxed, since they order nothing;
+//! * a session's counts are added to the instance's when the session ends, so totals never go back.
 
 mod command;
 mod figure;
@@ -39,14 +39,14 @@ pub struct Durations {
 /// A reading of [`Durations`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DurationCounts {
-    /// How many fell into each bucket, and into none of those before; the last has no bound.
+    /// How many fall into each bucket and not into an earlier one; the last has no bound.
     pub buckets: [u64; BUCKETS],
-    /// All of them together, in microseconds.
+    /// Their sum, in microseconds.
     pub sum_us: u64,
 }
 
 impl Durations {
-    /// Counts one.
+    /// Adds one.
     #[inline]
     fn count(&self, took_us: u64) {
         let bucket = DURATION_BOUNDS_US.iter().position(|bound| took_us <= *bound);
@@ -77,21 +77,21 @@ impl DurationCounts {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident $shown:literal $metric:expr;)*) => {
-        /// Counters of a session, or of all sessions that have ended. See the module's page.
+        /// Counters of a session, or of all sessions that have ended. See the module documentation.
         #[derive(Debug)]
         pub struct Status {
             $($(#[$doc])* pub $name: AtomicU64,)*
             /// Statements by their kind.
             commands: [AtomicU64; Command::COUNT],
-            /// How long statements took that only read.
+            /// Durations of statements that only read.
             pub reads: Durations,
-            /// How long statements took that wrote rows.
+            /// Durations of statements that wrote rows.
             pub writes: Durations,
-            /// How long all others took.
+            /// Durations of all other statements.
             pub others: Durations,
         }
 
-        /// A reading of [`Status`], perhaps of several together.
+        /// A reading of [`Status`], possibly of several together.
         #[derive(Debug, Clone)]
         pub struct StatusCounts {
             $($(#[$doc])* pub $name: u64,)*
@@ -114,7 +114,7 @@ macro_rules! counters {
         }
 
         impl Status {
-            /// What it has counted.
+            /// A reading of the counters.
             #[must_use]
             pub fn read(&self) -> StatusCounts {
                 StatusCounts {
@@ -124,8 +124,8 @@ macro_rules! counters {
                 }
             }
 
-            /// Moves what another one has counted here; the other one is at zero then. To be called where
-            /// nobody counts in `other`: by its session's thread.
+            /// Moves the counts of another one here and sets them to zero. Only the thread that
+            /// counts in `other` may call this: its session's.
             pub fn take_from(&self, other: &Status) {
                 $(take(&self.$name, &other.$name);)*
                 self.commands.iter().zip(&other.commands).for_each(|(mine, theirs)| take(mine, theirs));
@@ -136,7 +136,7 @@ macro_rules! counters {
         }
 
         impl StatusCounts {
-            /// Adds what another one read.
+            /// Adds another reading.
             pub fn add(&mut self, other: &StatusCounts) {
                 $(self.$name += other.$name;)*
                 self.commands.iter_mut().zip(other.commands).for_each(|(mine, more)| *mine += more);
@@ -155,7 +155,7 @@ use figure::{counter, labelled};
 const ASKED_OF_THE_NODE: &str = "What statements asked of the node";
 
 counters! {
-    /// Statements of clients, those inside prepared ones included.
+    /// Statements of clients, including those inside prepared ones.
     questions "Questions" counter("firn_questions", "Statements that clients sent");
     /// Statements that were refused.
     errors "Firn_statement_errors" counter("firn_statement_errors", "Statements that ended with an error");
@@ -196,7 +196,7 @@ counters! {
     /// Rows deleted.
     handler_delete "Handler_delete"
         labelled("firn_row_operations", "operation", "delete", ASKED_OF_THE_NODE);
-    /// Transactions committed, those of single statements included.
+    /// Transactions committed, including those of single statements.
     handler_commit "Handler_commit" counter("firn_commits", "Transactions committed, of single statements too");
     /// Transactions rolled back.
     handler_rollback "Handler_rollback" counter("firn_rollbacks", "Transactions rolled back");
@@ -207,17 +207,17 @@ counters! {
     select_scan "Select_scan" None;
     /// Joins that read ranges of an index of the first table.
     select_range "Select_range" None;
-    /// Tables read whole for each row before them, or put into a hash table.
+    /// Tables read whole for each earlier row, or put into a hash table.
     select_full_join "Select_full_join" None;
-    /// Ranges of an index read for each row before them.
+    /// Ranges of an index read for each earlier row.
     select_full_range_join "Select_full_range_join" None;
     /// Rows that were sorted.
     sort_rows "Sort_rows" counter("firn_sorted_rows", "Rows that were sorted");
     /// Sorts of tables that were read whole.
     sort_scan "Sort_scan" None;
-    /// Sorts of what came by an index.
+    /// Sorts of rows that came from an index.
     sort_range "Sort_range" None;
-    /// Sorted runs that were put on the disk and merged.
+    /// Sorted runs that were written to disk and merged.
     sort_merge_passes "Sort_merge_passes"
         counter("firn_sort_runs", "Sorted runs put on the disk for want of memory");
     /// Tables that existed while a statement ran.
@@ -267,7 +267,7 @@ impl StatusCounts {
     }
 }
 
-/// What a statement's duration is counted under.
+/// The class of a statement's duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatementClass {
     Read,

@@ -1,7 +1,7 @@
 //! A database node's report as figures: `SHOW STATUS` and `/metrics`.
 //!
-//! MySQL's names are given where a number means the same here; they are InnoDB's names, because monitors know
-//! those.
+//! Numbers with the same meaning as in MySQL have MySQL's names; they are InnoDB's names, because
+//! monitors know those.
 
 use firn_api::report::{
     LockReport, LogReport, MemoryReport, NodeReport, PageStoreReport, PoolReport, TransactionReport,
@@ -14,7 +14,6 @@ const PAGE_BYTES: u64 = PAGE_SIZE as u64;
 /// Microseconds in a second.
 const MICROSECONDS: u32 = 1_000_000;
 
-/// The figures of a node.
 pub(super) fn node_figures(report: &NodeReport) -> Vec<Figure> {
     let mut figures = memory(&report.memory);
     figures.extend(pool(&report.pool, &report.memory, &report.pages));

@@ -1,4 +1,4 @@
-//! The figures of a server as a whole: what sessions counted, connections, and what the node reports.
+//! The figures of a server as a whole: sessions' counters, connections, and the node's report.
 
 use firn_wire::{ConnectionStatistics, Connections};
 
@@ -7,7 +7,7 @@ use super::figure::Figure;
 use super::node::node_figures;
 use crate::instance::Instance;
 
-/// Counters that monitors read and that nothing here ever moves: there is no such thing.
+/// Counters that monitors read and that never change here, because the feature does not exist.
 const NEVER: [&str; 40] = [
     "Binlog_cache_disk_use",
     "Binlog_cache_use",
@@ -51,8 +51,8 @@ const NEVER: [&str; 40] = [
     "Innodb_dblwr_writes",
 ];
 
-/// All figures of a server. `own` are the session's counts, which stand in for the sums where a counter is a
-/// session's.
+/// All figures of a server. `own` are the session's counts, which replace the totals where a
+/// counter belongs to a session.
 pub(crate) fn server_figures(
     instance: &Instance,
     connections: &Connections,
@@ -129,7 +129,8 @@ fn connection_figures(connections: &Connections, counted: &ConnectionStatistics)
     ]
 }
 
-/// What is neither a session's nor the node's; and MySQL's other names for what is counted already.
+/// Figures that belong neither to a session nor to the node; and MySQL's other names for existing
+/// counters.
 fn server(instance: &Instance, counts: &StatusCounts, totals: &StatusCounts) -> Vec<Figure> {
     let uptime = instance.uptime_seconds();
     let examined =

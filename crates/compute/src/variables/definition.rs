@@ -1,4 +1,4 @@
-//! What a system variable is: its name, scope, kind and default, and which values it takes.
+//! The definition of a system variable: its name, scope, kind, default, and accepted values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,34 +8,31 @@ use firn_sql::error::{Result, SqlError};
 /// Where a variable has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// One for all.
+    /// One value for all sessions.
     Global,
     /// One for each session.
     Session,
-    /// One for each session, and one that new sessions begin with.
+    /// One for each session, and one with which new sessions begin.
     Both,
 }
 
-/// What values a variable takes.
+/// The values that a variable accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// `ON` and `OFF`.
     Switch,
-    /// A whole number between two bounds; what is outside is moved to the nearer one, with a warning.
+    /// A whole number between two bounds; a value outside is moved to the nearer bound, with a
+    /// warning.
     Number {
-        /// The least.
         least: i64,
-        /// The greatest.
         greatest: u64,
     },
     /// A number.
     Real {
-        /// The least.
         least: f64,
-        /// The greatest.
         greatest: f64,
     },
-    /// One of some words; a number is taken as a place in the list.
+    /// One of several words; a number is an index into the list.
     Word(&'static [&'static str]),
     /// Any text.
     Text,
@@ -46,20 +43,17 @@ pub enum Kind {
 /// A value of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
-    /// NULL.
     Null,
-    /// A whole number; of a switch, 0 or 1.
+    /// A whole number; for a switch, 0 or 1.
     Number(i64),
     /// A whole number beyond `i64`.
     Unsigned(u64),
     /// A number.
     Real(f64),
-    /// Text.
     Text(Arc<str>),
 }
 
 impl Setting {
-    /// Text.
     #[must_use]
     pub fn text(text: &str) -> Setting {
         Setting::Text(text.into())
@@ -71,7 +65,7 @@ impl Setting {
         matches!(self, Setting::Number(number) if *number != 0)
     }
 
-    /// A whole number, 0 if it is none.
+    /// A whole number; 0 for other settings.
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -81,7 +75,7 @@ impl Setting {
         }
     }
 
-    /// The text, empty if it is none.
+    /// The text; empty for other settings.
     #[must_use]
     pub fn as_text(&self) -> &str {
         match self {
@@ -110,9 +104,9 @@ pub struct Definition {
     pub name: &'static str,
     /// Where it has values.
     pub scope: Scope,
-    /// What values it takes.
+    /// The values that it accepts.
     pub kind: Kind,
-    /// Its value at the start, as `SET` would take it.
+    /// Its initial value, in the form that `SET` takes.
     pub default: &'static str,
     /// Whether it can only be read.
     pub read_only: bool,
@@ -134,10 +128,10 @@ impl Definition {
         }
     }
 
-    /// The value as the variable keeps it, and whether it had to be moved between its bounds.
+    /// The value in the variable's form, and whether it was moved to a bound.
     ///
     /// # Errors
-    /// 1231 for a value that it does not take, 1232 for one of a wrong kind.
+    /// 1231 for a value that it does not accept, 1232 for the wrong kind.
     pub fn check(&self, given: &Setting) -> Result<(Setting, bool)> {
         match (self.kind, given) {
             (Kind::Switch, _) => self.check_switch(given).map(|on| (on, false)),

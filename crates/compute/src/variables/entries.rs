@@ -1,4 +1,4 @@
-//! How the lists of variables write their entries.
+//! Constructors for the entries of the lists of variables.
 
 use super::{Definition, Kind, Scope};
 
@@ -39,7 +39,7 @@ pub(super) const fn real(
     variable(name, scope, Kind::Real { least, greatest }, default)
 }
 
-/// One of some words.
+/// One of several words.
 pub(super) const fn words(
     name: &'static str,
     scope: Scope,
@@ -54,7 +54,7 @@ pub(super) const fn text(name: &'static str, scope: Scope, default: &'static str
     variable(name, scope, Kind::Text, default)
 }
 
-/// A variable that can only be read.
+/// A read-only variable.
 pub(super) const fn fixed(
     name: &'static str,
     scope: Scope,

@@ -1,12 +1,12 @@
-//! System variables: which there are, their global values, and those of a session.
+//! System variables: their definitions, their global values, and those of a session.
 //!
 //! ```text
 //!   definition ──► Global values ──copied when a session begins──► session values
 //!                   SET GLOBAL                                       SET SESSION
 //! ```
 //!
-//! A session keeps the global values that it began with (shared, behind an `Arc`) and what it has set
-//! itself, so that thousands of sessions cost little.
+//! A session keeps the global values with which it began (shared, behind an `Arc`) and the values
+//! it has set itself, so thousands of sessions cost little.
 //!
 //! Invariant: every stored value has passed [`Definition::check`].
 

@@ -1,8 +1,9 @@
-//! What `SET PERSIST` keeps: values of global variables that the next start takes over, in a table of the
-//! server's own.
+//! Values stored by `SET PERSIST`: global variables that the next start takes over, in one of the
+//! server's own tables.
 //!
 //! ```text
-//!   max_connections ─► "v1 n 500"     version, kind (n number, u unsigned, r real, t text, 0 NULL), value
+//!   max_connections ─► "v1 n 500"  version, kind, value
+//!                                  kinds: n signed, u unsigned, r real, t text, 0 NULL
 //! ```
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::system_table::SystemTable;
 /// The table's name.
 const TABLE: &str = "firn_variables";
 
-/// See the module's page.
+/// See the module documentation.
 pub struct PersistedVariables {
     table: SystemTable,
 }
@@ -24,12 +25,12 @@ impl PersistedVariables {
     /// The variables of a node. Blocks.
     ///
     /// # Errors
-    /// If the table can be neither found nor made.
+    /// If the table can be neither found nor created.
     pub fn open(node: Arc<dyn DatabaseNode>) -> RowsResult<PersistedVariables> {
         Ok(PersistedVariables { table: SystemTable::open(node, TABLE)? })
     }
 
-    /// The names and values that are kept, as far as they can be read. Blocks.
+    /// The stored names and values, as far as they can be read. Blocks.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -45,8 +46,8 @@ impl PersistedVariables {
         Ok(decoded.collect())
     }
 
-    /// Gives the global variables the values that are kept; what a variable does not take any more is left
-    /// out. Blocks.
+    /// Sets the global variables to the stored values; values that a variable no longer accepts are
+    /// left out. Blocks.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -62,7 +63,7 @@ impl PersistedVariables {
         Ok(())
     }
 
-    /// Keeps a value. Blocks until it is durable.
+    /// Stores a value. Blocks until it is durable.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -70,7 +71,7 @@ impl PersistedVariables {
         self.table.store(&[(name.as_bytes().to_vec(), Some(encode(value)))])
     }
 
-    /// Forgets values. Blocks until it is durable.
+    /// Removes stored values. Blocks until it is durable.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -81,7 +82,7 @@ impl PersistedVariables {
     }
 }
 
-/// A value as it is kept, and as compute nodes of a server tell it to each other.
+/// The stored form of a value, which compute nodes of a server also use among each other.
 pub(crate) fn encode(value: &Setting) -> Vec<u8> {
     let kind = match value {
         Setting::Number(_) => 'n',

@@ -11,17 +11,17 @@ use parking_lot::{Mutex, RwLock};
 use super::table::{DEFINITIONS, position};
 use super::{Definition, Scope, Setting};
 
-/// Texts of results are sent in it.
+/// The variable for the character set of results.
 const RESULTS: &str = "character_set_results";
 
-/// One value for each definition, by its place.
+/// One value for each definition, by its index.
 type Values = Vec<Setting>;
 
 /// The global values.
 #[derive(Debug)]
 pub struct GlobalVariables {
     values: RwLock<Arc<Values>>,
-    /// The versions of values that the server's compute nodes share, by the variables' places.
+    /// The versions of values that the server's compute nodes share, by the variables' indexes.
     shared: Mutex<BTreeMap<usize, u64>>,
 }
 
@@ -39,7 +39,8 @@ impl GlobalVariables {
         position(name).map(|at| self.values.read()[at].clone())
     }
 
-    /// Sets what cannot be set by clients, such as the port; or a value from the configuration.
+    /// Sets a variable that clients cannot set, such as the port; or a value from the
+    /// configuration.
     ///
     /// # Panics
     /// If there is no such variable.
@@ -48,8 +49,8 @@ impl GlobalVariables {
         Arc::make_mut(&mut self.values.write())[at] = value;
     }
 
-    /// Takes over a value that was set on a compute node of the server. Answers whether it was
-    /// newer than the value that was set last, and so counts.
+    /// Takes over a value that was set on a compute node of the server. Returns whether it was
+    /// newer than the last one set, and so counts.
     pub(crate) fn take_over(&self, name: &str, value: Setting, version: u64) -> bool {
         let Some(at) = position(name) else { return false };
         let mut shared = self.shared.lock();
@@ -62,11 +63,11 @@ impl GlobalVariables {
         true
     }
 
-    /// A value as `SET GLOBAL` sets it, and whether it had to be moved between its bounds.
+    /// A value as `SET GLOBAL` sets it, and whether it was moved to a bound.
     ///
     /// # Errors
-    /// 1193 for an unknown variable, 1228 for one of sessions only, 1238 for one that is read only, and
-    /// what [`Definition::check`] refuses.
+    /// 1193 for an unknown variable, 1228 for a session-only one, 1238 for a read-only one, and
+    /// errors of [`Definition::check`].
     pub fn checked(&self, name: &str, value: Option<&Setting>) -> Result<(Setting, bool)> {
         let (_, definition) = settable(name)?;
         if definition.scope == Scope::Session {
@@ -81,7 +82,7 @@ impl GlobalVariables {
         }
     }
 
-    /// The values that a new session would begin with if a variable had this value.
+    /// The values with which a new session would begin if a variable had this value.
     ///
     /// # Panics
     /// If there is no such variable.
@@ -92,7 +93,7 @@ impl GlobalVariables {
         session
     }
 
-    /// The values that a new session begins with.
+    /// The values with which a new session begins.
     #[must_use]
     pub fn session(&self) -> SessionVariables {
         let base = Arc::clone(&self.values.read());
@@ -105,12 +106,13 @@ impl GlobalVariables {
 pub struct SessionVariables {
     base: Arc<Values>,
     own: BTreeMap<usize, Setting>,
-    /// The collation that came with `character_set_results`, by `SET NAMES` or the handshake.
+    /// The collation that was set together with `character_set_results`, by `SET NAMES` or the
+    /// handshake.
     results_collation: Option<CollationId>,
 }
 
 impl SessionVariables {
-    /// The session's value; of a variable without one, the global value.
+    /// The session's value; for a variable without one, the global value.
     ///
     /// # Errors
     /// 1193 for an unknown variable.
@@ -122,7 +124,7 @@ impl SessionVariables {
         Ok(self.own.get(&at).unwrap_or(&self.base[at]).clone())
     }
 
-    /// A value that the session certainly has.
+    /// A value that the session is known to have.
     ///
     /// # Panics
     /// If there is no such variable.
@@ -132,12 +134,12 @@ impl SessionVariables {
         self.own.get(&at).unwrap_or(&self.base[at])
     }
 
-    /// `SET SESSION`; `None` takes the global value. Answers whether the value had to be moved between
-    /// its bounds.
+    /// `SET SESSION`; `None` takes the global value. Returns whether the value was moved to a
+    /// bound.
     ///
     /// # Errors
-    /// 1193 for an unknown variable, 1229 for one that is global only, 1238 for one that is read only,
-    /// and what [`Definition::check`] refuses.
+    /// 1193 for an unknown variable, 1229 for a global-only one, 1238 for a read-only one, and
+    /// errors of [`Definition::check`].
     pub fn set(
         &mut self,
         name: &str,
@@ -161,7 +163,7 @@ impl SessionVariables {
         Ok(moved)
     }
 
-    /// Sets what follows from something else than a client's `SET`.
+    /// Sets a value that does not come from a client's `SET`.
     ///
     /// # Panics
     /// If there is no such variable.
@@ -173,7 +175,7 @@ impl SessionVariables {
         self.own.insert(at, value);
     }
 
-    /// The values that a session which begins now would not have, by name.
+    /// The values, by name, that a session beginning now would not have.
     pub(crate) fn different_from(&self, global: &GlobalVariables) -> BTreeMap<String, Setting> {
         let global = Arc::clone(&global.values.read());
         let of_sessions =
@@ -183,7 +185,8 @@ impl SessionVariables {
         different.map(|(at, value)| (DEFINITIONS[at].name.to_owned(), value.clone())).collect()
     }
 
-    /// The collation that came with `character_set_results`, if that has not been set since.
+    /// The collation that was set together with `character_set_results`, if that has not been set
+    /// since.
     pub(crate) fn own_results_collation(&self) -> Option<CollationId> {
         self.results_collation
     }
@@ -191,7 +194,7 @@ impl SessionVariables {
     /// Takes over a value that a session of this server had.
     ///
     /// # Errors
-    /// 1193 for a variable that there is no more.
+    /// 1193 for a variable that no longer exists.
     pub(crate) fn take_over(&mut self, name: &str, value: Setting) -> Result<()> {
         let at = position(name).ok_or_else(|| unknown(name))?;
         if name == RESULTS {
@@ -201,12 +204,12 @@ impl SessionVariables {
         Ok(())
     }
 
-    /// Sets the collation that clients are told of texts until `character_set_results` is set again.
+    /// Sets the collation that clients see for texts until `character_set_results` is set again.
     pub fn install_results_collation(&mut self, collation: CollationId) {
         self.results_collation = Some(collation);
     }
 
-    /// The collation that clients are told of texts in `charset`.
+    /// The collation that clients see for texts in `charset`.
     #[must_use]
     pub fn results_collation(&self, charset: Charset) -> CollationId {
         let of_charset = |id: &CollationId| collation::get(*id).charset == charset;

@@ -1,5 +1,5 @@
-//! The system variables there are: those that Firn obeys, and those that clients read or set to what
-//! Firn does anyway.
+//! The list of system variables: those that Firn obeys, and those that clients read, or set to
+//! Firn's fixed behaviour.
 //!
 //! Invariant: no name twice.
 
@@ -15,7 +15,7 @@ pub fn find(name: &str) -> Option<&'static Definition> {
     position(name).map(|at| DEFINITIONS[at])
 }
 
-/// The place of a variable in [`DEFINITIONS`].
+/// The index of a variable in [`DEFINITIONS`].
 pub(super) fn position(name: &str) -> Option<usize> {
     DEFINITIONS.binary_search_by(|definition| definition.name.cmp(name)).ok()
 }
@@ -27,7 +27,7 @@ pub(crate) static DEFINITIONS: LazyLock<Vec<&'static Definition>> = LazyLock::ne
     all
 });
 
-/// Those that Firn obeys or answers.
+/// Variables that Firn obeys or answers.
 static OWN: &[Definition] = &[
     fixed("admin_port", Scope::Global, Kind::Number { least: 0, greatest: 65535 }, "33062"),
     number("auto_increment_increment", Scope::Both, 1, 65535, "1"),

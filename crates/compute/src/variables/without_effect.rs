@@ -1,6 +1,6 @@
-//! Settings of MySQL that Firn knows and keeps, but that change nothing: what they tune does not
-//! exist here, or tunes itself. Clients and tests set them, so they are there, with MySQL's ranges
-//! and defaults.
+//! MySQL settings that Firn knows and stores, but that have no effect: what they tune does not
+//! exist here, or tunes itself. Clients and tests set them, so they exist, with MySQL's ranges and
+//! defaults.
 //!
 //! Invariant: sorted by name.
 

@@ -7,11 +7,11 @@
 //!   each index    the entries are those of the rows, one for one
 //! ```
 //!
-//! Each page is counted by who uses it: a page that two use, or that is used and called free, is damage; one
-//! that is called used and that nobody reaches has leaked.
+//! Each page is counted by who uses it: a page that two use, or that is used and called free, is
+//! damage; one that is called used and that nobody reaches has leaked.
 //!
-//! Structure is looked at page by page, so nobody may change it meanwhile: run this at a quiet moment.
-//! Entries are compared with rows by one snapshot, which holds under writes too.
+//! Structure is looked at page by page, so nobody may change it meanwhile: run this at a quiet
+//! moment. Entries are compared with rows by one snapshot, which holds under writes too.
 
 mod census;
 mod definitions;
@@ -112,12 +112,12 @@ struct Checker<'a> {
     pending: FxHashMap<SpaceId, Pending>,
 }
 
-/// Checks all that the dictionary knows. `progress` is called now and then, and ends the check by returning
-/// false. Blocks for as long as it takes.
+/// Checks all that the dictionary knows. `progress` is called now and then, and ends the check by
+/// returning false. Blocks for as long as it takes.
 ///
 /// # Errors
-/// [`LockError::Cancelled`] if `progress` ended it, or why the check could not go on at all. Damage is no
-/// error: it stands in the report.
+/// [`LockError::Cancelled`] if `progress` ended it, or why the check could not go on at all. Damage
+/// is no error: it stands in the report.
 pub fn check(
     dictionary: &Dictionary,
     progress: &mut dyn FnMut(&CheckReport) -> bool,
@@ -149,8 +149,8 @@ impl Checker<'_> {
         if self.is_cancelled { Err(LockError::Cancelled.into()) } else { Ok(()) }
     }
 
-    /// Counts a page as used, and looks at it. `None` if it was counted before, cannot be read, or `look`
-    /// says what is wrong with it; then that is a problem.
+    /// Counts a page as used, and looks at it. `None` if it was counted before, cannot be read, or
+    /// `look` says what is wrong with it; then that is a problem.
     fn visit<R>(
         &mut self,
         census: &mut Census,

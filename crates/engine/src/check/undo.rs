@@ -71,7 +71,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Counts chains that are on their way out. Pages that are gone, or somebody else's by now, are none.
+    /// Counts chains that are on their way out. Pages that are gone, or somebody else's by now, are
+    /// none.
     pub(super) fn check_pending_chains(&mut self, census: &mut Census) {
         let pending = self.pending.remove(&census.space).unwrap_or_default();
         let pages = self.dictionary.system().pages();

@@ -1,7 +1,7 @@
 //! Changes of the dictionary: schemas, tables, columns.
 //!
-//! A [`Ddl`] collects any number of changes and commits them as one: `DROP TABLE a, b` and
-//! `RENAME TABLE a TO b, b TO a` happen as a whole or not at all. What takes long, building an index over
+//! A [`Ddl`] collects any number of changes and commits them as one: `DROP TABLE a, b` and `RENAME
+//! TABLE a TO b, b TO a` happen as a whole or not at all. What takes long, building an index over
 //! rows that are there, is in [`crate::dictionary::index_build`].
 
 use std::sync::Arc;
@@ -127,8 +127,8 @@ impl Ddl {
     /// Drops a schema with all its tables. Blocks until nobody writes them.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchSchema`], locks that were not granted, or why the dictionary could not be
-    /// written.
+    /// [`EngineError::NoSuchSchema`], locks that were not granted, or why the dictionary could not
+    /// be written.
     pub fn drop_schema(&mut self, name: &str) -> Result<(), EngineError> {
         // From here on nobody can create a table in it: who does locks the schema's record.
         if !self.trx.delete(self.dictionary.trees.schemas, name.as_bytes())? {
@@ -147,13 +147,13 @@ impl Ddl {
         Ok(())
     }
 
-    /// Creates a table. Of the definition, what names the table and describes columns and indexes is
-    /// looked at; ids, roots and versions are filled in. Without a clustered index, the table gets a
-    /// hidden row id. Blocks.
+    /// Creates a table. Of the definition, what names the table and describes columns and indexes
+    /// is looked at; ids, roots and versions are filled in. Without a clustered index, the table
+    /// gets a hidden row id. Blocks.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchSchema`], [`EngineError::TableExists`], [`EngineError::Definition`] for a
-    /// definition that cannot be, or why a page or the log could not be had.
+    /// [`EngineError::NoSuchSchema`], [`EngineError::TableExists`], [`EngineError::Definition`] for
+    /// a definition that cannot be, or why a page or the log could not be had.
     pub fn create_table(&mut self, definition: TableDefinition) -> Result<TableId, EngineError> {
         check_name(&definition.schema_name)?;
         check_name(&definition.name)?;
@@ -177,8 +177,8 @@ impl Ddl {
     /// Drops a table. Its pages go once no snapshot can need them. Blocks until nobody writes it.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTable`], locks that were not granted, or why the dictionary could not be
-    /// written.
+    /// [`EngineError::NoSuchTable`], locks that were not granted, or why the dictionary could not
+    /// be written.
     pub fn drop_table(&mut self, id: TableId) -> Result<(), EngineError> {
         self.trx.free_space();
         let table = self.lock(id)?;
@@ -191,11 +191,12 @@ impl Ddl {
         Ok(())
     }
 
-    /// Empties a table: it gets a new space, and its counters begin again. Blocks until nobody writes it.
+    /// Empties a table: it gets a new space, and its counters begin again. Blocks until nobody
+    /// writes it.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTable`], locks that were not granted, an index that is being built, or why a
-    /// page or the log could not be had.
+    /// [`EngineError::NoSuchTable`], locks that were not granted, an index that is being built, or
+    /// why a page or the log could not be had.
     pub fn truncate_table(&mut self, id: TableId) -> Result<(), EngineError> {
         let table = self.lock(id)?;
         let mut definition = table.definition().clone();
@@ -217,8 +218,8 @@ impl Ddl {
     /// Gives a table another name, perhaps in another schema. Blocks until nobody writes it.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTable`], [`EngineError::NoSuchSchema`], [`EngineError::TableExists`], locks
-    /// that were not granted, or why the dictionary could not be written.
+    /// [`EngineError::NoSuchTable`], [`EngineError::NoSuchSchema`], [`EngineError::TableExists`],
+    /// locks that were not granted, or why the dictionary could not be written.
     pub fn rename_table(
         &mut self,
         id: TableId,
@@ -238,8 +239,8 @@ impl Ddl {
         Ok(())
     }
 
-    /// Gives a table the name of one that this DDL drops. Snapshots from before are refused the table with
-    /// [`EngineError::TableChanged`], as they would see only some of its rows. Blocks as
+    /// Gives a table the name of one that this DDL drops. Snapshots from before are refused the
+    /// table with [`EngineError::TableChanged`], as they would see only some of its rows. Blocks as
     /// [`Ddl::rename_table`] does.
     ///
     /// # Errors
@@ -259,12 +260,12 @@ impl Ddl {
         Ok(())
     }
 
-    /// Adds a column at the end; rows stay as they are and answer with its instant default. When it was
-    /// added is filled in. Returns its ordinal. Blocks until nobody writes the table.
+    /// Adds a column at the end; rows stay as they are and answer with its instant default. When it
+    /// was added is filled in. Returns its ordinal. Blocks until nobody writes the table.
     ///
     /// # Errors
-    /// [`EngineError::Definition`] if there cannot be such a column, locks that were not granted, or why
-    /// the dictionary could not be written.
+    /// [`EngineError::Definition`] if there cannot be such a column, locks that were not granted,
+    /// or why the dictionary could not be written.
     pub fn add_column(
         &mut self,
         id: TableId,
@@ -282,12 +283,12 @@ impl Ddl {
         Ok(ordinal)
     }
 
-    /// Drops a column that no index has; rows stay as they are until they are written. Blocks until nobody
-    /// writes the table.
+    /// Drops a column that no index has; rows stay as they are until they are written. Blocks until
+    /// nobody writes the table.
     ///
     /// # Errors
-    /// [`EngineError::Definition`] if an index has the column, locks that were not granted, or why the
-    /// dictionary could not be written.
+    /// [`EngineError::Definition`] if an index has the column, locks that were not granted, or why
+    /// the dictionary could not be written.
     pub fn drop_column(&mut self, id: TableId, ordinal: u16) -> Result<(), EngineError> {
         self.alter_table(id, |definition| {
             let version = next_row_version(definition)?;
@@ -300,13 +301,14 @@ impl Ddl {
         })
     }
 
-    /// Changes what rows and trees do not depend on: names of columns and indexes, defaults, the SQL
-    /// layer's own bytes. `definition` was made from the version that its `schema_version` names. Blocks
-    /// until nobody writes the table.
+    /// Changes what rows and trees do not depend on: names of columns and indexes, defaults, the
+    /// SQL layer's own bytes. `definition` was made from the version that its `schema_version`
+    /// names. Blocks until nobody writes the table.
     ///
     /// # Errors
-    /// [`EngineError::TableChanged`] if the table has another version by now, [`EngineError::Invalid`] if
-    /// anything else differs, locks that were not granted, or why the dictionary could not be written.
+    /// [`EngineError::TableChanged`] if the table has another version by now,
+    /// [`EngineError::Invalid`] if anything else differs, locks that were not granted, or why the
+    /// dictionary could not be written.
     pub fn alter_options(&mut self, definition: TableDefinition) -> Result<(), EngineError> {
         let table = self.lock(definition.table_id)?;
         if table.definition().schema_version != definition.schema_version {
@@ -320,12 +322,12 @@ impl Ddl {
         Ok(())
     }
 
-    /// Drops a secondary index. Its pages go once no snapshot can need them. Blocks until nobody writes
-    /// the table.
+    /// Drops a secondary index. Its pages go once no snapshot can need them. Blocks until nobody
+    /// writes the table.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchIndex`], locks that were not granted, or why the dictionary could not be
-    /// written.
+    /// [`EngineError::NoSuchIndex`], locks that were not granted, or why the dictionary could not
+    /// be written.
     pub fn drop_index(&mut self, id: TableId, name: &str) -> Result<(), EngineError> {
         let mut dropped = None;
         self.alter_table(id, |definition| {
@@ -360,7 +362,8 @@ impl Ddl {
         Ok(())
     }
 
-    /// Locks a table for a change, and gives its definition with what this DDL has done to it so far.
+    /// Locks a table for a change, and gives its definition with what this DDL has done to it so
+    /// far.
     pub(crate) fn lock(&mut self, id: TableId) -> Result<Arc<Table>, EngineError> {
         if !self.is_temporary(id) {
             self.trx.lock_table(id, LockMode::Exclusive)?;
@@ -422,8 +425,8 @@ impl Ddl {
         Ok(())
     }
 
-    /// Writes a definition, and has it put in memory after the commit. A table of which `before` was the
-    /// definition keeps its counters; without one, its rows are of a space that is new.
+    /// Writes a definition, and has it put in memory after the commit. A table of which `before`
+    /// was the definition keeps its counters; without one, its rows are of a space that is new.
     fn put_table(
         &mut self,
         mut definition: TableDefinition,
@@ -501,8 +504,8 @@ impl MemoryChange {
         }
     }
 
-    /// Says which snapshots see all of what is new in a table. Called right before the commit, which will
-    /// have this timestamp or a later one.
+    /// Says which snapshots see all of what is new in a table. Called right before the commit,
+    /// which will have this timestamp or a later one.
     fn set_first_snapshot(&mut self, first: Cts) {
         if let MemoryChange::PutTable(table) = self
             && let Some(table) = Arc::get_mut(table)

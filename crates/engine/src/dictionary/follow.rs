@@ -1,14 +1,14 @@
-//! Definitions on a node that follows the log: read from the dictionary's trees whenever a transaction
-//! that has changed them commits.
+//! Definitions on a node that follows the log: read from the dictionary's trees whenever a
+//! transaction that has changed them commits.
 //!
 //! ```text
 //!   log      … undo: table 12 ‖ part 0 …   committed @ 44
 //!   replica    table 12 is touched          reads table 12 as of 44 ─► memory ─► 44 is visible
 //! ```
 //!
-//! The new definitions are in memory before the commit is visible, so a snapshot that sees the commit
-//! never meets the old ones (rule 4 of [`super`]). A snapshot from before may meet the new ones, as on
-//! the node that writes (rules 2 and 3).
+//! The new definitions are in memory before the commit is visible, so a snapshot that sees the
+//! commit never meets the old ones (rule 4 of [`super`]). A snapshot from before may meet the new
+//! ones, as on the node that writes (rules 2 and 3).
 
 use std::sync::Arc;
 
@@ -176,8 +176,8 @@ impl DictionaryReader {
         replaces: bool,
         committed: Cts,
     ) -> Result<Table, EngineError> {
-        // In another space the rows are new ones; under the name of a table that went away, most came
-        // since.
+        // In another space the rows are new ones; under the name of a table that went away, most
+        // came since.
         let before = before.filter(|table| table.space() == definition.space);
         let visible_from = match before {
             Some(table) if !replaces => table.visible_from(),

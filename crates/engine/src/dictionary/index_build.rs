@@ -1,17 +1,18 @@
 //! Adding an index while the table is written.
 //!
 //! ```text
-//!   exclusive lock    the index is in the definition, building: every writer from here on keeps it up
-//!   batches           rows are read with shared locks, in key order; their entries are put in; commit
-//!   exclusive lock    the index is ready
+//!   exclusive lock  the index is in the definition, building: every writer from here on keeps it up
+//!   batches         rows are read with shared locks, in key order; their entries are put in; commit
+//!   exclusive lock  the index is ready
 //! ```
 //!
-//! A batch sees the newest version of each row and keeps it from changing until it commits. So an entry is
-//! put in exactly if the row has it now; if a writer has put it in already, it is the same. Writers that
-//! take out an entry that no batch has put in yet find nothing, which is right (tables, rule 5).
+//! A batch sees the newest version of each row and keeps it from changing until it commits. So an
+//! entry is put in exactly if the row has it now; if a writer has put it in already, it is the
+//! same. Writers that take out an entry that no batch has put in yet find nothing, which is right
+//! (tables, rule 5).
 //!
-//! A unique index that finds two rows with the same values ends the build. A build that fails, or that a
-//! crash ends, is taken back: the index leaves the definition, and its pages are freed.
+//! A unique index that finds two rows with the same values ends the build. A build that fails, or
+//! that a crash ends, is taken back: the index leaves the definition, and its pages are freed.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ use crate::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, RecordRun, Transaction, WaitPolicy,
 };
 
-/// Rows in a batch, about: how many row locks a build holds at once. It begins with few and doubles them, since of
-/// more rows more entries share pages, and has half of them again where it meets writers.
+/// Rows in a batch, about: how many row locks a build holds at once. It begins with few and doubles
+/// them, since of more rows more entries share pages, and has half of them again where it meets
+/// writers.
 const FEWEST_BATCH_ROWS: usize = 500;
 const MOST_BATCH_ROWS: usize = 8_000;
 /// How often in a row a batch may be the victim of a deadlock.
@@ -78,12 +80,12 @@ pub struct IndexBuild {
 }
 
 impl Dictionary {
-    /// Adds an index to a table, while others read and write it. `progress` is called after each batch,
-    /// and ends the build by returning false. Blocks for as long as it takes.
+    /// Adds an index to a table, while others read and write it. `progress` is called after each
+    /// batch, and ends the build by returning false. Blocks for as long as it takes.
     ///
     /// # Errors
-    /// As [`Dictionary::begin_index`] and [`IndexBuild::step`]; [`LockError::Cancelled`] if `progress`
-    /// ended it. The index is then gone.
+    /// As [`Dictionary::begin_index`] and [`IndexBuild::step`]; [`LockError::Cancelled`] if
+    /// `progress` ended it. The index is then gone.
     pub fn add_index(
         self: &Arc<Dictionary>,
         table: TableId,
@@ -103,8 +105,8 @@ impl Dictionary {
     /// nobody writes the table.
     ///
     /// # Errors
-    /// [`EngineError::IndexExists`], [`EngineError::Definition`] if there cannot be such an index, locks
-    /// that were not granted, or why a page or the log could not be had.
+    /// [`EngineError::IndexExists`], [`EngineError::Definition`] if there cannot be such an index,
+    /// locks that were not granted, or why a page or the log could not be had.
     pub fn begin_index(
         self: &Arc<Dictionary>,
         table: TableId,

@@ -1,32 +1,33 @@
 //! The data dictionary: which schemas, tables and indexes there are.
 //!
 //! ```text
-//!   names ──► table id ──► Table ──► spaces, trees            trees in space 0 (stored), copied in memory
+//!   names ──► table id ──► Table ──► spaces, trees           trees in space 0 (stored), copied in memory
 //!
 //!   statement              DDL
-//!   opens its snapshot     locks the table exclusively        waits for who writes the table
+//!   opens its snapshot     locks the table exclusively       waits for who writes the table
 //!   looks the table up     writes the trees, in a transaction
-//!                          marks the table as changing        look-ups wait from here
+//!                          marks the table as changing       look-ups wait from here
 //!                          commits
-//!                          puts the new Table in memory       to here
+//!                          puts the new Table in memory      to here
 //! ```
 //!
-//! All changes go through ordinary transactions over the dictionary's trees, so a crash or a rollback
-//! leaves either all of a DDL or nothing.
+//! All changes go through ordinary transactions over the dictionary's trees, so a crash or a
+//! rollback leaves either all of a DDL or nothing.
 //!
 //! Rules, cited by number:
 //!
-//! 1. A session locks the tables of a statement in [`crate::metadata_lock`] before anything else here, and
-//!    a change of definitions does so exclusively. A writer that no session's lock covers holds a shared
-//!    lock of the lock manager until the transaction ends, and looks the table up after it has the lock. Who
-//!    changes the definition holds an exclusive one.
-//! 2. A reader by a snapshot may have no lock at all. It opens the snapshot first and then looks the table
-//!    up: then what it finds is at least as new as the snapshot. What is older stays readable for as long
-//!    as a snapshot may need it: dropped spaces wait for purge, dropped trees for [`Dictionary::reclaim`].
-//! 3. A table that a snapshot is too old for is refused with [`EngineError::TableChanged`]; an index that
-//!    it is too old for, too.
-//! 4. While a DDL commits, its tables are marked as changing, and look-ups of them wait. Otherwise a
-//!    snapshot that sees the commit could meet the old definition.
+//! 1. A session locks the tables of a statement in [`crate::metadata_lock`] before anything else
+//!    here, and a change of definitions does so exclusively. A writer that no session's lock covers
+//!    holds a shared lock of the lock manager until the transaction ends, and looks the table up
+//!    after it has the lock. Who changes the definition holds an exclusive one.
+//! 2. A reader by a snapshot may have no lock at all. It opens the snapshot first and then looks
+//!    the table up: then what it finds is at least as new as the snapshot. What is older stays
+//!    readable for as long as a snapshot may need it: dropped spaces wait for purge, dropped trees
+//!    for [`Dictionary::reclaim`].
+//! 3. A table that a snapshot is too old for is refused with [`EngineError::TableChanged`]; an
+//!    index that it is too old for, too.
+//! 4. While a DDL commits, its tables are marked as changing, and look-ups of them wait. Otherwise
+//!    a snapshot that sees the commit could meet the old definition.
 //! 5. Ids of tables and spaces are never used again.
 //! 6. The mutexes here are held for a few instructions, never across I/O or a wait.
 
@@ -160,8 +161,8 @@ fn metadata_locks_of(system: &Arc<TransactionSystem>) -> Arc<MetadataLockTable> 
 }
 
 impl Dictionary {
-    /// Opens the dictionary of a node; makes an empty one if there is none. Takes back what a crash has
-    /// left of indexes that were being built. Blocks.
+    /// Opens the dictionary of a node; makes an empty one if there is none. Takes back what a crash
+    /// has left of indexes that were being built. Blocks.
     ///
     /// # Errors
     /// If the dictionary cannot be read, or was written by a later version of Firn.
@@ -219,7 +220,8 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Gives prepared transactions that a restart has found the locks on the tables that they wrote (rule 1).
+    /// Gives prepared transactions that a restart has found the locks on the tables that they wrote
+    /// (rule 1).
     fn lock_tables_of_prepared(&self) -> Result<(), EngineError> {
         let prepared = self.system.spaces_of_prepared()?;
         let tables = if prepared.is_empty() { Vec::new() } else { self.tables() };
@@ -263,8 +265,8 @@ impl Dictionary {
         self.table(id).ok_or(EngineError::NoSuchTable(id))
     }
 
-    /// Writes down how far the counters of all tables were really used, so that an orderly end leaves no
-    /// gap in them. Blocks.
+    /// Writes down how far the counters of all tables were really used, so that an orderly end
+    /// leaves no gap in them. Blocks.
     ///
     /// # Errors
     /// If the log has failed.
@@ -308,8 +310,8 @@ impl DictionaryReader {
         &self.trees
     }
 
-    /// Moves whenever a definition changes or is about to. What was looked up after it was read holds for
-    /// as long as it has not moved, so that plans are checked with one load.
+    /// Moves whenever a definition changes or is about to. What was looked up after it was read
+    /// holds for as long as it has not moved, so that plans are checked with one load.
     #[must_use]
     #[inline]
     pub fn version(&self) -> u64 {
@@ -342,10 +344,12 @@ impl DictionaryReader {
         }
     }
 
-    /// A table that the transaction will read by its snapshot, which is opened if it is not yet (rule 2).
+    /// A table that the transaction will read by its snapshot, which is opened if it is not yet
+    /// (rule 2).
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTable`], and [`EngineError::TableChanged`] if the snapshot is too old for it.
+    /// [`EngineError::NoSuchTable`], and [`EngineError::TableChanged`] if the snapshot is too old
+    /// for it.
     pub fn table_for_read(
         &self,
         trx: &mut ReadTransaction,

@@ -1,8 +1,9 @@
 //! Freeing the pages of dropped trees.
 //!
-//! That a tree is to be freed stands in the tree of drops from the drop's commit on until its last page is
-//! free. Pages are freed level by level from the leaves up, each level from right to left: whatever a crash
-//! has left is still reached from the root, over links that end where freed pages begin.
+//! That a tree is to be freed stands in the tree of drops from the drop's commit on until its last
+//! page is free. Pages are freed level by level from the leaves up, each level from right to left:
+//! whatever a crash has left is still reached from the root, over links that end where freed pages
+//! begin.
 
 use firn_base::{Cts, IndexId, PageId, PageNo};
 use firn_format::page::PageKind;
@@ -32,8 +33,9 @@ impl Dictionary {
         self.drops.lock().clone()
     }
 
-    /// Frees dropped trees that nobody needs any more. `horizon` is the one up to which all of purge's
-    /// work has been done. Returns how many trees are gone. For one background task. Blocks.
+    /// Frees dropped trees that nobody needs any more. `horizon` is the one up to which all of
+    /// purge's work has been done. Returns how many trees are gone. For one background task.
+    /// Blocks.
     ///
     /// # Errors
     /// Why a page or the log could not be had; what is left is freed by the next call.

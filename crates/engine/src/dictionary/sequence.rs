@@ -1,13 +1,14 @@
-//! Counters that never hand out a number twice: `AUTO_INCREMENT` values, row ids, ids of tables and spaces.
+//! Counters that never hand out a number twice: `AUTO_INCREMENT` values, row ids, ids of tables and
+//! spaces.
 //!
 //! ```text
-//!   record    …           1024                 2048        everything below was, or may have been, handed out
-//!   memory                 1024 ─next──► · · · ┘ limit     nothing of this is written down
+//!   record   …   1024                 2048      everything below was, or may have been, handed out
+//!   memory        1024 ─next──► · · · ┘ limit   nothing of this is written down
 //! ```
 //!
-//! A block is reserved in a transaction of its own before any of it is handed out, so a crash leaves a gap,
-//! never a repetition. Nobody waits for that transaction to be durable: whatever uses a number stands
-//! behind it in the log.
+//! A block is reserved in a transaction of its own before any of it is handed out, so a crash
+//! leaves a gap, never a repetition. Nobody waits for that transaction to be durable: whatever uses
+//! a number stands behind it in the log.
 
 use std::sync::Arc;
 
@@ -121,7 +122,8 @@ impl Sequence {
     /// Takes `count` consecutive numbers and returns the first. Blocks once per block.
     ///
     /// # Errors
-    /// [`EngineError::SequenceExhausted`] when the numbers end, or why the record could not be written.
+    /// [`EngineError::SequenceExhausted`] when the numbers end, or why the record could not be
+    /// written.
     pub fn take(&self, count: u64) -> Result<u64, EngineError> {
         let taken = {
             let mut block = self.block.lock();
@@ -151,8 +153,8 @@ impl Sequence {
         Ok(first)
     }
 
-    /// Makes sure that no number up to and including `value` is handed out from now on. Blocks at most
-    /// once per block.
+    /// Makes sure that no number up to and including `value` is handed out from now on. Blocks at
+    /// most once per block.
     ///
     /// # Errors
     /// Why the record could not be written.
@@ -199,7 +201,8 @@ impl Sequence {
     /// Reserves `length` numbers from what `from` makes of the record's number on.
     fn reserve(&self, from: impl Fn(u64) -> u64, length: u64) -> Result<u64, EngineError> {
         let mut trx = Transaction::begin(self.store.system()?, IsolationLevel::ReadCommitted)?;
-        // An absent record is not locked by reading it, so two may come here; the second looks again.
+        // An absent record is not locked by reading it, so two may come here; the second looks
+        // again.
         loop {
             let stored = self.stored(&mut trx, ReadMode::Update(WaitPolicy::Wait))?;
             let first = from(stored.unwrap_or(self.first).max(self.first));

@@ -1,16 +1,16 @@
 //! What stands in the dictionary's trees, and how it is found.
 //!
 //! ```text
-//!   tree       key                                   value
-//!   tables     u64 table ‖ u16 part                  part of the encoded definition, ≤ 4000 bytes
-//!   names      schema ‖ 00 ‖ name                    u64 table
-//!   schemas    schema                                the SQL layer's own bytes
-//!   counters   u8 kind ‖ u64 table                   u64, little endian: everything below was handed out
-//!   drops      u64 index                             –
+//!   tree       key                             value
+//!   tables     u64 table ‖ u16 part            part of the encoded definition, ≤ 4000 bytes
+//!   names      schema ‖ 00 ‖ name              u64 table
+//!   schemas    schema                          the SQL layer's own bytes
+//!   counters   u8 kind ‖ u64 table             u64, little endian: everything below was handed out
+//!   drops      u64 index                       –
 //! ```
 //!
-//! Numbers in keys are big endian, so that they are in order. `docs/formats/dictionary.md` draws the
-//! bytes.
+//! Numbers in keys are big endian, so that they are in order. `docs/formats/dictionary.md` draws
+//! the bytes.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -88,7 +88,8 @@ impl SystemTrees {
     }
 }
 
-/// Makes all trees and says so in the header page, in one group: after a crash there are all or none.
+/// Makes all trees and says so in the header page, in one group: after a crash there are all or
+/// none.
 fn create(forest: &Forest) -> Result<SystemTrees, EngineError> {
     let pages = forest.pages();
     forest.spaces().prepare(DICTIONARY_SPACE)?;
@@ -280,7 +281,8 @@ pub(super) fn drop_key(index: IndexId) -> [u8; 8] {
 /// The first space that tables get; those before are the engine's own.
 pub(super) const FIRST_TABLE_SPACE: SpaceId = SpaceId(16);
 
-/// Creates the root of a tree in `space`. The caller sees to it that it is dropped if nothing comes of it.
+/// Creates the root of a tree in `space`. The caller sees to it that it is dropped if nothing comes
+/// of it.
 pub(super) fn create_tree(
     system: &TransactionSystem,
     space: SpaceId,

@@ -1,7 +1,7 @@
 //! The log buffer: a ring of words that many threads fill at once.
 //!
-//! A thread reserves its place with one atomic add, copies its group, and stores the group's first word
-//! (its length) last:
+//! A thread reserves its place with one atomic add, copies its group, and stores the group's first
+//! word (its length) last:
 //!
 //! ```text
 //!            consumed                         reserved
@@ -10,9 +10,9 @@
 //!               ▲ the log store takes groups up to the first hole; the ring is zeroed behind it
 //! ```
 //!
-//! Holes are found by looking, so there is no list of gaps and no lock. The ring is made of atomic words:
-//! copying a group of a few hundred bytes word by word costs what a `memcpy` does, and nothing here is
-//! unsafe.
+//! Holes are found by looking, so there is no list of gaps and no lock. The ring is made of atomic
+//! words: copying a group of a few hundred bytes word by word costs what a `memcpy` does, and
+//! nothing here is unsafe.
 
 use std::time::Duration;
 
@@ -143,8 +143,8 @@ impl LogBuffer {
         Placed { start: Lsn(start), end: Lsn(start + length) }
     }
 
-    /// Takes published groups, in order and up to the first hole, until `into` has about `limit_bytes`.
-    /// Returns where the first one begins. For the log store alone (rule 3).
+    /// Takes published groups, in order and up to the first hole, until `into` has about
+    /// `limit_bytes`. Returns where the first one begins. For the log store alone (rule 3).
     pub fn take(&self, into: &mut Vec<u8>, limit_bytes: usize) -> Lsn {
         let first = self.consumed.load(Ordering::Relaxed);
         let mut position = first;

@@ -15,8 +15,9 @@ use parking_lot::Mutex;
 
 /// Is told how commits have ended that were handed over to it.
 pub trait CommitListener: Send + Sync {
-    /// The commits that were handed over with these `tokens`, in the order of their positions in the log, are durable, or
-    /// never will be: those of one round of the log together. Runs on a task of the log store: hand over and return.
+    /// The commits that were handed over with these `tokens`, in the order of their positions in
+    /// the log, are durable, or never will be: those of one round of the log together. Runs on a
+    /// task of the log store: hand over and return.
     fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>);
 }
 
@@ -27,8 +28,9 @@ impl<F: Fn(u64, Result<(), LogError>) + Send + Sync> CommitListener for F {
     }
 }
 
-/// Who is told of a commit, and by which token the commit is known there. Takes no memory of its own: what one thread allocates for each
-/// commit and another one frees costs both of them more than the call.
+/// Who is told of a commit, and by which token the commit is known there. Takes no memory of its
+/// own: what one thread allocates for each commit and another one frees costs both of them more
+/// than the call.
 pub struct Completion {
     listener: Option<Arc<dyn CommitListener>>,
     token: u64,

@@ -89,8 +89,8 @@ impl Purpose {
 }
 
 impl RedoLog {
-    /// Starts to write a stream; its tail's end is where the next group goes. `on_durable` is told of
-    /// every new durable position, and has to be quick.
+    /// Starts to write a stream; its tail's end is where the next group goes. `on_durable` is told
+    /// of every new durable position, and has to be quick.
     pub fn start(
         opened: OpenedLog,
         options: RedoLogOptions,
@@ -109,12 +109,13 @@ impl RedoLog {
         Arc::new(RedoLog { appended, writer, options })
     }
 
-    /// Room for one group of at most `bytes`. May block, so call it before any latch is taken (rule 1).
+    /// Room for one group of at most `bytes`. May block, so call it before any latch is taken (rule
+    /// 1).
     ///
     /// # Errors
     /// [`LogError::NoRoom`] when the log store is about to run out of room, and
-    /// [`LogError::Unavailable`] when it does not answer, but for [`Purpose::Completion`], which waits;
-    /// what has ended the writer, if it has ended.
+    /// [`LogError::Unavailable`] when it does not answer, but for [`Purpose::Completion`], which
+    /// waits; what has ended the writer, if it has ended.
     pub fn admit(&self, bytes: usize, purpose: Purpose) -> Result<Admission<'_>, LogError> {
         loop {
             match self.writer.room() {
@@ -162,7 +163,8 @@ impl RedoLog {
         self.appended.rounds.load(Ordering::Relaxed)
     }
 
-    /// Blocks until everything up to `lsn` is durable. The store may have the caller write and sync.
+    /// Blocks until everything up to `lsn` is durable. The store may have the caller write and
+    /// sync.
     ///
     /// # Errors
     /// [`LogError::Unavailable`]: it may still become durable. Otherwise what has ended the writer: it
@@ -174,8 +176,8 @@ impl RedoLog {
         self.writer.wait_durable(lsn)
     }
 
-    /// Has the listener of `completion` told once everything up to `lsn` is durable, so that one thread can have many
-    /// commits in flight. Does not block; may tell it at once.
+    /// Has the listener of `completion` told once everything up to `lsn` is durable, so that one
+    /// thread can have many commits in flight. Does not block; may tell it at once.
     pub fn when_durable(&self, lsn: Lsn, completion: Completion) {
         let completions = &self.appended.completions;
         // First: a round that ends from here on finds it.

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   log ──► Replay ──► pages ──► transaction table ──► definitions ──► visible
-//!             │ who begins        who ended              what changed     what snapshots see
-//!   regions of the writer ──► AppliedCommits (where visibility starts), the writer's horizon (what it may purge)
+//!             │ begins            ends                   what changed     what snapshots see
+//!   regions of the writer ──► AppliedCommits (where visibility starts),
+//!                             the writer's horizon (what it may purge)
 //! ```
 //!
 //! A replica writes nothing: it has no redo, undo, locks or purge, and completes no split that the

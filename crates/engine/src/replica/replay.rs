@@ -1,10 +1,10 @@
 //! Transactions from the log: which transactions each group begins, commits and rolls back.
 //!
 //! ```text
-//!   log group           before its pages change        after
-//!   undo of trx 7       7 is in the table as active
-//!   committed 7 @ 44                                   the table says 44; new definitions; 44 is visible
-//!   rolled back 7                                      7 leaves the table
+//!   log group         before its pages change    after
+//!   undo of trx 7     7 is in the table as active
+//!   committed 7 @ 44                             the table says 44; new definitions; 44 is visible
+//!   rolled back 7                                7 leaves the table
 //! ```
 //!
 //! The order matters to readers that look at a page in between. A record written by an unknown

@@ -56,7 +56,6 @@ impl EngineNode {
         EngineNode { dictionary }
     }
 
-    /// The dictionary.
     #[must_use]
     pub fn dictionary(&self) -> &Arc<Dictionary> {
         &self.dictionary

@@ -1,24 +1,25 @@
 //! Tables: rows of values over a clustered tree, its secondary trees and chains of overflow pages.
 //!
 //! ```text
-//!   values ──► clustered tree    primary key → row            every tree is versioned by itself
-//!     ├──────► secondary tree    parts ‖ primary key → –      (crate::transaction), so an entry is visible
-//!     ├──────► unique tree       parts → primary key          exactly if the row that it stands for is
-//!     └──────► overflow chain    long values, page by page
+//!   values ──► clustered tree  primary key → row        every tree is versioned by itself
+//!     ├──────► secondary tree  parts ‖ primary key → –  (crate::transaction), so an entry is visible
+//!     ├──────► unique tree     parts → primary key      exactly if the row that it stands for is
+//!     └──────► overflow chain  long values, page by page
 //! ```
 //!
-//! A [`Table`] is one version of a table's definition with everything that is worked out from it once. It
-//! never changes; [`crate::dictionary::Dictionary`] replaces it. Whoever has one from the dictionary may
-//! use it as the rules there say.
+//! A [`Table`] is one version of a table's definition with everything that is worked out from it
+//! once. It never changes; [`crate::dictionary::Dictionary`] replaces it. Whoever has one from the
+//! dictionary may use it as the rules there say.
 //!
 //! Rules, cited by number:
 //!
 //! 1. The clustered tree is written first, secondary trees after it in the order of the definition.
-//! 2. A row operation that fails leaves nothing behind: it goes back to the savepoint that it took first.
-//! 3. A row is read with a lock before it is updated or deleted, so that the entries that are taken out
-//!    are those of the row that is replaced.
-//! 4. A chain of overflow pages is noted in the undo log in the log group that begins it, and after every
-//!    group the chain is whole as far as it goes. Nothing leaks in a crash.
+//! 2. A row operation that fails leaves nothing behind: it goes back to the savepoint that it took
+//!    first.
+//! 3. A row is read with a lock before it is updated or deleted, so that the entries that are taken
+//!    out are those of the row that is replaced.
+//! 4. A chain of overflow pages is noted in the undo log in the log group that begins it, and after
+//!    every group the chain is whole as far as it goes. Nothing leaks in a crash.
 //! 5. Entries of an index that is being built may be missing; of one that is ready, never.
 
 mod buffers;
@@ -115,7 +116,8 @@ impl Table {
         })
     }
 
-    /// What snapshots see of the indexes that were ready under the definition before, they see still.
+    /// What snapshots see of the indexes that were ready under the definition before, they see
+    /// still.
     pub(crate) fn take_ready_from(&mut self, before: &Table) {
         for index in &mut self.secondary {
             let old = before.secondary.iter().find(|old| old.id == index.id);
@@ -194,7 +196,8 @@ impl Table {
         &self.sequences
     }
 
-    /// Snapshots before this do not see the table, or the rows that it has had since it was truncated.
+    /// Snapshots before this do not see the table, or the rows that it has had since it was
+    /// truncated.
     #[must_use]
     pub fn visible_from(&self) -> Cts {
         self.visible_from

@@ -1,4 +1,5 @@
-//! Values that are too long for their rows: writing, reading and giving up chains of overflow pages.
+//! Values that are too long for their rows: writing, reading and giving up chains of overflow
+//! pages.
 //!
 //! ```text
 //!   group 1   undo: written, first page A    A: empty, no next
@@ -32,7 +33,8 @@ fn empty_part(owner: TrxId) -> Change<'static> {
     Change::OverflowInit { next: PageNo::NONE, owner, bytes: &[] }
 }
 
-/// Writes `value` to a new chain in `space`. It belongs to the transaction until that commits. Blocks.
+/// Writes `value` to a new chain in `space`. It belongs to the transaction until that commits.
+/// Blocks.
 ///
 /// # Errors
 /// Why a page or the log could not be had; the caller goes back to a savepoint from before.
@@ -122,12 +124,13 @@ pub fn give_up(
     trx.note_undo(UndoOperation::OverflowReplaced { space, first_page, owner })
 }
 
-/// Appends the bytes of a value that lie in `range` to `into`; the range is cut to the value's length. A
-/// snapshot that sees the row, or a lock on it, keeps the chain where it is. Blocks for I/O.
+/// Appends the bytes of a value that lie in `range` to `into`; the range is cut to the value's
+/// length. A snapshot that sees the row, or a lock on it, keeps the chain where it is. Blocks for
+/// I/O.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] if the chain is not as long as the reference says, or why a page could not be
-/// had.
+/// [`EngineError::Corrupt`] if the chain is not as long as the reference says, or why a page could
+/// not be had.
 pub fn read(
     pages: &ReadPages,
     space: SpaceId,

@@ -1,4 +1,5 @@
-//! Reading single rows: by primary key, by the values of a unique index, and values that are out of line.
+//! Reading single rows: by primary key, by the values of a unique index, and values that are out of
+//! line.
 
 use std::ops::Range;
 
@@ -11,8 +12,8 @@ use crate::table::{RowBuffer, SecondaryIndex, Table, overflow};
 use crate::transaction::{ReadMode, ReadTransaction, RecordReader};
 
 impl Table {
-    /// Appends the bytes of a primary key to `key`; `values` are those of its columns, in key order. With
-    /// fewer values, what all keys with these begin with.
+    /// Appends the bytes of a primary key to `key`; `values` are those of its columns, in key
+    /// order. With fewer values, what all keys with these begin with.
     ///
     /// # Errors
     /// [`EngineError::Key`].
@@ -24,8 +25,8 @@ impl Table {
         Ok(self.layout.clustered.encode_parts(values, self.collations(), key)?)
     }
 
-    /// Reads the row with this primary key into `payload`, for [`Table::view`]. False if there is none.
-    /// Blocks for locks and I/O.
+    /// Reads the row with this primary key into `payload`, for [`Table::view`]. False if there is
+    /// none. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`RecordReader::get`].
@@ -44,8 +45,8 @@ impl Table {
     /// none. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`RecordReader::get`], and [`EngineError::TableChanged`] if the index is too young for the
-    /// transaction's snapshot.
+    /// As [`RecordReader::get`], and [`EngineError::TableChanged`] if the index is too young for
+    /// the transaction's snapshot.
     pub fn get_by_unique(
         &self,
         trx: &mut impl RecordReader,
@@ -60,8 +61,8 @@ impl Table {
         self.get_by_entry(trx, index, &entry, mode, row)
     }
 
-    /// Reads the row to which the entry with this key leads: for entries of unique values, and for the key
-    /// of [`EngineError::DuplicateKey`]. False if there is none. Blocks for locks and I/O.
+    /// Reads the row to which the entry with this key leads: for entries of unique values, and for
+    /// the key of [`EngineError::DuplicateKey`]. False if there is none. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::get_by_unique`].
@@ -125,8 +126,8 @@ impl Table {
         }
     }
 
-    /// Appends the bytes of an out-of-line value that lie in `range` to `into`. The snapshot that the row
-    /// was seen with must still be open, or the row locked. Blocks for I/O.
+    /// Appends the bytes of an out-of-line value that lie in `range` to `into`. The snapshot that
+    /// the row was seen with must still be open, or the row locked. Blocks for I/O.
     ///
     /// # Errors
     /// If the chain of pages is damaged or cannot be read.

@@ -30,8 +30,8 @@ pub struct ScanOptions {
     pub direction: Direction,
     /// Which versions, with which locks.
     pub mode: ReadMode,
-    /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not visited;
-    /// [`TableScan::is_covered`] says so.
+    /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not
+    /// visited; [`TableScan::is_covered`] says so.
     pub columns: Option<Box<[u16]>>,
     /// Rows of a batch at most.
     pub batch_rows: usize,
@@ -107,8 +107,8 @@ impl Table {
     /// A scan. Looks at nothing yet.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTree`] if the table has no such index, [`EngineError::TableChanged`] if the
-    /// index is too young for the transaction's snapshot.
+    /// [`EngineError::NoSuchTree`] if the table has no such index, [`EngineError::TableChanged`] if
+    /// the index is too young for the transaction's snapshot.
     pub fn scan(
         self: &Arc<Table>,
         trx: &mut impl RecordReader,
@@ -164,8 +164,8 @@ impl TableScan {
         matches!(self.path, Path::Covering(_))
     }
 
-    /// Fetches the next rows; false at the end. A batch may be empty although more follow, if rows behind
-    /// entries are gone or were left out. Blocks for locks and I/O.
+    /// Fetches the next rows; false at the end. A batch may be empty although more follow, if rows
+    /// behind entries are gone or were left out. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Cursor::fetch`], and [`EngineError::Corrupt`] if an entry leads nowhere.
@@ -175,8 +175,9 @@ impl TableScan {
         Ok(has_more)
     }
 
-    /// As [`TableScan::fetch`], but leaves whose rows the caller has are passed over; see [`api::Scan`]. Where rows
-    /// are behind entries no leaf is named: a leaf of the index does not tell whether they have changed.
+    /// As [`TableScan::fetch`], but leaves whose rows the caller has are passed over; see
+    /// [`api::Scan`]. Where rows are behind entries no leaf is named: a leaf of the index does not
+    /// tell whether they have changed.
     ///
     /// # Errors
     /// As [`TableScan::fetch`].

@@ -28,13 +28,14 @@ type Values<'a> = SmallVec<[ValueRef<'a>; 16]>;
 type Fetched = Vec<(u16, Vec<u8>)>;
 
 impl Table {
-    /// Inserts a row: a value for each ordinal; those of dropped columns and of the hidden row id are not
-    /// looked at. Blocks for locks and I/O.
+    /// Inserts a row: a value for each ordinal; those of dropped columns and of the hidden row id
+    /// are not looked at. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// [`EngineError::DuplicateKey`] with the index whose values are taken, [`EngineError::Row`] and
-    /// [`EngineError::Key`] for values that do not fit, locks that were not granted, or why a page or the
-    /// log could not be had. The transaction is as it was before, unless it was rolled back as a whole.
+    /// [`EngineError::DuplicateKey`] with the index whose values are taken, [`EngineError::Row`]
+    /// and [`EngineError::Key`] for values that do not fit, locks that were not granted, or why a
+    /// page or the log could not be had. The transaction is as it was before, unless it was rolled
+    /// back as a whole.
     pub fn insert(
         &self,
         trx: &mut Transaction,
@@ -44,8 +45,8 @@ impl Table {
         all_or_nothing(trx, |trx| self.insert_row(trx, row, buffers))
     }
 
-    /// Inserts rows: a value for each ordinal, row after row. Rows in the order of the primary key cost far less so
-    /// than one by one. Blocks for locks and I/O.
+    /// Inserts rows: a value for each ordinal, row after row. Rows in the order of the primary key
+    /// cost far less so than one by one. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::insert`]; no row is inserted then. Which one was refused is not said.
@@ -101,7 +102,8 @@ impl Table {
         Ok(())
     }
 
-    /// A new row's key and bytes; a number of its own is filled in if the table has a hidden column for it.
+    /// A new row's key and bytes; a number of its own is filled in if the table has a hidden column
+    /// for it.
     fn encode_row(
         &self,
         trx: &mut Transaction,
@@ -159,8 +161,8 @@ impl Table {
     /// Deletes the row with this primary key. False if there is none. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// Locks that were not granted, a conflict with the snapshot, or why a page or the log could not be
-    /// had.
+    /// Locks that were not granted, a conflict with the snapshot, or why a page or the log could
+    /// not be had.
     pub fn delete(
         &self,
         trx: &mut Transaction,
@@ -177,8 +179,8 @@ impl Table {
         deleted
     }
 
-    /// Deletes a row that the transaction has read with [`ReadMode::Update`] (rule 3); `payload` is what it
-    /// read. Blocks for locks and I/O.
+    /// Deletes a row that the transaction has read with [`ReadMode::Update`] (rule 3); `payload` is
+    /// what it read. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::delete`].
@@ -214,8 +216,8 @@ impl Table {
         self.give_up_chains(trx, payload, &[])
     }
 
-    /// Changes columns of the row with this primary key: pairs of ordinal and value. False if there is no
-    /// such row. Blocks for locks and I/O.
+    /// Changes columns of the row with this primary key: pairs of ordinal and value. False if there
+    /// is no such row. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::insert`], and a conflict with the snapshot.

@@ -1,5 +1,5 @@
-//! The baseline for snapshots: a global list of active transactions that every snapshot copies under a
-//! mutex. Only there to be measured against.
+//! The baseline for snapshots: a global list of active transactions that every snapshot copies
+//! under a mutex. Only there to be measured against.
 
 use firn_base::TrxId;
 use parking_lot::{Mutex, MutexGuard};

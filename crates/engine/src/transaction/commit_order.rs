@@ -6,13 +6,14 @@
 //!                            ▲ max_committed: every timestamp up to here can be looked up
 //! ```
 //!
-//! The paper makes handing out a timestamp and filling the transaction's slot one step under a lock, so
-//! that `CTS_max_committed` never passes a slot that is not filled. Here both are free of locks. How
-//! `max_committed` is found depends on who numbers the commits: the node itself, without gaps
-//! ([`dense`]), or a source that other nodes share, with gaps ([`sparse`]). The counters lie in a
-//! fabric region, for nodes that take snapshots from afar; what those may see is durable.
+//! The paper makes handing out a timestamp and filling the transaction's slot one step under a
+//! lock, so that `CTS_max_committed` never passes a slot that is not filled. Here both are free of
+//! locks. How `max_committed` is found depends on who numbers the commits: the node itself, without
+//! gaps ([`dense`]), or a source that other nodes share, with gaps ([`sparse`]). The counters lie
+//! in a fabric region, for nodes that take snapshots from afar; what those may see is durable.
 //!
-//! Invariant: `durable ≤ max_committed ≤ last`, and every transaction with `cts ≤ max_committed` has its slot filled.
+//! Invariant: `durable ≤ max_committed ≤ last`, and every transaction with `cts ≤ max_committed`
+//! has its slot filled.
 
 mod dense;
 mod sparse;
@@ -33,7 +34,8 @@ pub(super) const REGION: &str = "timestamps";
 pub const LAST_WORD: usize = 0;
 /// Word of the region: what a snapshot taken now sees. On a cache line of its own.
 pub const MAX_COMMITTED_WORD: usize = 8;
-/// Word of the region: up to which timestamp all commits are durable, which is what other nodes may see.
+/// Word of the region: up to which timestamp all commits are durable, which is what other nodes may
+/// see.
 pub(super) const DURABLE_WORD: usize = 16;
 /// Words that the region needs.
 pub const REGION_WORDS: usize = 24;
@@ -152,9 +154,9 @@ impl CommitOrder {
         }
     }
 
-    /// The timestamp of a commit that is about to be written, if it comes from a shared source: asking
-    /// that may take a round trip, so this is called with nothing latched. `None`: it is handed out by
-    /// [`CommitOrder::allocate`].
+    /// The timestamp of a commit that is about to be written, if it comes from a shared source:
+    /// asking that may take a round trip, so this is called with nothing latched. `None`: it is
+    /// handed out by [`CommitOrder::allocate`].
     ///
     /// # Errors
     /// If the source cannot be reached.
@@ -165,12 +167,13 @@ impl CommitOrder {
         }
     }
 
-    /// A commit at a timestamp that was decided elsewhere, with nothing latched. Later commits of this
-    /// node have later timestamps; readers that have a later snapshot already must have been made to
-    /// wait before the timestamp was decided.
+    /// A commit at a timestamp that was decided elsewhere, with nothing latched. Later commits of
+    /// this node have later timestamps; readers that have a later snapshot already must have been
+    /// made to wait before the timestamp was decided.
     ///
     /// # Errors
-    /// If the source cannot be told; [`TimestampError::Unavailable`] if the node numbers commits itself.
+    /// If the source cannot be told; [`TimestampError::Unavailable`] if the node numbers commits
+    /// itself.
     pub fn adopt(&self, cts: Cts) -> Result<CommitTicket, TimestampError> {
         match &self.kind {
             Kind::Dense(_) => Err(no_shared_source()),
@@ -178,9 +181,9 @@ impl CommitOrder {
         }
     }
 
-    /// Makes `cts` a timestamp that a snapshot can have here: no commit of this node gets one up to it
-    /// any more, and those that have one are visible. Blocks for a round trip and for commits that are
-    /// being written.
+    /// Makes `cts` a timestamp that a snapshot can have here: no commit of this node gets one up to
+    /// it any more, and those that have one are visible. Blocks for a round trip and for commits
+    /// that are being written.
     ///
     /// # Errors
     /// As [`CommitOrder::adopt`].
@@ -194,8 +197,8 @@ impl CommitOrder {
         Ok(())
     }
 
-    /// Hands out the next timestamp where the node numbers commits itself. The caller fills its slot
-    /// soon and calls [`CommitOrder::publish`].
+    /// Hands out the next timestamp where the node numbers commits itself. The caller fills its
+    /// slot soon and calls [`CommitOrder::publish`].
     ///
     /// # Panics
     /// If a shared source numbers them.

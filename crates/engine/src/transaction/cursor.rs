@@ -1,12 +1,13 @@
 //! Range cursors.
 //!
-//! A cursor knows the key at which it goes on, not a place in a page; so splits and merges between two
-//! batches do not matter. A batch is what one leaf has to offer, copied with the leaf latched; versions
-//! that the reader does not see are replaced by older ones after the latch is gone. A caller that keeps what
-//! it has made of a leaf's rows is asked first, and the leaf is passed over while it has not changed.
+//! A cursor knows the key at which it goes on, not a place in a page; so splits and merges between
+//! two batches do not matter. A batch is what one leaf has to offer, copied with the leaf latched;
+//! versions that the reader does not see are replaced by older ones after the latch is gone. A
+//! caller that keeps what it has made of a leaf's rows is asked first, and the leaf is passed over
+//! while it has not changed.
 //!
 //! ```text
-//!   forward:   leaf a…f gives b c e, goes on at f        backward: before f gives e c b, goes on before a
+//!   forward:  leaf a…f gives b c e, goes on at f  backward: before f gives e c b, goes on before a
 //! ```
 
 use std::ops::{Bound, Range};
@@ -129,7 +130,8 @@ const LIMIT_GROWTH: usize = 8;
 const LAST_LIMIT: usize = 1024;
 /// Batches after which a cursor reads ahead.
 const AHEAD_AFTER: u32 = 3;
-/// Leaves that are asked for at once; as many again are on their way while the cursor goes over these.
+/// Leaves that are asked for at once; as many again are on their way while the cursor goes over
+/// these.
 const AHEAD_LEAVES: usize = 32;
 /// One part in this many of the pool is filled ahead at once.
 const AHEAD_SHARE: usize = 32;
@@ -161,8 +163,8 @@ impl Batch {
         });
     }
 
-    /// Makes room for a row, and for those that are still to come if they are as long as this one: to
-    /// grow step by step copies what is there again and again.
+    /// Makes room for a row, and for those that are still to come if they are as long as this one:
+    /// to grow step by step copies what is there again and again.
     #[cold]
     fn make_room(&mut self, row_bytes: usize) {
         let to_come = (self.rows.capacity() - self.rows.len()).max(1);
@@ -212,7 +214,8 @@ impl Cursor {
         }
     }
 
-    /// The cursor with no more than so many rows in a batch: a locking one locks what is in a batch.
+    /// The cursor with no more than so many rows in a batch: a locking one locks what is in a
+    /// batch.
     #[must_use]
     pub fn with_batches_of(mut self, rows: usize) -> Cursor {
         self.last_limit = self.last_limit.min(rows.max(1));
@@ -247,7 +250,8 @@ impl Cursor {
         (batch.key(span), batch.row(span))
     }
 
-    /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and I/O.
+    /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and
+    /// I/O.
     ///
     /// # Errors
     /// A lock that was not granted, a conflict with the snapshot, why a page could not be had, or
@@ -280,7 +284,8 @@ impl Cursor {
         }
     }
 
-    /// As [`Cursor::fetch_unless_held`], from the transaction's snapshot whatever the cursor's mode.
+    /// As [`Cursor::fetch_unless_held`], from the transaction's snapshot whatever the cursor's
+    /// mode.
     ///
     /// # Errors
     /// Why a page could not be had, or [`crate::lock::LockError::Cancelled`].
@@ -402,7 +407,8 @@ impl Cursor {
             None => at,
         };
         let forest = trx.versions().forest();
-        // Two steps are in front of the cursor: what was read ahead must not be evicted before it is used.
+        // Two steps are in front of the cursor: what was read ahead must not be evicted before it
+        // is used.
         let count = AHEAD_LEAVES.min(forest.pages().pool.frame_count() / AHEAD_SHARE).max(1);
         self.ahead.asked = match forest.tree(self.index).prefetch_leaves(from, count) {
             Ahead::From(next) if self.range.has(&next) => Some((from.clone(), next)),
@@ -505,8 +511,8 @@ impl Cursor {
         }
     }
 
-    /// Calls `visit` for the leaf's records in the cursor's order until it breaks, the batch is full or
-    /// the range ends.
+    /// Calls `visit` for the leaf's records in the cursor's order until it breaks, the batch is
+    /// full or the range ends.
     fn walk<'p>(
         &self,
         leaf: &TreePage<'p>,
@@ -536,8 +542,8 @@ impl Cursor {
         Ok(Stopped::Full { next: self.next_behind(leaf) })
     }
 
-    /// The slots of the leaf that come next and are in the range, and whether the range ends among the
-    /// leaf's keys.
+    /// The slots of the leaf that come next and are in the range, and whether the range ends among
+    /// the leaf's keys.
     fn slots_within(&self, leaf: &TreePage<'_>, from: &Bound<Vec<u8>>) -> (Range<usize>, bool) {
         let slots = self.slots(leaf, from);
         match (self.direction, &self.range.high, &self.range.low) {
@@ -563,9 +569,9 @@ impl Cursor {
         }
     }
 
-    /// Calls `visit` for the leaf's records in these slots, in the cursor's order, until the batch has `limit` rows.
-    /// The slots and whether the range ends with them are from [`Cursor::slots_within`]: the range's end is looked for
-    /// once and not compared with each key.
+    /// Calls `visit` for the leaf's records in these slots, in the cursor's order, until the batch
+    /// has `limit` rows. The slots and whether the range ends with them are from
+    /// [`Cursor::slots_within`]: the range's end is looked for once and not compared with each key.
     fn walk_within(
         &self,
         leaf: &TreePage<'_>,
@@ -605,7 +611,8 @@ impl Cursor {
         }
     }
 
-    /// Copies what the reader sees of the next leaf. `whole`: all of it, to be kept under its version.
+    /// Copies what the reader sees of the next leaf. `whole`: all of it, to be kept under its
+    /// version.
     fn look_consistent(
         &mut self,
         trx: &ReadTransaction,
@@ -631,7 +638,8 @@ impl Cursor {
                 let Some((version, payload)) = RecordVersion::parse(value) else {
                     return Err(no_version(leaf.page_id()));
                 };
-                // What was seen once is seen by the whole batch, and neighbours often have one writer.
+                // What was seen once is seen by the whole batch, and neighbours often have one
+                // writer.
                 let sees = version.trx == visible || versions.sees(&reader, version.trx)?;
                 if sees {
                     visible = version.trx;
@@ -671,11 +679,12 @@ impl Cursor {
         slots.len() == leaf.slot_count() && self.direction == Direction::Forward
     }
 
-    /// Goes on over the leaves that the caller has behind the first of them, as far as they are cached, have not
-    /// changed, follow each other and are in the range as a whole. Returns where the cursor goes on.
+    /// Goes on over the leaves that the caller has behind the first of them, as far as they are
+    /// cached, have not changed, follow each other and are in the range as a whole. Returns where
+    /// the cursor goes on.
     ///
-    /// Each leaf is looked at by itself. Of one that has not changed the reader sees the same rows now as at any
-    /// other moment of its snapshot, and its link says which leaf came next.
+    /// Each leaf is looked at by itself. Of one that has not changed the reader sees the same rows
+    /// now as at any other moment of its snapshot, and its link says which leaf came next.
     fn pass_over(&mut self, trx: &ReadTransaction, held: &[LeafVersion], front: WholeLeaf) -> Next {
         let WholeLeaf { mut right, mut next, .. } = front;
         let pool = &trx.versions().pages().pool;

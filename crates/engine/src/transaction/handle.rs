@@ -7,8 +7,8 @@
 //!                                       └─► prepare ──► commit or rollback, also after a crash
 //! ```
 //!
-//! It gets an id with its first write or lock, and a snapshot with its first consistent read. A snapshot
-//! is closed when the transaction ends, and under READ COMMITTED when the statement does.
+//! It gets an id with its first write or lock, and a snapshot with its first consistent read. A
+//! snapshot is closed when the transaction ends, and under READ COMMITTED when the statement does.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -94,12 +94,13 @@ impl Transaction {
         })
     }
 
-    /// Begins a transaction whose snapshot was decided elsewhere: it sees what was committed up to that
-    /// timestamp, and no later commit of this node gets one that it would see. Blocks for a round trip
-    /// to the source of timestamps, and for commits that are being written.
+    /// Begins a transaction whose snapshot was decided elsewhere: it sees what was committed up to
+    /// that timestamp, and no later commit of this node gets one that it would see. Blocks for a
+    /// round trip to the source of timestamps, and for commits that are being written.
     ///
     /// # Errors
-    /// As [`Transaction::begin`]; if the snapshot is too old, or the source of timestamps refuses it.
+    /// As [`Transaction::begin`]; if the snapshot is too old, or the source of timestamps refuses
+    /// it.
     pub fn begin_at(
         system: &Arc<TransactionSystem>,
         isolation: IsolationLevel,
@@ -137,8 +138,9 @@ impl Transaction {
         }
     }
 
-    /// Sets whether REPEATABLE READ refuses a write to a record that has changed since the snapshot; otherwise
-    /// it goes to the present version, and an update that others made in between is built upon unseen.
+    /// Sets whether REPEATABLE READ refuses a write to a record that has changed since the
+    /// snapshot; otherwise it goes to the present version, and an update that others made in
+    /// between is built upon unseen.
     pub fn set_first_updater_wins(&mut self, refuses: bool) {
         self.first_updater_wins = refuses;
     }
@@ -148,9 +150,10 @@ impl Transaction {
         self.metadata = Some(context);
     }
 
-    /// Another reader of the same snapshot and of this transaction's own writes. It has no slot in the
-    /// registry of snapshots: this transaction's slot keeps what both read. What the reader sees is in the log
-    /// by now, so this transaction waits with its end until the log is durable up to here.
+    /// Another reader of the same snapshot and of this transaction's own writes. It has no slot in
+    /// the registry of snapshots: this transaction's slot keeps what both read. What the reader
+    /// sees is in the log by now, so this transaction waits with its end until the log is durable
+    /// up to here.
     ///
     /// Dropped before the snapshot is let go of. `None` where reads lock.
     pub fn open_reader(&mut self) -> Option<Transaction> {
@@ -191,7 +194,8 @@ impl Transaction {
         Ok(trx)
     }
 
-    /// Locks a table as a whole: shared by who uses it, exclusive by who changes its definition. Blocks.
+    /// Locks a table as a whole: shared by who uses it, exclusive by who changes its definition.
+    /// Blocks.
     ///
     /// # Errors
     /// If the lock is not granted.
@@ -248,8 +252,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits, and blocks until the commit is durable. A transaction that only read waits until what it
-    /// saw is durable, which nearly always is so already.
+    /// Commits, and blocks until the commit is durable. A transaction that only read waits until
+    /// what it saw is durable, which nearly always is so already.
     ///
     /// # Errors
     /// If the log has failed: the commit may or may not survive a restart.
@@ -262,9 +266,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits, and has the listener of `completion` told when the commit is durable, so that one thread can have many
-    /// commits in flight. Does not wait for the disk. Every snapshot from now on sees the transaction, the
-    /// session's own next one in particular.
+    /// Commits, and has the listener of `completion` told when the commit is durable, so that one
+    /// thread can have many commits in flight. Does not wait for the disk. Every snapshot from now
+    /// on sees the transaction, the session's own next one in particular.
     ///
     /// # Errors
     /// If the transaction has ended or the log has failed already; the listener is not told then.
@@ -317,8 +321,8 @@ impl Transaction {
     }
 
     /// Makes the transaction survive the session and a crash under `xid`; it is then ended with
-    /// [`TransactionSystem::commit_prepared`] or [`TransactionSystem::rollback_prepared`]. Its locks
-    /// stay, and `locks` with them. Blocks until this is durable.
+    /// [`TransactionSystem::commit_prepared`] or [`TransactionSystem::rollback_prepared`]. Its
+    /// locks stay, and `locks` with them. Blocks until this is durable.
     ///
     /// # Errors
     /// If the identifier is too long or taken, or the log has failed.

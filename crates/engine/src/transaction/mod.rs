@@ -1,4 +1,5 @@
-//! Transactions (PolarTrans, paper 000 §4.2): ids, timestamps, snapshots, versions, rollback and purge.
+//! Transactions (PolarTrans, paper 000 §4.2): ids, timestamps, snapshots, versions, rollback and
+//! purge.
 
 pub mod active_list;
 pub mod commit_order;

@@ -1,15 +1,17 @@
-//! Prepared transactions: they outlive their session and a crash, and end when a coordinator says so.
+//! Prepared transactions: they outlive their session and a crash, and end when a coordinator says
+//! so.
 //!
-//! Commit is one marker. Rollback is many steps, each of which a crash may leave behind without the next;
-//! so it begins with a marker too, and whatever a restart finds behind that one is a loser, not prepared:
+//! Commit is one marker. Rollback is many steps, each of which a crash may leave behind without the
+//! next; so it begins with a marker too, and whatever a restart finds behind that one is a loser,
+//! not prepared:
 //!
 //! ```text
 //!   trx 7 changes … │ prepared │ committed
 //!   trx 7 changes … │ prepared │ rolling back │ (steps in the trees) │ rolled back
 //! ```
 //!
-//! An identifier is taken from before its marker is written until after its end is in the log, so that no
-//! restart finds two transactions of the same name.
+//! An identifier is taken from before its marker is written until after its end is in the log, so
+//! that no restart finds two transactions of the same name.
 
 use std::collections::hash_map::Entry;
 
@@ -55,7 +57,8 @@ impl TransactionSystem {
 
     fn write_prepared(&self, undo: &UndoLog, xid: &[u8]) -> Result<Lsn, EngineError> {
         loop {
-            // One that has changed nothing yet may have found the page filled up with others' markers.
+            // One that has changed nothing yet may have found the page filled up with others'
+            // markers.
             let prepared = self.pages().run(|| {
                 let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
                 let Some(held) = undo.latch(&mut mtr, 0)? else { return Ok(None) };
@@ -69,7 +72,8 @@ impl TransactionSystem {
         }
     }
 
-    /// Says that a prepared transaction cannot be committed any more, before its first change is undone.
+    /// Says that a prepared transaction cannot be committed any more, before its first change is
+    /// undone.
     fn begin_rollback(&self, undo: &UndoLog) -> Result<(), EngineError> {
         self.pages().run(|| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
@@ -104,7 +108,8 @@ impl TransactionSystem {
         xids
     }
 
-    /// The spaces in which each prepared transaction has changed something, as its undo log says. Blocks.
+    /// The spaces in which each prepared transaction has changed something, as its undo log says.
+    /// Blocks.
     pub(crate) fn spaces_of_prepared(
         &self,
     ) -> Result<Vec<(TrxId, FxHashSet<SpaceId>)>, EngineError> {
@@ -136,7 +141,8 @@ impl TransactionSystem {
         Ok(spaces)
     }
 
-    /// Takes a prepared transaction out; its name stays taken until [`TransactionSystem::end_prepared`].
+    /// Takes a prepared transaction out; its name stays taken until
+    /// [`TransactionSystem::end_prepared`].
     fn take_prepared(&self, xid: &[u8]) -> Result<(UndoLog, DetachedLocks), EngineError> {
         let prepared = self.prepared().lock().get_mut(xid).and_then(Option::take);
         let prepared = prepared.ok_or_else(|| {
@@ -153,12 +159,12 @@ impl TransactionSystem {
         self.prepared().lock().remove(xid);
     }
 
-    /// Commits a prepared transaction, at the timestamp that its coordinator has decided if there is
-    /// one, and blocks until that is durable.
+    /// Commits a prepared transaction, at the timestamp that its coordinator has decided if there
+    /// is one, and blocks until that is durable.
     ///
     /// # Errors
-    /// If there is none of that identifier, the log has failed, or the source of timestamps does not
-    /// answer; in the last case it is prepared as before.
+    /// If there is none of that identifier, the log has failed, or the source of timestamps does
+    /// not answer; in the last case it is prepared as before.
     pub fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> Result<(), EngineError> {
         let reserved = self.prepare_commit(at)?;
         let taken = self.take_prepared(xid).inspect_err(|_| self.abandon(reserved));
@@ -170,8 +176,8 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Rolls a prepared transaction back, and blocks until that is durable: it never comes back as a
-    /// prepared one.
+    /// Rolls a prepared transaction back, and blocks until that is durable: it never comes back as
+    /// a prepared one.
     ///
     /// # Errors
     /// If there is none of that identifier, or a page or the log could not be had.

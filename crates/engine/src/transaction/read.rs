@@ -74,8 +74,8 @@ impl RecordReader for Transaction {
 }
 
 impl Transaction {
-    /// Reads a record's payload into `payload`; false if there is no such record. Blocks for locks and
-    /// I/O.
+    /// Reads a record's payload into `payload`; false if there is no such record. Blocks for locks
+    /// and I/O.
     ///
     /// # Errors
     /// A lock that was not granted, a conflict with the snapshot, or why a page could not be had.
@@ -134,8 +134,8 @@ impl Transaction {
         }
     }
 
-    /// Gives back the lock that a locking read took on a record that the statement then did not want
-    /// (READ COMMITTED). The caller knows that it did not have the lock before.
+    /// Gives back the lock that a locking read took on a record that the statement then did not
+    /// want (READ COMMITTED). The caller knows that it did not have the lock before.
     pub fn unlock(&mut self, index: IndexId, key: &[u8]) {
         if let Some(trx) = self.id() {
             self.system.locks().release(trx, LockTarget::Record { index, key });

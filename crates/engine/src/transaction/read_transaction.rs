@@ -55,8 +55,8 @@ pub trait RecordReader {
     /// and I/O.
     ///
     /// # Errors
-    /// A lock that was not granted, a conflict with the snapshot, [`EngineError::ReadOnly`], or why a
-    /// page could not be had.
+    /// A lock that was not granted, a conflict with the snapshot, [`EngineError::ReadOnly`], or why
+    /// a page could not be had.
     fn get(
         &mut self,
         index: IndexId,
@@ -150,14 +150,14 @@ impl ReadTransaction {
     }
 
     /// The flag by which others call off the transaction's waits for locks and its scans, with
-    /// [`LockError::Cancelled`]; the transaction goes on once it is false again. A session has one for its
-    /// life, so that a statement allocates nothing for it.
+    /// [`LockError::Cancelled`]; the transaction goes on once it is false again. A session has one
+    /// for its life, so that a statement allocates nothing for it.
     pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
         self.cancelled = Some(flag);
     }
 
-    /// Fails if the statement was cancelled. Long statements ask this now and then; cursors do so for
-    /// each batch.
+    /// Fails if the statement was cancelled. Long statements ask this now and then; cursors do so
+    /// for each batch.
     ///
     /// # Errors
     /// [`LockError::Cancelled`].
@@ -169,9 +169,9 @@ impl ReadTransaction {
         }
     }
 
-    /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
-    /// this first, so that all of it sees the same. Whoever asks for the present moment gets it for good:
-    /// such a snapshot is not renewed once it was read from.
+    /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement
+    /// calls this first, so that all of it sees the same. Whoever asks for the present moment gets
+    /// it for good: such a snapshot is not renewed once it was read from.
     pub fn open_snapshot(&mut self) {
         self.open_view();
         self.reads.lose();
@@ -241,8 +241,8 @@ impl ReadTransaction {
         self.observed.set(self.observed.get().max(commit));
     }
 
-    /// Remembers that anything may have been seen that is in the log by now. What a follower sees is
-    /// durable already.
+    /// Remembers that anything may have been seen that is in the log by now. What a follower sees
+    /// is durable already.
     pub(crate) fn note_observed_all(&self) {
         if let Some(forest) = self.versions.writer() {
             self.note_observed(forest.pages().log.end_lsn());

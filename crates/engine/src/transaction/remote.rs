@@ -1,5 +1,6 @@
 //! Transactions of another node, seen through nothing but its regions: what a read-only node needs
-//! to decide which versions it sees, and to keep them from being purged (papers 000 §4.2, 003 §III).
+//! to decide which versions it sees, and to keep them from being purged (papers 000 §4.2, 003
+//! §III).
 //!
 //! ```text
 //!   peer                                              owner's regions
@@ -9,9 +10,9 @@
 //! ```
 //!
 //! A peer sees *durable* commits alone: what the owner has committed and not yet synced may be gone
-//! after a failover, and nobody elsewhere may have seen it. The owner purges no further than durable
-//! commits either, so `horizon ≤ announced ≤ durable commits` at all times, and a peer's snapshot is
-//! never behind what is announced when it is taken.
+//! after a failover, and nobody elsewhere may have seen it. The owner purges no further than
+//! durable commits either, so `horizon ≤ announced ≤ durable commits` at all times, and a peer's
+//! snapshot is never behind what is announced when it is taken.
 //!
 //! Each call costs a round trip: a slot and the size of the overflow are one batch. Only
 //! transactions that the owner had to offload cost a second one.
@@ -160,8 +161,8 @@ impl RemoteTransactions {
         Ok(all)
     }
 
-    /// Opens a snapshot of all durable commits; `None` if peers have no place left. Blocks for a few
-    /// round trips.
+    /// Opens a snapshot of all durable commits; `None` if peers have no place left. Blocks for a
+    /// few round trips.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -198,7 +199,8 @@ impl RemoteTransactions {
         }
     }
 
-    /// Whether a snapshot sees what `trx` did; `None`: the transaction is being committed, ask again.
+    /// Whether a snapshot sees what `trx` did; `None`: the transaction is being committed, ask
+    /// again.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -219,8 +221,8 @@ impl RemoteSnapshot {
         self.cts
     }
 
-    /// Moves the snapshot forward to `cts`: what only older snapshots see may be purged from now on.
-    /// Never goes back. Blocks for a round trip.
+    /// Moves the snapshot forward to `cts`: what only older snapshots see may be purged from now
+    /// on. Never goes back. Blocks for a round trip.
     ///
     /// # Errors
     /// If the owner cannot be reached; the snapshot stays where it is then.

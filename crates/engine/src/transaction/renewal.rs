@@ -1,8 +1,8 @@
 //! Renewing a snapshot.
 //!
-//! A write of a record that has changed since the snapshot is refused: the change would be lost. The
-//! transaction need not fail for it if it could just as well have begun later, which is so if a newer snapshot
-//! has everything that it has read as it was:
+//! A write of a record that has changed since the snapshot is refused: the change would be lost.
+//! The transaction need not fail for it if it could just as well have begun later, which is so if a
+//! newer snapshot has everything that it has read as it was:
 //!
 //! ```text
 //!   S1: read a ─ read b…d ─ write e, which has changed since S1: refused, the statement is taken back
@@ -11,16 +11,19 @@
 //!                                                   └─ no:  S1 stays, and the refusal
 //! ```
 //!
-//! If nothing was read from S1 before the statement, any newer snapshot will do. CockroachDB moves the
-//! timestamps of its transactions in this way.
+//! If nothing was read from S1 before the statement, any newer snapshot will do. CockroachDB moves
+//! the timestamps of its transactions in this way.
 //!
 //! Rules, cited by number:
 //!
-//! 1. S1 stays registered until everything has been looked at: what was deleted since has not been purged then.
-//! 2. The record is locked before S2 is taken, so that nobody changes it until the statement comes to it again.
-//! 3. What the transaction has written itself nobody else has changed since S1: the write would have been refused,
-//!    and from then on the record is locked.
-//! 4. Reads are kept up to a limit. Beyond that, and where reads do not come by here, the snapshot is not renewed.
+//! 1. S1 stays registered until everything has been looked at: what was deleted since has not been
+//!    purged then.
+//! 2. The record is locked before S2 is taken, so that nobody changes it until the statement comes
+//!    to it again.
+//! 3. What the transaction has written itself nobody else has changed since S1: the write would
+//!    have been refused, and from then on the record is locked.
+//! 4. Reads are kept up to a limit. Beyond that, and where reads do not come by here, the snapshot
+//!    is not renewed.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -151,9 +154,9 @@ impl Transaction {
         }
     }
 
-    /// After [`EngineError::WriteConflict`] and a rollback to where the transaction stood at the mark `before`:
-    /// locks the record that was met and takes a newer snapshot, unless what was read before the mark is not the
-    /// same in it. Blocks for locks and I/O.
+    /// After [`EngineError::WriteConflict`] and a rollback to where the transaction stood at the
+    /// mark `before`: locks the record that was met and takes a newer snapshot, unless what was
+    /// read before the mark is not the same in it. Blocks for locks and I/O.
     ///
     /// # Errors
     /// The lock was not granted, or why a page could not be had.
@@ -299,7 +302,8 @@ impl Transaction {
         })
     }
 
-    /// Whether of records with versions that neither snapshot sees the ones before are the same in both.
+    /// Whether of records with versions that neither snapshot sees the ones before are the same in
+    /// both.
     fn are_older_same(
         &self,
         records: Vec<(RecordVersion, Vec<u8>)>,

@@ -8,9 +8,10 @@
 //!   run 3        15                 after 14
 //! ```
 //!
-//! A run ends where a record is in the way, where the leaf or the group is full, and before a key that is locked
-//! or not above the one before. So rows that are loaded in key order cost a descent, a latch and a log group for
-//! each page instead of for each row. A run of one record is an insert like any other.
+//! A run ends where a record is in the way, where the leaf or the group is full, and before a key
+//! that is locked or not above the one before. So rows that are loaded in key order cost a descent,
+//! a latch and a log group for each page instead of for each row. A run of one record is an insert
+//! like any other.
 //!
 //! The paper (000 §4) logs record by record; nothing else of it is departed from.
 
@@ -109,7 +110,8 @@ impl RecordRun {
         &self.bytes[place.key_end..place.end]
     }
 
-    /// How many records from `from` on go between the slot of the first one and the next slot of its leaf.
+    /// How many records from `from` on go between the slot of the first one and the next slot of
+    /// its leaf.
     fn count_in_gap(
         &self,
         from: usize,
@@ -138,7 +140,8 @@ impl RecordRun {
         count
     }
 
-    /// Makes a list of some records for a leaf whose keys begin with `prefix`, each with its version in front.
+    /// Makes a list of some records for a leaf whose keys begin with `prefix`, each with its
+    /// version in front.
     fn list(&mut self, records: std::ops::Range<usize>, prefix: &[u8], version: &RecordVersion) {
         let head = version.encode();
         let mut entries = std::mem::take(&mut self.entries);
@@ -155,8 +158,8 @@ impl Transaction {
     /// Inserts records in the order in which they are. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Transaction::insert`]. The records before the one that was refused are inserted then: the caller
-    /// rolls back to its savepoint.
+    /// As [`Transaction::insert`]. The records before the one that was refused are inserted then:
+    /// the caller rolls back to its savepoint.
     pub fn insert_run(&mut self, index: IndexId, run: &mut RecordRun) -> Result<(), EngineError> {
         let mut done = 0;
         while done < run.len() {

@@ -1,7 +1,8 @@
 //! The registry of open snapshots: how the engine knows what nobody reads any more.
 //!
-//! Each open snapshot stands in a slot of its own, on a cache line of its own; opening one is two stores
-//! and two loads. The oldest one bounds what may be purged and which transaction slots may be recycled:
+//! Each open snapshot stands in a slot of its own, on a cache line of its own; opening one is two
+//! stores and two loads. The oldest one bounds what may be purged and which transaction slots may
+//! be recycled:
 //!
 //! ```text
 //!   horizon ≤ every registered snapshot ≤ max_committed
@@ -9,8 +10,8 @@
 //!
 //! A snapshot that is just being opened could be missed by a scan. So the scanner *announces* the
 //! horizon before it scans a second time, and the opener looks at the announcement after it has
-//! registered: either the scan sees the registration, or the opener sees the announcement and begins
-//! again with a newer timestamp. Both sides use sequentially consistent operations for this.
+//! registered: either the scan sees the registration, or the opener sees the announcement and
+//! begins again with a newer timestamp. Both sides use sequentially consistent operations for this.
 //!
 //! All of it lies in a fabric region. Peers have places of their own there, which they take by
 //! compare and swap and fill by the same protocol ([`super::remote`]):
@@ -192,8 +193,8 @@ impl Snapshots {
         open.min().unwrap_or(limit).min(limit)
     }
 
-    /// Computes the horizon anew, up to `limit`, which some snapshot could have been by now: every open
-    /// snapshot, and every one opened later, is at or above it. For one background task.
+    /// Computes the horizon anew, up to `limit`, which some snapshot could have been by now: every
+    /// open snapshot, and every one opened later, is at or above it. For one background task.
     pub fn advance_horizon(&self, limit: Cts) -> Cts {
         let candidate = self.oldest(limit.0);
         self.announced().fetch_max(candidate, Ordering::SeqCst);

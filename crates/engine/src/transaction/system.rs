@@ -112,7 +112,8 @@ impl TransactionSystem {
     /// timestamps and the registry of snapshots are registered with `fabric`.
     ///
     /// # Errors
-    /// If the fabric has regions of these names already, or the source of timestamps does not answer.
+    /// If the fabric has regions of these names already, or the source of timestamps does not
+    /// answer.
     pub fn new(
         environment: &Environment,
         fabric: &Arc<dyn Fabric>,
@@ -234,8 +235,8 @@ impl TransactionSystem {
     }
 
     /// Makes sure that a timestamp can be handed out; the timestamp itself where a shared source
-    /// numbers commits, or where it was decided elsewhere (`at`). May write to the log and wait for the
-    /// source; call it with nothing latched, and commit soon.
+    /// numbers commits, or where it was decided elsewhere (`at`). May write to the log and wait for
+    /// the source; call it with nothing latched, and commit soon.
     ///
     /// # Errors
     /// If the log or the source refuses; the transaction is as it was.
@@ -278,8 +279,8 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Says in the log that ids up to new limits may be handed out, so that they are never used again
-    /// after a crash.
+    /// Says in the log that ids up to new limits may be handed out, so that they are never used
+    /// again after a crash.
     fn raise_watermark(&self, purpose: Purpose) -> Result<(), EngineError> {
         let admission = MiniTransaction::begin(self.pages(), purpose)?;
         let _raising = self.watermark.lock();
@@ -294,8 +295,8 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Writes the commit marker, makes the transaction visible and lets go of its locks. The commit is
-    /// not durable before the returned position is.
+    /// Writes the commit marker, makes the transaction visible and lets go of its locks. The commit
+    /// is not durable before the returned position is.
     pub(crate) fn commit_writer(
         &self,
         undo: UndoLog,
@@ -338,9 +339,11 @@ impl TransactionSystem {
             Ok(end)
         })?;
         self.table().remove(undo.trx);
-        // Whoever began to walk a version chain through these records has an older snapshot than this.
+        // Whoever began to walk a version chain through these records has an older snapshot than
+        // this.
         let cts = Cts(self.order.last().0 + 1);
-        // What it would have had purged it has taken back; a restart may have left others before it.
+        // What it would have had purged it has taken back; a restart may have left others before
+        // it.
         let work = if undo.work == Work::AllBefore { Work::AllBefore } else { Work::None };
         self.end_writer(undo, Finished { cts, end, work });
         Ok(())
@@ -364,9 +367,9 @@ impl TransactionSystem {
         self.undo.release(segment);
     }
 
-    /// Frees a chain of overflow pages that `owner` wrote. May be repeated after a crash: pages that were
-    /// freed then, and perhaps used again, have another kind or owner. The last page is freed first, so
-    /// that what is left can still be found. Blocks.
+    /// Frees a chain of overflow pages that `owner` wrote. May be repeated after a crash: pages
+    /// that were freed then, and perhaps used again, have another kind or owner. The last page is
+    /// freed first, so that what is left can still be found. Blocks.
     pub(crate) fn free_overflow(&self, first: PageId, owner: TrxId) -> Result<(), EngineError> {
         let mut chain = Vec::new();
         let mut next = first.page_no;

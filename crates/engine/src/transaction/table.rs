@@ -1,7 +1,8 @@
-//! The transaction information table (paper 000 §4.2, "TIT"): what became of each recent transaction.
+//! The transaction information table (paper 000 §4.2, "TIT"): what became of each recent
+//! transaction.
 //!
-//! An array of slots in a fabric region; a transaction's slot is its id modulo the number of slots. Begin
-//! and commit write just that slot, and a reader needs two or three loads:
+//! An array of slots in a fabric region; a transaction's slot is its id modulo the number of slots.
+//! Begin and commit write just that slot, and a reader needs two or three loads:
 //!
 //! ```text
 //!   slot word 0   transaction id      0: free
@@ -10,24 +11,26 @@
 //!        word 3   owner's latch       0: open, 1: held (begin, finish and offload of this slot)
 //! ```
 //!
-//! A reader that finds another id, or none, knows that the transaction ended and that everybody may see
-//! it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots. A
-//! transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to further
-//! regions ([`overflow`]); these are nearly always empty, and then are not asked. `COMMITTING` is for
-//! two-phase commit: the timestamp is being decided elsewhere, and a reader waits until it is known.
+//! A reader that finds another id, or none, knows that the transaction ended and that everybody may
+//! see it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots.
+//! A transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to
+//! further regions ([`overflow`]); these are nearly always empty, and then are not asked.
+//! `COMMITTING` is for two-phase commit: the timestamp is being decided elsewhere, and a reader
+//! waits until it is known.
 //!
-//! Behind the slots two words say how many entries were offloaded and to how many regions, so that a
-//! peer that has nothing but the regions decides as the owner does ([`super::remote`]).
+//! Behind the slots two words say how many entries were offloaded and to how many regions, so that
+//! a peer that has nothing but the regions decides as the owner does ([`super::remote`]).
 //!
-//! Departures: the slot has no pointer to a transaction object, since nobody needs it; and it keeps the
-//! commit's LSN, so that a reader knows whether what it saw is durable.
+//! Departures: the slot has no pointer to a transaction object, since nobody needs it; and it keeps
+//! the commit's LSN, so that a reader knows whether what it saw is durable.
 //!
 //! Rules, cited by number:
 //!
 //! 1. A slot's words change only under its own latch, and the id is zero while the others change.
 //! 2. An entry is offloaded before its slot is given away.
-//! 3. A transaction that rolls back leaves the table only after its last change was undone, so "not in
-//!    the table" never stands for an undone change. Readers look while they hold the record's page latch.
+//! 3. A transaction that rolls back leaves the table only after its last change was undone, so "not
+//!    in the table" never stands for an undone change. Readers look while they hold the record's
+//!    page latch.
 
 pub(super) mod overflow;
 
@@ -250,8 +253,8 @@ impl TransactionTable {
         self.overflow.get(trx).map_or(Outcome::Settled, Entry::outcome)
     }
 
-    /// Why an operation that depends on a transaction which is [`Outcome::Committing`] stops for now.
-    /// `cancelled` ends its wait.
+    /// Why an operation that depends on a transaction which is [`Outcome::Committing`] stops for
+    /// now. `cancelled` ends its wait.
     #[cold]
     pub(crate) fn undecided(&self, cancelled: Option<&Arc<AtomicBool>>) -> Restart {
         let decided = Arc::clone(&self.decided);

@@ -7,9 +7,9 @@
 //!   snapshot sees 4 and 7, not 9:  v2
 //! ```
 //!
-//! The look at the version in the leaf is taken with the leaf latched; the walk back through the undo
-//! records is not. Meanwhile the newest writer may roll back and leave the transaction table, so what was
-//! found not to be visible at first is not asked again.
+//! The look at the version in the leaf is taken with the leaf latched; the walk back through the
+//! undo records is not. Meanwhile the newest writer may roll back and leave the transaction table,
+//! so what was found not to be visible at first is not asked again.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ pub(crate) enum ReadView {
     ActiveList(ActiveListView),
 }
 
-/// A reader: its own writes, its view, and how far the log has to be durable for what it saw to last.
+/// A reader: its own writes, its view, and how far the log has to be durable for what it saw to
+/// last.
 pub(crate) struct Reader<'a> {
     pub(crate) own: TrxId,
     pub(crate) view: &'a ReadView,
@@ -49,8 +50,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) cancelled: Option<&'a Arc<AtomicBool>>,
 }
 
-/// What decides which versions a transaction sees, and finds them. A node that writes and a node that
-/// follows its log have the same: only who fills the transaction table differs.
+/// What decides which versions a transaction sees, and finds them. A node that writes and a node
+/// that follows its log have the same: only who fills the transaction table differs.
 pub struct Versions {
     forest: Arc<ForestReader>,
     table: TransactionTable,
@@ -178,8 +179,9 @@ impl Versions {
         }
     }
 
-    /// Goes back from a version that `reader` does not see to the newest one that it does; `payload` is
-    /// that of the given version and becomes that of the found one. `None` if there is none. Blocks.
+    /// Goes back from a version that `reader` does not see to the newest one that it does;
+    /// `payload` is that of the given version and becomes that of the found one. `None` if there is
+    /// none. Blocks.
     pub(crate) fn older_version(
         &self,
         reader: &Reader<'_>,

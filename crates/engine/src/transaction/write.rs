@@ -78,8 +78,8 @@ impl Transaction {
     /// Inserts a record. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// [`EngineError::DuplicateKey`], a lock that was not granted, a conflict with the snapshot, or why a
-    /// page or the log could not be had.
+    /// [`EngineError::DuplicateKey`], a lock that was not granted, a conflict with the snapshot, or
+    /// why a page or the log could not be had.
     pub fn insert(
         &mut self,
         index: IndexId,
@@ -289,7 +289,8 @@ pub(crate) struct WriteGuard<'k> {
 }
 
 impl WriteGuard<'_> {
-    /// The version of a record that was not there before; `pointer` is to the undo record that takes it back.
+    /// The version of a record that was not there before; `pointer` is to the undo record that
+    /// takes it back.
     pub(super) fn first_version(&self, pointer: UndoPointer) -> RecordVersion {
         let page_no = pointer.page_id().page_no;
         let undo = UndoPointer::new(page_no, pointer.offset(), UndoPointer::NO_EARLIER_VERSION);
@@ -298,8 +299,8 @@ impl WriteGuard<'_> {
 }
 
 impl TransactionSystem {
-    /// Looks whether the record with this value may be written (or locked); if not yet, what to wait for.
-    /// The leaf is latched. `cancelled` ends a wait for a decision.
+    /// Looks whether the record with this value may be written (or locked); if not yet, what to
+    /// wait for. The leaf is latched. `cancelled` ends a wait for a decision.
     pub(crate) fn admit_write(
         &self,
         value: Option<&[u8]>,
@@ -317,7 +318,8 @@ impl TransactionSystem {
                 {
                     return Err(EngineError::WriteConflict.into());
                 }
-                // Whoever goes on from here may open a snapshot next, and that has to see this commit.
+                // Whoever goes on from here may open a snapshot next, and that has to see this
+                // commit.
                 Outcome::Committed(cts, _) if cts > self.order().max_committed() => {
                     return Err(Restart::Again);
                 }

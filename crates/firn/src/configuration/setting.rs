@@ -1,5 +1,5 @@
-//! The settings there are. Each row of [`SETTINGS`] makes a key of the file, an environment variable
-//! and a flag, so that all three are named alike by construction.
+//! The settings there are. Each row of [`SETTINGS`] makes a key of the file, an environment
+//! variable and a flag, so that all three are named alike by construction.
 
 /// One setting, before it has a value.
 #[derive(Debug)]

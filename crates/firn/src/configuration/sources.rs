@@ -1,5 +1,5 @@
-//! Where values come from: the settings file, the environment and the flags, each read into the same
-//! shape, a [`Given`], that remembers its [`Origin`] so that a refusal can point at it.
+//! Where values come from: the settings file, the environment and the flags, each read into the
+//! same shape, a [`Given`], that remembers its [`Origin`] so that a refusal can point at it.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -51,8 +51,8 @@ pub(crate) struct Given {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) given: Vec<Given>,
-    /// Variables that begin as Firn's do and name no setting. They are reported rather than refused,
-    /// because cluster managers make such names for a service that is called `firn`.
+    /// Variables that begin as Firn's do and name no setting. They are reported rather than
+    /// refused, because cluster managers make such names for a service that is called `firn`.
     pub(crate) unknown_variables: Vec<String>,
 }
 

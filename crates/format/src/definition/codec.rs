@@ -40,8 +40,8 @@ impl TableDefinition {
         Ok(definition)
     }
 
-    /// As [`TableDefinition::encode`], of a definition that may not be complete yet: a table that is
-    /// to be created has no ids, and perhaps no clustered index.
+    /// As [`TableDefinition::encode`], of a definition that may not be complete yet: a table that
+    /// is to be created has no ids, and perhaps no clustered index.
     ///
     /// # Errors
     /// [`DefinitionError::TooMany`].

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   key (a, b), condition a = 7 and b > 3:
-//!     start  bytes(7) ‖ successor of bytes(3)      the least key that does not begin with bytes(7, 3)
-//!     end    successor of bytes(7)                 the least key that does not begin with bytes(7)
+//!     start  bytes(7) ‖ successor of bytes(3)   the least key that does not begin with bytes(7, 3)
+//!     end    successor of bytes(7)              the least key that does not begin with bytes(7)
 //! ```
 
 use std::ops::Bound;

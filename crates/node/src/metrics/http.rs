@@ -1,7 +1,8 @@
 //! As much of HTTP as a scrape needs: one `GET`, one answer, the connection ends.
 //!
-//! One client is served at a time, and has [`PATIENCE`] for its request and as much for each write of the
-//! answer, so nobody holds more than one thread and nobody for long. Requests are taken apart by `httparse`.
+//! One client is served at a time, and has [`PATIENCE`] for its request and as much for each write
+//! of the answer, so nobody holds more than one thread and nobody for long. Requests are taken
+//! apart by `httparse`.
 
 use std::fmt;
 use std::io::{self, Read, Write};

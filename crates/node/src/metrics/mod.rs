@@ -5,8 +5,8 @@
 //!        └─ the same that SHOW GLOBAL STATUS shows
 //! ```
 //!
-//! Names: `firn_` first, the unit last (`_seconds`, `_bytes`), `_total` behind what only grows. Nothing is
-//! gathered while nobody scrapes.
+//! Names: `firn_` first, the unit last (`_seconds`, `_bytes`), `_total` behind what only grows.
+//! Nothing is gathered while nobody scrapes.
 
 mod http;
 

@@ -6,7 +6,7 @@
 //!     ├─ RemoteTransaction ─► RemoteScan      settings wait for the next call (M1)
 //!     ├─ RemoteLocks ─► RemoteContext
 //!     ├─ RemoteChange, RemoteBuild
-//!     └─ RemoteTable                          one for each version that somebody uses (M4)
+//!     └─ RemoteTable                          one for each version in use (M4)
 //! ```
 
 mod change;

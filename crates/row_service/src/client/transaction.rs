@@ -4,7 +4,7 @@
 //!   begin          nothing is sent
 //!   set a timeout  nothing is sent          waiting: Begin, LockWaitTimeout
 //!   get            Begin, LockWaitTimeout and Get are one message
-//!   end_statement  waits for the next call, unless others wait for what it lets go of
+//!   end_statement  waits for the next call, unless others wait for what it releases
 //! ```
 
 use std::any::Any;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   SELECT a, SUM(b) FROM t GROUP BY a       groups [slot a], aggregates [SUM(b) → slot 2]
-//!   SELECT id, n, COUNT(*) FROM t GROUP BY id    n depends on id (the key): ANY_VALUE(n) → n's slot
+//!   SELECT id, n, COUNT(*) FROM t GROUP BY id    n depends on id, the key: ANY_VALUE(n) → n's slot
 //! ```
 //!
 //! A column that is grouped by, or functionally depends on the groups, keeps its slot: the

@@ -345,7 +345,6 @@ fn charset_named(name: &str) -> Result<Charset> {
         .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
 }
 
-/// A NULL that is typed.
 #[must_use]
 pub(crate) fn typed_null(ty: SqlType) -> Expression {
     make::literal(Datum::Null, ty)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   WITH a AS (SELECT …), RECURSIVE b AS (seed UNION ALL step over b) …
-//!     a   bound where it is named: merged, or worked out once for all who name it
+//!     a   bound where it is named: merged, or evaluated once for all uses
 //!     b   CommonTable { query: seed, recursive: step, which reads CommonTable number }
 //! ```
 

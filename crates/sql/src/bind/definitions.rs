@@ -16,7 +16,6 @@ use super::{Binder, expressions, from, query, target};
 /// An expression over the columns of one table.
 #[derive(Debug, Clone)]
 pub struct BoundRowExpression {
-    /// The expression.
     pub expression: Expression,
     /// The columns that it reads, by ordinal, and their slots.
     pub columns: Vec<(u16, Slot)>,

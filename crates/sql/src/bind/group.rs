@@ -1,9 +1,9 @@
 //! What grouping requires of the expressions above it.
 //!
 //! ```text
-//!   SELECT a + 1, COUNT(*) FROM t GROUP BY a + 1      a + 1 → the group's slot
-//!   SELECT n FROM t GROUP BY id                       n depends on the key: ANY_VALUE(n) → n's slot
-//!   SELECT n FROM t GROUP BY a                        1055, or ANY_VALUE where the mode is off
+//!   SELECT a + 1, COUNT(*) FROM t GROUP BY a + 1     a + 1 → the group's slot
+//!   SELECT n FROM t GROUP BY id                      n depends on the key: ANY_VALUE(n) → n's slot
+//!   SELECT n FROM t GROUP BY a                       1055, or ANY_VALUE where the mode is off
 //! ```
 //!
 //! Dependence: a column is determined by the groups, by constants or determined columns that it is

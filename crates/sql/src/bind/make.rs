@@ -25,13 +25,11 @@ pub(crate) fn truth(truth: Option<bool>, nullable: bool) -> Expression {
     truth
 }
 
-/// An integer.
 #[must_use]
 pub(crate) fn integer(number: i64) -> Expression {
     literal(Datum::Int(number), SqlType::bigint())
 }
 
-/// NULL.
 #[must_use]
 pub(crate) fn null() -> Expression {
     literal(Datum::Null, SqlType::null())

@@ -4,7 +4,7 @@
 //!   AVG(a)          1.3333
 //!   AVG(a) * 3      4.0000 and not 3.9999: what is multiplied is 1.333333333
 //!   AVG(a) = 1.3333 false
-//!   1 / 3 * 3       0.9999: a quotient is rounded at once, and so is what arithmetic makes of a mean
+//!   1 / 3 * 3       0.9999: a quotient is rounded at once, and so is arithmetic on a mean
 //! ```
 //!
 //! MySQL stores exact numbers in groups of nine digits and divides until the last group is full.

@@ -55,7 +55,7 @@ pub(crate) struct NamedUse {
     is_temporary: bool,
     /// The view through which it is used, and the user whose privileges count.
     through: Option<Arc<ViewUser>>,
-    /// It stands in a view.
+    /// It is inside a view.
     is_inner: bool,
     /// It is a view: writes to it go to the table behind it.
     is_view: bool,

@@ -95,7 +95,6 @@ pub struct Scope {
     pub(crate) joined_tables: usize,
 }
 
-/// A table of a scope.
 #[derive(Debug)]
 pub struct ScopeTable {
     /// Its alias, or its name.
@@ -104,7 +103,6 @@ pub struct ScopeTable {
     pub schema: Option<Arc<str>>,
     /// Its own name.
     pub original: Arc<str>,
-    /// Its columns.
     pub columns: Vec<ScopeColumn>,
     /// Whether an outer join may make it NULL.
     pub nullable: bool,
@@ -119,7 +117,6 @@ pub struct ScopeTable {
 /// A column of a table of a scope.
 #[derive(Debug)]
 pub struct ScopeColumn {
-    /// Its name.
     pub name: Arc<str>,
     /// Its type.
     pub ty: SqlType,
@@ -165,7 +162,6 @@ pub struct ColumnPath<'a> {
     pub schema: Option<&'a str>,
     /// The table, if it is written.
     pub table: Option<&'a str>,
-    /// The column.
     pub column: &'a str,
 }
 

@@ -359,7 +359,7 @@ fn look_up(
     found.map_err(from_rows)
 }
 
-/// The other way round.
+/// Whether the direction is backwards.
 pub(crate) fn is_backward(direction: Direction) -> bool {
     direction == Direction::Backward
 }

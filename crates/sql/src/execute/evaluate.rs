@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   place      a slot, literal or parameter as it is: nothing is copied
-//!   evaluate   any expression, as a value of its own
+//!   evaluate   any expression, as a new value
 //!   truth      a condition: true, false or NULL, without a datum for it
 //! ```
 //!
@@ -31,7 +31,7 @@ use super::{Execution, values};
 pub(crate) enum Operand {
     /// It is at [`Expression::place`].
     Placed,
-    /// It is this.
+    /// This value.
     Owned(Datum),
 }
 

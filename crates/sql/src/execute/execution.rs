@@ -2,8 +2,8 @@
 //! keep between calls.
 //!
 //! ```text
-//!   session ──► Execution { frame, parameters, transaction, context, … } ──► operators, expressions
-//!                    └── Scratch: frame and buffers, taken from the session and given back to it
+//!   session ──► Execution { frame, parameters, transaction, … } ──► operators, expressions
+//!                    └── Scratch: frame and buffers, taken from the session and returned to it
 //! ```
 
 use std::sync::Arc;
@@ -89,7 +89,6 @@ pub struct Scratch {
 
 /// One execution of a statement.
 pub struct Execution<'a> {
-    /// The plan.
     pub(crate) plan: &'a PreparedPlan,
     /// The values of the statement's slots.
     pub(crate) frame: Vec<Datum>,
@@ -103,7 +102,6 @@ pub struct Execution<'a> {
     pub context: &'a EvaluationContext,
     /// The definitions that the session sees.
     pub catalog: &'a SessionCatalog,
-    /// The session.
     pub session: &'a mut dyn SessionState,
     /// Set by other threads to cancel the statement.
     pub cancelled: &'a AtomicBool,

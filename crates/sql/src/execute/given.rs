@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   literals of a long text ─┐
-//!   lines of a file ─────────┴─► GivenRows ─► INSERT … VALUES (?, ?)   one plan, as often as there are rows
+//!   lines of a file ─────────┴─► GivenRows ─► INSERT … VALUES (?, ?)  one plan, once for each row
 //! ```
 
 use crate::error::Result;

@@ -154,7 +154,7 @@ impl Reservation {
         self.size_bytes -= size_bytes;
     }
 
-    /// What it has taken.
+    /// The reserved bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes

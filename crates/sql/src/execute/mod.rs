@@ -1,9 +1,9 @@
 //! The row executor: runs a plan in a transaction, row by row.
 //!
 //! ```text
-//!   PreparedPlan ──run──► Query   operators ─► expressions ─► ResultSink       (operator, scan, join, …)
-//!                   │         └─ bare columns of one table: bytes ─► ResultSink          (direct, short_sort)
-//!                   └───► Insert, Update, Delete ─► Transaction                          (write)
+//!   PreparedPlan ──run──► Query   operators ─► expressions ─► ResultSink (operator, scan, join, …)
+//!                   │         └─ bare columns of one table: bytes ─► sink  (direct, short_sort)
+//!                   └───► Insert, Update, Delete ─► Transaction                  (write)
 //! ```
 //!
 //! Rules:
@@ -68,7 +68,7 @@ pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};
 pub use sink::ResultSink;
 pub use spill::SpillDirectory;
 
-/// What a statement did.
+/// The outcome of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Rows that were written; for a query, rows returned.

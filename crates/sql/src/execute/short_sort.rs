@@ -3,7 +3,7 @@
 //! ```text
 //!   SELECT DISTINCT c FROM t WHERE id BETWEEN ? AND ? ORDER BY c
 //!
-//!   rows  │ bytes │ bytes │ bytes │      copied out of the scan's batches, one behind the other
+//!   rows  │ bytes │ bytes │ bytes │      copied out of the scan's batches, one after the other
 //!   order  (head, start, end) …        head: the first 63 bits of the first key
 //!            └─ sorted by head; rows with the same head are compared in full
 //! ```

@@ -1,9 +1,9 @@
 //! `ORDER BY`: rows by the bytes of their keys, equal ones in arrival order.
 //!
 //! ```text
-//!   few wanted     heap of the first n
-//!   more           sorted in short runs as they come ─► merged
-//!   does not fit   runs in memory ─► merged to a run on disk, and those with the last ones in memory
+//!   few wanted    heap of the first n
+//!   more          sorted in short runs as they come ─► merged
+//!   does not fit  runs in memory ─► merged to a run on disk, and those with the last in memory
 //! ```
 //!
 //! Runs are short enough that a cancelled statement does not wait for a sort.
@@ -192,7 +192,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Sorts what came last.
+    /// Sorts the latest rows.
     fn end_last(&mut self) {
         if !self.last.is_empty() {
             self.last.sort_unstable();

@@ -1,8 +1,8 @@
 //! Subqueries in expressions. Their results are kept while the values they depend on do not change.
 //!
 //! ```text
-//!   (SELECT max(b) FROM u WHERE u.a = t.a)      kept for the last value of t.a
-//!   t.a IN (SELECT a FROM u)                    the rows of u once, as a set; each t.a is looked up
+//!   (SELECT max(b) FROM u WHERE u.a = t.a)     kept for the last value of t.a
+//!   t.a IN (SELECT a FROM u)                   the rows of u once, as a set; each t.a is looked up
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,7 +32,7 @@ struct Kept {
 enum Answer {
     /// A value, or whether there are rows.
     Datum(Datum),
-    /// The one row, or none.
+    /// The only row, or none.
     Row(Option<Vec<Datum>>),
     /// All rows, for quantified comparisons.
     Rows(Rows),

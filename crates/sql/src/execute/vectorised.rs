@@ -54,7 +54,7 @@ pub struct Unsupported(pub String);
 /// The result of giving a statement to an engine.
 #[derive(Debug)]
 pub enum Attempt {
-    /// It has been answered.
+    /// It was executed.
     Done(Outcome),
     /// Nothing was sent; the row executor has to run it.
     Declined(Unsupported),
@@ -118,7 +118,6 @@ impl Execution<'_> {
 
 /// The keys that a scan visits, for the engine's own readers.
 pub struct ScanWays {
-    /// The table.
     pub table: TableRef,
     /// Index and range, in the order of the scan; an index of `None` is the clustered one.
     pub ranges: Vec<(Option<usize>, KeyRange)>,

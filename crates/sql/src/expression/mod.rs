@@ -58,7 +58,6 @@ pub enum ExpressionKind {
     Slot(Slot),
     /// A function or operator that evaluates all its arguments.
     Call {
-        /// The function.
         function: &'static Function,
         /// One for each parameter.
         arguments: Vec<Expression>,
@@ -84,16 +83,16 @@ pub enum ExpressionKind {
     Not(Box<Expression>),
     /// `IS [NOT] NULL | TRUE | FALSE | UNKNOWN`.
     Is {
-        /// Of what.
+        /// The operand.
         operand: Box<Expression>,
-        /// What is asked.
+        /// The test.
         test: IsTest,
         /// Whether the result is negated.
         negated: bool,
     },
     /// `IN (list)`, with the same type of comparison for all items.
     InList {
-        /// What is looked for.
+        /// The value to find.
         operand: Box<Expression>,
         /// Where.
         list: Vec<Expression>,
@@ -104,9 +103,7 @@ pub enum ExpressionKind {
     },
     /// `[NOT] LIKE … ESCAPE …`.
     Like {
-        /// The text.
         text: Box<Expression>,
-        /// The pattern.
         pattern: Box<Expression>,
         /// The collation that decides which characters are equal.
         collation: CollationId,
@@ -126,7 +123,6 @@ pub enum ExpressionKind {
     Keep {
         /// Where it is kept.
         slot: Slot,
-        /// The value.
         value: Box<Expression>,
     },
     /// The value kept by an earlier [`ExpressionKind::Keep`] of the expression.
@@ -143,7 +139,6 @@ pub enum ExpressionKind {
     AssignVariable {
         /// The name without `@`, in lower case.
         name: Arc<str>,
-        /// The value.
         value: Box<Expression>,
     },
     /// `@@name`, `@@session.name`, `@@global.name`; read when the statement begins.
@@ -219,7 +214,7 @@ pub enum IsTest {
 /// A sort key and its direction.
 #[derive(Debug, Clone)]
 pub struct SortKey {
-    /// By what.
+    /// The sort expression.
     pub expression: Expression,
     /// `DESC`.
     pub descending: bool,
@@ -230,7 +225,7 @@ pub struct SortKey {
 pub struct AggregateCall {
     /// Which.
     pub function: AggregateFunction,
-    /// Over what.
+    /// The arguments.
     pub arguments: Vec<Expression>,
     /// `DISTINCT`.
     pub distinct: bool,

@@ -9,7 +9,7 @@ use super::{CompareOperator, Expression, Slot};
 pub struct Subquery {
     /// Its number among the subqueries of the statement.
     pub number: usize,
-    /// What is asked of it.
+    /// Its use.
     pub kind: SubqueryKind,
     /// Slots of outer queries that it reads as written; its plan may read fewer.
     pub outer_slots: Vec<Slot>,

@@ -8,7 +8,6 @@ use crate::types::Datum;
 
 use super::{AggregateCall, Expression, ExpressionKind, Slot, SortKey, Subquery};
 
-/// A set of slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlotSet {
     words: Vec<u64>,
@@ -24,7 +23,7 @@ impl SlotSet {
         self.words[word] |= 1 << (slot.0 % 64);
     }
 
-    /// Takes a slot out.
+    /// Removes a slot.
     pub fn remove(&mut self, slot: Slot) {
         if let Some(word) = self.words.get_mut(slot.0 as usize / 64) {
             *word &= !(1 << (slot.0 % 64));
@@ -58,7 +57,7 @@ impl SlotSet {
         self.words.iter().zip(&other.words).all(|(one, two)| one & two == 0)
     }
 
-    /// What is in both.
+    /// The slots in both sets.
     #[must_use]
     pub fn intersection(&self, other: &SlotSet) -> SlotSet {
         SlotSet { words: self.words.iter().zip(&other.words).map(|(one, two)| one & two).collect() }

@@ -66,7 +66,7 @@ pub struct PlanContext<'a> {
     pub watch: Watch<'a>,
 }
 
-/// Who runs a statement.
+/// The executor of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
     /// Row by row.

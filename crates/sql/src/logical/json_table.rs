@@ -1,7 +1,8 @@
 //! `JSON_TABLE`: rows made from a document.
 //!
 //! ```text
-//!   JSON_TABLE(doc, '$[*]' COLUMNS (n FOR ORDINALITY, a INT PATH '$.a', NESTED PATH '$.b[*]' COLUMNS (…)))
+//!   JSON_TABLE(doc, '$[*]' COLUMNS (n FOR ORDINALITY, a INT PATH '$.a',
+//!                                   NESTED PATH '$.b[*]' COLUMNS (…)))
 //!     level '$[*]'   n, a        one row for each value that the path leads to
 //!       level '$.b[*]'  …        and one for each below; one with NULLs if there is none
 //!   levels side by side do not multiply: the rows of one have NULLs in the columns of the others
@@ -16,9 +17,8 @@ use super::OutputColumn;
 /// `JSON_TABLE` in `FROM`.
 #[derive(Debug)]
 pub struct JsonTable {
-    /// The document.
     pub document: Expression,
-    /// What is read of it.
+    /// The columns that are read from it.
     pub level: JsonLevel,
     /// Where the columns go.
     pub slots: Vec<Slot>,
@@ -31,7 +31,7 @@ pub struct JsonTable {
 pub struct JsonLevel {
     /// The path to the values, from the value around them.
     pub(crate) path: JsonPath,
-    /// What is read of each.
+    /// The columns that are read from each.
     pub(crate) columns: Vec<JsonColumn>,
     /// `NESTED PATH`.
     pub(crate) nested: Vec<JsonLevel>,

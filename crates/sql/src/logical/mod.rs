@@ -41,7 +41,6 @@ pub use write::{Assignment, CheckedBy, DuplicatePolicy, RowCheck, WriteTarget};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelationId(pub usize);
 
-/// A query.
 #[derive(Debug)]
 pub struct Query {
     /// Where rows come from.
@@ -65,7 +64,6 @@ pub enum Body {
     Select(Box<Block>),
     /// `VALUES`
     Values {
-        /// The rows.
         rows: Vec<Vec<Expression>>,
         /// Where the values go.
         slots: Vec<Slot>,
@@ -122,7 +120,6 @@ pub struct Window {
     pub partition: Vec<Expression>,
     /// `ORDER BY`.
     pub order: Vec<SortKey>,
-    /// The frame.
     pub frame: WindowFrame,
     /// The functions.
     pub calls: Vec<WindowCall>,
@@ -131,9 +128,9 @@ pub struct Window {
 /// Tables and how they are joined.
 #[derive(Debug)]
 pub enum JoinTree {
-    /// One.
+    /// A single relation.
     Relation(RelationId),
-    /// Two joined.
+    /// A join.
     Join {
         /// The kind of join; the left side is the outer one.
         kind: JoinKind,
@@ -209,7 +206,6 @@ pub struct Relation {
 /// What a table reference refers to.
 #[derive(Debug)]
 pub enum RelationSource {
-    /// A table.
     Table(Arc<TableModel>),
     /// A table whose rows are generated.
     Virtual(Arc<dyn VirtualTable>),
@@ -260,7 +256,6 @@ pub enum JoinKind {
     Anti,
 }
 
-/// A set operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOperation {
     /// `UNION`

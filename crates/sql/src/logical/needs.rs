@@ -11,7 +11,6 @@ pub struct PlanNeed {
     pub of: NeedOf,
     /// Which.
     pub privilege: NeededPrivilege,
-    /// The schema.
     pub schema: Arc<str>,
     /// The table or view.
     pub table: Arc<str>,
@@ -59,7 +58,6 @@ pub struct ViewUser {
 /// A table or view that a statement names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedTable {
-    /// The schema.
     pub schema: Arc<str>,
     /// The table or view.
     pub table: Arc<str>,

@@ -9,7 +9,6 @@ use crate::types::Display;
 /// A column of a result.
 #[derive(Debug, Clone)]
 pub struct OutputColumn {
-    /// Its value.
     pub value: Expression,
     /// Its name or alias.
     pub name: Arc<str>,
@@ -22,7 +21,6 @@ pub struct OutputColumn {
 /// Where a result's column comes from, for the metadata that clients get.
 #[derive(Debug, Clone)]
 pub struct ColumnOrigin {
-    /// The schema.
     pub schema: Arc<str>,
     /// The table's alias.
     pub table: Arc<str>,

@@ -84,7 +84,7 @@ pub enum Part {
 /// What a bound statement does.
 #[derive(Debug)]
 pub enum BoundBody {
-    /// Answers rows.
+    /// Returns rows.
     Query(Query),
     /// Works out expressions without tables.
     Expressions(Vec<Expression>),
@@ -112,7 +112,7 @@ impl BoundBody {
 /// `INSERT` and `REPLACE`; see [`crate::plan::InsertPlan`] for the fields of the same names.
 #[derive(Debug)]
 pub struct BoundInsert {
-    /// Into which table.
+    /// The target table.
     pub table: Arc<TableModel>,
     /// The columns that get values, by ordinal.
     pub columns: Vec<u16>,
@@ -152,7 +152,7 @@ pub struct BoundUpdate {
     pub block: Block,
     /// The order in which they are changed.
     pub order: Vec<SortKey>,
-    /// How many at most.
+    /// The limit.
     pub limit: Option<Expression>,
     /// One for each table that is changed.
     pub targets: Vec<WriteTarget>,
@@ -167,7 +167,7 @@ pub struct BoundDelete {
     pub block: Block,
     /// The order in which they are deleted.
     pub order: Vec<SortKey>,
-    /// How many at most.
+    /// The limit.
     pub limit: Option<Expression>,
     /// One for each table that is deleted from.
     pub targets: Vec<WriteTarget>,

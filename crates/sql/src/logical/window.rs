@@ -8,7 +8,7 @@ use crate::types::SqlType;
 pub struct WindowCall {
     /// Which.
     pub function: WindowFunction,
-    /// Over what.
+    /// The arguments.
     pub arguments: Vec<Expression>,
     /// Where the result goes.
     pub output: Slot,
@@ -16,7 +16,6 @@ pub struct WindowCall {
     pub ty: SqlType,
 }
 
-/// The window functions.
 #[derive(Debug)]
 pub enum WindowFunction {
     /// `ROW_NUMBER`

@@ -18,7 +18,7 @@ pub struct Assignment {
 /// A condition that a row must meet to be written.
 #[derive(Debug)]
 pub struct RowCheck {
-    /// Who asks for it.
+    /// Its origin.
     pub of: CheckedBy,
     /// Over the slots of the row.
     pub condition: Expression,
@@ -47,13 +47,12 @@ pub enum DuplicatePolicy {
 /// A table that an `UPDATE` or `DELETE` changes.
 #[derive(Debug)]
 pub struct WriteTarget {
-    /// The table.
     pub table: Arc<TableModel>,
     /// Where the row's key is, see [`crate::plan::ScanPlan::row_key`].
     pub row_key: Slot,
     /// Where the row's bytes are, see [`crate::plan::ScanPlan::row_payload`].
     pub row_payload: Slot,
-    /// What is set.
+    /// The assignments.
     pub assignments: Vec<Assignment>,
     /// Whether an assignment reads what earlier ones have set: in a single-table `UPDATE`, and in
     /// the first table of a join. For all others, MySQL keeps the values until the join is done.

@@ -24,7 +24,7 @@ use super::ranges::{IndexRanges, PartSlots, ranges_of};
 use super::selectivity::{Estimator, rows_of};
 use super::visit::SlotSet;
 
-/// To go down a tree.
+/// Descending a tree.
 const SEEK: f64 = 1.5;
 /// Fetching a row that an index entry points to.
 const LOOKUP: f64 = 2.0;
@@ -36,9 +36,9 @@ const ENTRY: f64 = 0.6;
 /// An access path to a table's rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    /// The way.
+    /// The access path.
     pub access: Access,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Whether rows come from the index alone.
     pub covered: bool,
@@ -58,7 +58,6 @@ pub(crate) struct Candidate {
 
 /// The requirements for a table's access path.
 pub(crate) struct Wanted<'a> {
-    /// The table.
     pub table: &'a Arc<TableModel>,
     /// The slot of each column that is read, by ordinal.
     pub slots: &'a [Option<Slot>],

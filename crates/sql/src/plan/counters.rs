@@ -18,7 +18,7 @@ pub struct NodeCounters {
     pub rows: u64,
     /// Time until the first row of each loop, in total.
     pub first_row: Duration,
-    /// Time in all.
+    /// Total time.
     pub total: Duration,
 }
 

@@ -2,12 +2,12 @@
 //! in common.
 //!
 //! ```text
-//!   (j AND a1 AND b1) OR (j AND a2 AND b2)     j joins a and b, a1 and a2 read a, b1 and b2 read b
+//!   (j AND a1 AND b1) OR (j AND a2 AND b2)  j joins a and b, a1 and a2 read a, b1 and b2 read b
 //!
-//!   j                                          stands in all branches, so it may choose how to join
-//!   (a1 AND b1) OR (a2 AND b2)                 what is left
-//!   a1 OR a2                                   follows for a alone, and leaves out its rows before the join
-//!   b1 OR b2                                   the same for b
+//!   j                                       is in all branches, so it may choose how to join
+//!   (a1 AND b1) OR (a2 AND b2)              what is left
+//!   a1 OR a2                                follows for a alone; filters its rows before the join
+//!   b1 OR b2                                the same for b
 //! ```
 //!
 //! This is valid where a condition only has to be true or not: NULL and false are treated alike.

@@ -4,7 +4,7 @@
 //! ```text
 //!   Project [1]        needs {1}
 //!     Sort by 3        keeps {1}, needs {1, 3} below
-//!       Scan → 1 3 4   4 is read by nobody: not filled
+//!       Scan → 1 3 4   4 is not read: not filled
 //! ```
 
 use crate::expression::Slot;

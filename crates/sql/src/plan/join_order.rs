@@ -1,8 +1,8 @@
 //! The order in which a pool's items are joined.
 //!
 //! ```text
-//!   {t} ── {t,u} ── {t,u,v}      for each set of items the cheapest way to it, and the cheapest that
-//!   {u} ──/   \──── {t,u,w}      comes in the order asked for (dynamic programming, left-deep)
+//!   {t} ── {t,u} ── {t,u,v}    for each set of items the cheapest way to it, and the cheapest that
+//!   {u} ──/   \──── {t,u,w}    comes in the requested order (dynamic programming, left-deep)
 //! ```
 //!
 //! Beyond [`MOST_EXACT`] items, the search is greedy: it takes the cheapest next step.

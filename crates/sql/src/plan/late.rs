@@ -2,10 +2,11 @@
 //! fewer rows.
 //!
 //! ```text
-//!   ps.qty > (SELECT SUM(…) WHERE … = ps.part)  AND  ps.part IN (SELECT id FROM part WHERE name LIKE 'forest%')
+//!   ps.qty > (SELECT SUM(…) WHERE … = ps.part)
+//!   AND  ps.part IN (SELECT id FROM part WHERE name LIKE 'forest%')
 //!
 //!   as written   Semi(Scan ps, filter qty > (…); part)     a sum for each row of ps
-//!   late         Filter(Semi(Scan ps; part), qty > (…))    a sum for each row of which the part is one of these
+//!   late         Filter(Semi(Scan ps; part), qty > (…))    a sum for each row with such a part
 //! ```
 //!
 //! A semi or anti join passes rows of its left side on unchanged, so conditions on them may be

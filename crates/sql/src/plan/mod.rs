@@ -112,7 +112,7 @@ pub struct PreparedPlan {
 /// What a statement does.
 #[derive(Debug)]
 pub enum StatementPlan {
-    /// Answers rows.
+    /// Returns rows.
     Query(QueryPlan),
     /// Writes rows.
     Insert(InsertPlan),
@@ -160,7 +160,6 @@ pub enum NodeKind {
     Scan(Box<ScanPlan>),
     /// Rows that are generated when they are read, such as those of `information_schema`.
     Virtual {
-        /// Which table.
         table: Arc<dyn VirtualTable>,
         /// Columns by number, and their slots.
         slots: Vec<(u16, Slot)>,
@@ -176,16 +175,14 @@ pub enum NodeKind {
     },
     /// Rows made from a document.
     JsonTable {
-        /// The document.
         document: Expression,
-        /// What is read of it.
+        /// The columns that are read from it.
         level: Box<JsonLevel>,
         /// Where the columns go.
         slots: Vec<Slot>,
     },
     /// A subquery in `FROM` that runs as part of this one: its output goes to slots.
     Derived {
-        /// The query.
         query: Box<QueryPlan>,
         /// The slots of its columns; `None` for columns that are not read.
         slots: Vec<Option<Slot>>,
@@ -277,7 +274,6 @@ pub enum NodeKind {
     Distinct {
         /// Of these rows.
         input: Box<PlanNode>,
-        /// The slots.
         slots: Vec<(Slot, SqlType)>,
         /// Other slots that are read above.
         keep: Vec<Slot>,
@@ -298,13 +294,11 @@ pub enum NodeKind {
 /// How a table's rows are found.
 #[derive(Debug)]
 pub struct ScanPlan {
-    /// The table.
     pub table: Arc<TableModel>,
-    /// Its alias.
     pub alias: Arc<str>,
     /// The way to the rows.
     pub access: Access,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Which versions and locks.
     pub mode: ReadMode,
@@ -364,7 +358,6 @@ pub struct RangePlan {
 /// The plan of a subquery in an expression.
 #[derive(Debug)]
 pub struct SubqueryPlan {
-    /// The query.
     pub query: QueryPlan,
     /// Slots of outer queries that it reads. The result is kept while they do not change, and for
     /// the whole execution if there are none.
@@ -398,7 +391,6 @@ pub struct WindowPlan {
     pub partition: Vec<Expression>,
     /// `ORDER BY`.
     pub order: Vec<SortKey>,
-    /// The frame.
     pub frame: WindowFrame,
     /// The functions.
     pub calls: Vec<WindowCall>,

@@ -42,7 +42,6 @@ pub(crate) enum Planned {
     Query(Box<QueryPlan>),
     /// Once.
     CommonTable {
-        /// Its number.
         number: usize,
         /// The expected number of rows.
         rows: f64,

@@ -3,7 +3,7 @@
 //! ```text
 //!   (t JOIN u ON t.a = u.a) LEFT JOIN v ON v.b = u.b WHERE t.c = 5
 //!
-//!   items       t    u    LEFT{v ON v.b = u.b}, behind u
+//!   items       t    u    LEFT{v ON v.b = u.b}, after u
 //!   conditions  t.c = 5
 //!   equalities  {t.a, u.a}
 //! ```
@@ -31,7 +31,7 @@ use super::visit::{SlotSet, reads, reads_of};
 /// Items and conditions of one level of inner joins.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Pool {
-    /// What is joined.
+    /// The two sides of a join.
     pub items: Vec<Item>,
     /// The conditions, without the equalities of classes.
     pub conditions: Vec<Expression>,

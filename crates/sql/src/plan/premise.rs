@@ -1,8 +1,8 @@
 //! Conditions on parameters under which a plan is valid.
 //!
 //! ```text
-//!   SELECT … WHERE date_column = ?        planned for 20240229, a date
-//!                                         does not hold for 5, which is none and is compared as a number
+//!   SELECT … WHERE date_column = ?  planned for 20240229, a date
+//!                                   does not hold for 5, which is none and is compared as a number
 //! ```
 
 use crate::types::{Datum, EvaluationContext, cast};

@@ -16,10 +16,8 @@ use super::predicates::{ColumnTest, Columns, Predicate};
 /// The most ranges made from one index.
 const MOST_RANGES: usize = 512;
 
-/// Ranges of an index.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexRanges {
-    /// The ranges.
     pub ranges: Vec<RangePlan>,
     /// The conditions that need not be checked again.
     pub consumed: Vec<usize>,

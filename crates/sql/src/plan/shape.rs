@@ -40,7 +40,6 @@ impl PlanShape {
         shape
     }
 
-    /// Whether a table is read whole.
     #[must_use]
     pub fn reads_whole_tables(&self) -> bool {
         self.scans + self.full_joins > 0

@@ -1,11 +1,11 @@
 //! How long a plan is valid: as long as its tables stay as they were when it was made.
 //!
 //! ```text
-//!   node's definitions   17 ──── 18: another session's temporary table ──── 19: ALTER of a table of the plan
-//!   plan made at         17
-//!   asked at 17          one comparison
-//!   asked at 18          looks at its tables: unchanged, so it holds at 18 from now on
-//!   asked at 19          a table has another version: planned again
+//!   node's definitions  17 ──── 18: a temporary table elsewhere ──── 19: ALTER of a plan's table
+//!   plan made at        17
+//!   asked at 17         one comparison
+//!   asked at 18         looks at its tables: unchanged, so it holds at 18 from now on
+//!   asked at 19         a table has another version: planned again
 //! ```
 //!
 //! Invariant: the version is read before the tables are looked at, and a look-up of a table waits

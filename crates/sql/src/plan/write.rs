@@ -24,7 +24,7 @@ impl StatementPlan {
 /// `INSERT` and `REPLACE`.
 #[derive(Debug)]
 pub struct InsertPlan {
-    /// Into which table.
+    /// The target table.
     pub table: Arc<TableModel>,
     /// The columns that get values, by ordinal.
     pub columns: Vec<u16>,

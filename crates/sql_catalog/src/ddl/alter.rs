@@ -1,14 +1,15 @@
-//! `ALTER TABLE`: what is asked for, worked into a draft; and the cheapest way from the table to the draft.
+//! `ALTER TABLE`: the actions, applied to a draft; and the cheapest way from the table to the
+//! draft.
 //!
 //! ```text
 //!   table ──► draft ──actions──► draft' ──► [`Difference`] ─┬─► instant    definitions only
 //!                                                           ├─► + indexes  built beside writers
-//!                                                           └─► copy       a new table, filled, swapped in
+//!                                                           └─► copy       new table, filled
 //! ```
 //!
-//! Actions are applied in stages, as MySQL does whatever their order in the statement: what goes, then
-//! columns, then what comes. Indexes are built before the rest happens in one change of definitions; if
-//! that is refused, they are dropped again.
+//! Actions are applied in stages, as in MySQL, whatever their order in the statement: first drops,
+//! then columns, then additions. Indexes are built before the rest happens in one change of
+//! definitions; if that is refused, they are dropped again.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ use super::{
     rename, row_size, validate, values,
 };
 
-/// Where a table goes: schema and name.
+/// The target of a table: schema and name.
 pub(super) type Name = (Arc<str>, Arc<str>);
 
 /// `ALTER TABLE`.
@@ -65,7 +66,7 @@ pub(super) fn alter_table(
     Ok(DdlOutcome::altered(0))
 }
 
-/// What of the table names the table itself or its columns has the new names.
+/// Where the table names itself or its columns, the new names are used.
 fn follow_own_names(table: &TableModel, after: &mut TableDraft, target: &Name) {
     let renamed_column = |name: &Arc<str>| {
         let before = table.column(name)?;
@@ -94,7 +95,7 @@ fn follow_own_names(table: &TableModel, after: &mut TableDraft, target: &Name) {
     }
 }
 
-/// How many foreign keys at the beginning of the draft were there before.
+/// How many foreign keys at the beginning of the draft existed before.
 fn kept_keys(table: &TableModel, after: &TableDraft) -> usize {
     let was_there = |name: &str| table.foreign_keys.iter().any(|key| *key.name == *name);
     after.foreign_keys.iter().take_while(|key| was_there(&key.name)).count()
@@ -136,7 +137,8 @@ fn writers(
     }
 }
 
-/// `ALGORITHM` and `LOCK` promise a client how much a statement disturbs: what cannot be kept is refused.
+/// `ALGORITHM` and `LOCK` promise a client how much a statement disturbs others: a promise that
+/// cannot be kept is refused.
 fn check_algorithm(
     statement: &ast::AlterTable,
     table: &TableModel,
@@ -193,13 +195,13 @@ fn alter_in_place(
     let outcome = build_indexes(context, table, after, difference, &mut built)
         .and_then(|()| change_definitions(context, table, after, difference, target));
     if outcome.is_err() && !built.is_empty() {
-        // The statement's own error is what the client is told.
+        // The client gets the statement's own error.
         let _ = drop_built(context, table, &built);
     }
     outcome
 }
 
-/// An index that takes the place of one that goes is built under another name at first.
+/// An index that replaces a dropped one is first built under another name.
 fn building_name(table: &TableModel, name: &str) -> String {
     match table.index(name) {
         Some(_) => format!("#sql-build-{name}"),
@@ -258,7 +260,7 @@ fn change_definitions(
     add_columns(context, &mut *definitions, table, after, difference)?;
     change_in_place(&mut *definitions, table, after)?;
     alter_actions::tell_renamed_columns(context, &mut *definitions, table, after)?;
-    // The table is locked now: what is there stays as it is looked at.
+    // The table is locked now, so the checked rows stay as they are.
     validate::new_constraints(context, table, after)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
     if before != *target {
@@ -301,7 +303,7 @@ pub(super) fn table_changed() -> SqlError {
     SqlError::new(1412, "Table definition has changed, please retry transaction")
 }
 
-/// What rows that are there already have in a new column.
+/// The value of existing rows in a new column.
 fn instant_default(context: &DdlContext<'_>, column: &ColumnModel) -> Result<Value> {
     let datum = match &column.default {
         DefaultValue::Null => return Ok(Value::Null),
@@ -320,7 +322,7 @@ fn instant_default(context: &DdlContext<'_>, column: &ColumnModel) -> Result<Val
     }
 }
 
-/// Names, defaults, options, lengths that grow: what stored bytes do not tell.
+/// Names, defaults, options, growing lengths: whatever stored bytes do not depend on.
 fn change_in_place(
     definitions: &mut dyn Definitions,
     table: &TableModel,
@@ -340,13 +342,13 @@ fn rewrite(definition: &mut TableDefinition, table: &TableModel, after: &TableDr
         (place.default, place.options) = (stored.default, stored.options);
     }
     for index in &after.indexes {
-        // Numbers shift as indexes go: they are found by the names that they had.
+        // Numbers shift when indexes are dropped: they are found by their previous names.
         let before = table.index_numbered(index.number).map(|before| before.name.to_string());
         let name = before.unwrap_or_else(|| building_name(table, &index.name));
         let place = definition.indexes.iter_mut().find(|place| place.name == name);
         let place = place.ok_or_else(table_changed)?;
         place.options = index_options(index);
-        // Under a mark, so that two indexes can take each other's names.
+        // Marked, so that two indexes can exchange their names.
         place.name = format!("\0{}", index.name);
     }
     for place in &mut definition.indexes {

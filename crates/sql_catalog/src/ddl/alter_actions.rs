@@ -1,4 +1,4 @@
-//! The actions of `ALTER TABLE`, worked into a draft.
+//! The actions of `ALTER TABLE`, applied to a draft.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn drop_stage(
 fn drop_index(draft: &mut TableDraft, name: &str) -> Result<()> {
     let at = draft.indexes.iter().position(|index| same_name(&index.name, name));
     let index = draft.indexes.remove(at.ok_or_else(|| cannot_drop(name))?);
-    // The columns of functional parts go with their index.
+    // The columns of functional parts are dropped with their index.
     draft.columns.retain(|column| {
         !(column.hidden && index.parts.iter().any(|part| part.ordinal == column.ordinal))
     });
@@ -168,9 +168,9 @@ fn refuse_column_of_foreign_key(
     Ok(())
 }
 
-/// What of the draft reads a column.
+/// A part of the draft that reads a column.
 enum Reader {
-    /// A generated column, functional index parts included.
+    /// A generated column, including functional index parts.
     Generated,
     /// A check; `alone` if it reads nothing else.
     Check { name: Arc<str>, alone: bool },
@@ -183,7 +183,7 @@ fn readers(
     ordinal: u16,
 ) -> Result<Vec<Reader>> {
     let mut readers = Vec::new();
-    // Only what was there before can read a column that was there before.
+    // Only old expressions can read an old column.
     for column in table.columns.iter().filter(|column| draft.numbered(column.ordinal).is_some()) {
         let Some(generated) = &column.generated else { continue };
         if column.ordinal != ordinal
@@ -243,7 +243,7 @@ fn existing<'d>(draft: &'d mut TableDraft, name: &str) -> Result<&'d mut ColumnM
     draft.column_mut(name).ok_or_else(|| unknown_column(name, &table))
 }
 
-/// Where a column comes in.
+/// The position of a new column.
 fn place(draft: &TableDraft, position: Option<&ColumnPosition>) -> Result<Option<usize>> {
     match position {
         None => Ok(None),
@@ -295,8 +295,8 @@ fn redefine(
     Ok(())
 }
 
-/// A prefix that is longer than the column now is the whole column; a column that is no string any more
-/// has none.
+/// A prefix that is longer than the column now covers the whole column; a column that is no longer
+/// a string has none.
 fn fit_prefixes(draft: &mut TableDraft, column: &ColumnModel) {
     let longest = type_text::character_lengths(&column.ty.kind).map(|(characters, _)| characters);
     for index in &mut draft.indexes {
@@ -354,7 +354,7 @@ fn rename_column(
     from: &str,
     to: &str,
 ) -> Result<()> {
-    // What is exchanged in one statement is looked up by the names of before.
+    // Columns that are exchanged in one statement are looked up by their old names.
     let before = match table.column(from) {
         Some(column) if draft.numbered(column.ordinal).is_some() => column.clone(),
         _ => existing(draft, from)?.clone(),
@@ -534,7 +534,7 @@ fn option_stage(
     }
 }
 
-/// An index that a foreign key stands on, on either side, stays.
+/// An index that a foreign key needs, on either side, stays.
 fn check_needed_indexes(
     context: &DdlContext<'_>,
     table: &TableModel,
@@ -556,7 +556,7 @@ fn check_needed_indexes(
         let parents = reference.foreign_key().parent_columns.iter();
         let columns: Option<Vec<u16>> =
             parents.map(|name| table.column(name).map(|column| column.ordinal)).collect();
-        // Without the columns the foreign key was made without a look at this table.
+        // Without the columns, the foreign key was made without looking at this table.
         let Some(columns) = columns else { continue };
         let had = table.indexes.iter().any(|index| foreign_key::begins_with(index, &columns));
         if had && !has(&columns) {
@@ -566,10 +566,10 @@ fn check_needed_indexes(
     Ok(())
 }
 
-/// Foreign keys of other tables name this one's columns: they learn new names.
+/// Foreign keys of other tables name this table's columns: they get the new names.
 ///
 /// # Errors
-/// What the node answers.
+/// Errors of the node.
 pub(super) fn tell_renamed_columns(
     context: &DdlContext<'_>,
     definitions: &mut dyn Definitions,

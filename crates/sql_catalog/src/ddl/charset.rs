@@ -1,4 +1,4 @@
-//! Character sets and collations as statements name them.
+//! Character sets and collations by their names in statements.
 
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset};
@@ -7,7 +7,7 @@ use firn_sql_types::error::{Result, SqlError};
 /// A character set by its name.
 ///
 /// # Errors
-/// 1115 if there is none.
+/// 1115 if it does not exist.
 pub fn charset_named(name: &str) -> Result<Charset> {
     let unknown = || SqlError::new(1115, format!("Unknown character set: '{name}'"));
     Charset::by_name(name).ok_or_else(unknown)
@@ -16,16 +16,16 @@ pub fn charset_named(name: &str) -> Result<Charset> {
 /// A collation by its name.
 ///
 /// # Errors
-/// 1273 if there is none.
+/// 1273 if it does not exist.
 pub fn collation_named(name: &str) -> Result<&'static collation::Collation> {
     collation::by_name(name)
         .ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))
 }
 
-/// What `CHARACTER SET` and `COLLATE` mean together; `None` if neither is there.
+/// The combined meaning of `CHARACTER SET` and `COLLATE`; `None` if neither is given.
 ///
 /// # Errors
-/// 1115, 1273 for unknown names; 1253 if they do not go together.
+/// 1115, 1273 for unknown names; 1253 if they do not match.
 pub fn resolve(charset: Option<&str>, collation: Option<&str>) -> Result<Option<CollationId>> {
     let charset = charset.map(charset_named).transpose()?;
     let Some(collation) = collation else {

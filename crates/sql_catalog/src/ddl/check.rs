@@ -1,4 +1,4 @@
-//! `CHECK`s of a draft, and what holds for a draft as a whole.
+//! `CHECK`s of a draft, and rules for a draft as a whole.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{DdlContext, check_identifier, expression_text, foreign_key, index, r
 
 const MAX_COLUMNS: usize = 1017;
 
-/// Adds a `CHECK` to the draft; `column` is the one that it is written at.
+/// Adds a `CHECK` to the draft; `column` is the column in whose definition it is written.
 ///
 /// # Errors
-/// 3822 if its name is taken.
+/// 3822 if its name already exists.
 pub(super) fn add(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
@@ -65,11 +65,11 @@ fn check_name_is_free(context: &DdlContext<'_>, draft: &TableDraft, name: &str) 
     Ok(())
 }
 
-/// What must hold for every table.
+/// Rules for every table.
 ///
 /// # Errors
-/// What MySQL refuses: no columns or too many, an `AUTO_INCREMENT` column that begins no key or is not the
-/// only one, rows that are too large, primary keys that may be NULL, parents that are not there.
+/// What MySQL refuses: no columns or too many, an `AUTO_INCREMENT` column that does not begin a key
+/// or is not the only one, rows that are too large, primary keys that may be NULL, missing parents.
 pub(super) fn whole(
     context: &DdlContext<'_>,
     draft: &TableDraft,
@@ -103,7 +103,7 @@ pub(super) fn whole(
     }
 }
 
-/// Whether a stored generated column follows from a column that an action of a foreign key changes.
+/// Whether a stored generated column depends on a column that an action of a foreign key changes.
 enum FollowsActions {
     No,
     Yes,
@@ -124,7 +124,7 @@ fn auto_increment(draft: &TableDraft) -> Result<()> {
     Ok(())
 }
 
-/// Binds every expression of the draft, so that none is stored that means nothing.
+/// Binds every expression of the draft, so that no invalid one is stored.
 fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<FollowsActions> {
     let has_expressions = !draft.checks.is_empty()
         || draft.columns.iter().any(|column| {
@@ -137,7 +137,7 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<FollowsAc
     let draft = &draft.renumbered();
     let model = context.draft_model(draft)?;
     let mut follows = FollowsActions::No;
-    // What each generated column reads, through other ones as well: those stand before it.
+    // The columns that each generated column reads, directly or through earlier generated columns.
     let mut reads: Vec<(u16, Vec<u16>)> = Vec::new();
     for column in &draft.columns {
         if let Some(generated) = &column.generated {
@@ -206,7 +206,7 @@ fn bind_check(
     })
 }
 
-/// The `CHECK` of a column reads that column alone.
+/// The `CHECK` of a column may only read that column.
 fn check_own_column(draft: &TableDraft, check: &CheckModel, reads: &[u16]) -> Result<()> {
     let name = &check.name;
     let own = draft.column_checks.iter().find(|(of, _)| of == name);
@@ -218,7 +218,8 @@ fn check_own_column(draft: &TableDraft, check: &CheckModel, reads: &[u16]) -> Re
     Ok(())
 }
 
-/// No `CHECK` reads a column that an action of a foreign key sets: it would not be asked.
+/// No `CHECK` may read a column that an action of a foreign key sets, since it would not be
+/// evaluated.
 fn check_set_columns(draft: &TableDraft, checks: &[(&Arc<str>, Vec<u16>)]) -> Result<()> {
     let keys = draft.foreign_keys.iter().filter(|key| key.sets_columns());
     for (key, number) in keys.flat_map(|key| key.columns.iter().map(move |number| (key, number))) {
@@ -235,7 +236,7 @@ fn check_set_columns(draft: &TableDraft, checks: &[(&Arc<str>, Vec<u16>)]) -> Re
     Ok(())
 }
 
-/// What is stored with a row must follow from the row.
+/// What is stored with a row must be determined by the row.
 fn refuse_volatile(
     column: &super::super::model::ColumnModel,
     bound: &dyn super::RowExpression,
@@ -258,7 +259,7 @@ fn refuse_volatile(
     })
 }
 
-/// A generated column reads generated columns before it only, and not the counter.
+/// A generated column may read only earlier generated columns, and not the counter.
 fn check_reads(
     draft: &TableDraft,
     column: &super::super::model::ColumnModel,

@@ -1,4 +1,4 @@
-//! A column from its definition in a statement: type, collation, what it may hold.
+//! A column from its definition in a statement: type, collation, allowed values.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ const MAX_ROW_BYTES: u32 = 65_535;
 const MAX_ENUM_MEMBERS: usize = 65_535;
 const MAX_SET_MEMBERS: usize = 64;
 
-/// A column as the statement defines it; `ordinal` is its number in the draft. A primary key elsewhere in
-/// the statement is not looked at.
+/// A column as the statement defines it; `ordinal` is its number in the draft. A primary key
+/// elsewhere in the statement is ignored here.
 ///
 /// # Errors
-/// What MySQL refuses: types out of range, defaults that do not fit, attributes that contradict each other.
+/// What MySQL refuses: types out of range, defaults that do not fit, contradictory attributes.
 pub(super) fn column(
     context: &DdlContext<'_>,
     definition: &ast::ColumnDefinition,
@@ -58,7 +58,7 @@ pub(super) fn column(
     Ok(column)
 }
 
-/// The kind of values that a column type as it is written stands for.
+/// The kind of values of a column type as written.
 ///
 /// # Errors
 /// Types out of range.
@@ -108,12 +108,12 @@ fn check_column_name(name: &str) -> Result<()> {
 /// How much of a name an error shows.
 const SHOWN_NAME_BYTES: usize = 100;
 
-/// Whether a column of a result can be one of a table by this name.
+/// Whether a result column with this name can become a table column.
 pub(super) fn is_result_name(name: &str) -> bool {
     !name.is_empty() && !name.ends_with(' ') && check_identifier(name).is_ok()
 }
 
-/// Refuses the name of a query's column that no column of a table can have.
+/// Refuses a query column's name that no table column can have.
 ///
 /// # Errors
 /// 1166.
@@ -167,7 +167,7 @@ fn check_attributes(column: &ColumnModel, definition: &ast::ColumnDefinition) ->
     Ok(())
 }
 
-/// Fills in what the type says of the column and answers the kind of its values.
+/// Sets the column's properties that follow from the type and returns the kind of its values.
 fn set_type(
     column: &mut ColumnModel,
     column_type: &ast::ColumnType,
@@ -274,7 +274,7 @@ fn integer(
         ast::IntegerSize::Int => (IntWidth::Four, 10),
         ast::IntegerSize::Big => (IntWidth::Eight, 20),
     };
-    // Widths are shown where they change what a client makes of the column, and nowhere else.
+    // Display widths are shown only where they change how a client interprets the column.
     column.display_width = match width {
         _ if column.zerofill => Some(width.map_or(zerofill_width, |width| width as u16)),
         Some(1) if stored == IntWidth::One && !column.unsigned => Some(1),
@@ -401,7 +401,7 @@ fn lob_bytes(size: ast::LobSize) -> u32 {
     }
 }
 
-/// The smallest type that holds so many bytes.
+/// The smallest type for this many bytes.
 fn lob_bytes_for(bytes: u64) -> u32 {
     match bytes {
         0 => 0xffff,
@@ -458,7 +458,7 @@ fn display_width_out_of_range(name: &str, max: u32) -> SqlError {
     SqlError::new(1439, format!("Display width out of range for column '{name}' (max = {max})"))
 }
 
-/// How the values of a column are stored, and what only SQL knows of them.
+/// How the values of a column are stored, and the properties that only SQL knows.
 pub(crate) fn stored(column: &ColumnModel) -> Result<(StoredType, ColumnOptions)> {
     let mut options = ColumnOptions {
         auto_increment: column.auto_increment,
@@ -505,7 +505,7 @@ fn stored_type(kind: &TypeKind) -> Result<StoredType> {
         TypeKind::Text { max_bytes, collation } => {
             StoredType::Text { max_bytes: *max_bytes, collation: *collation }
         }
-        // A NULL without a type is kept as MySQL keeps it, in a string of no length.
+        // A NULL without a type is stored as in MySQL, in a string of length zero.
         TypeKind::Null => StoredType::Binary { max_bytes: 0 },
         TypeKind::Binary { max_bytes } => StoredType::Binary { max_bytes: *max_bytes },
         TypeKind::Varbinary { max_bytes } => StoredType::Varbinary { max_bytes: *max_bytes },
@@ -525,7 +525,7 @@ fn stored_type(kind: &TypeKind) -> Result<StoredType> {
     })
 }
 
-/// Bytes that a column takes of MySQL's longest row, as its documentation counts them.
+/// The bytes of a column in MySQL's longest row, as its documentation counts them.
 pub(super) fn row_bytes(column: &ColumnModel) -> u64 {
     let bytes = |characters: u32, collation: CollationId| {
         u64::from(characters) * u64::from(type_text::charset(collation).max_character_bytes())

@@ -1,15 +1,15 @@
-//! `ALTER TABLE` that writes all rows anew.
+//! `ALTER TABLE` that rewrites all rows.
 //!
 //! ```text
-//!   definitions 1   create `#sql-…` in the new shape                                commit
-//!   definitions 2   lock the old table, to be dropped                               ┐
-//!                   read it by one snapshot, write the new one batch by batch       │ nobody writes the
-//!                   the new one takes the old one's name                            ┘ old one   commit
+//!   definitions 1   create `#sql-…` in the new shape                           commit
+//!   definitions 2   lock the old table, to be dropped                          ┐
+//!                   read it by one snapshot, write the new one batch by batch  │ no writes to the
+//!                   the new one takes the old one's name                       ┘ old one   commit
 //! ```
 //!
-//! Readers go on with the old table until the second change commits. A failure on the way drops the new
-//! table; what a crash leaves of it goes at the next start. Where a row keeps its primary key, writers
-//! go on as well while the rows are copied, see [`follow`](super::follow).
+//! Readers continue with the old table until the second change commits. A failure on the way drops
+//! the new table; leftovers of a crash are removed at the next start. Where a row keeps its primary
+//! key, writers also continue while the rows are copied, see [`follow`](super::follow).
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ use super::{
     validate, values,
 };
 
-/// Rows that are written in one transaction: they are in a table that nobody else sees.
+/// Rows that are written in one transaction: no other session sees their table.
 const BATCH_ROWS: u64 = 5_000;
 
-/// Puts a table of the draft's shape in the place of `table`, with its rows. Answers how many.
+/// Replaces `table` by a table of the draft's shape, with its rows. Returns their number.
 ///
 /// # Errors
-/// Rows that do not fit the new shape, locks that were not granted, and what the node answers. The old
-/// table is as it was then.
+/// Rows that do not fit the new shape, locks that were not granted, and errors of the node. The old
+/// table is then unchanged.
 pub(super) fn copy_table(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
@@ -62,22 +62,22 @@ pub(super) fn copy_table(
         Writers::GoOn => copy_beside_writers(context, table, after, target, id),
     };
     if copied.is_err() {
-        // The statement's own error is what the client is told; leftovers go at the next start.
+        // The client gets the statement's own error; leftovers are removed at the next start.
         let _ = drop_copy(context, id);
     }
     copied
 }
 
-/// What those do who write to a table while its rows are copied.
+/// What writers of a table do while its rows are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// They wait until the new table is in its place.
+    /// They wait until the new table is in place.
     Wait,
-    /// They go on, and wait only while the last changes are carried over.
+    /// They continue, and wait only while the last changes are carried over.
     GoOn,
 }
 
-/// Copies the rows, carries over what is written meanwhile until that is little, and the rest with writers
+/// Copies the rows, carries over concurrent changes until few are left, and the rest with writers
 /// shut out.
 fn copy_beside_writers(
     context: &DdlContext<'_>,
@@ -150,7 +150,7 @@ fn swap(
     let rows = fill(&new)?;
     validate::new_constraints_of_copy(context, table, after, &new)?;
     carry_counter(context, table, after, &new)?;
-    // Nobody uses either of the two while they change places.
+    // No session uses either of the two while they are exchanged.
     context.lock(&new, MetadataLock::Exclusive)?;
     context.lock(table, MetadataLock::Exclusive)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
@@ -173,7 +173,7 @@ fn swap(
     Ok(rows)
 }
 
-/// The new table counts on where the old one was, or from where the statement says.
+/// The new table's counter continues where the old one was, or starts where the statement says.
 fn carry_counter(
     context: &DdlContext<'_>,
     table: &TableModel,
@@ -194,21 +194,20 @@ fn carry_counter(
     Ok(())
 }
 
-/// Where a column of the new table gets its values from.
+/// The source of a new table's column.
 enum Source {
     /// A column of the old table, as it is stored.
     Same(u16),
     /// A column of the old table, assigned to the new one.
     Assigned(u16),
-    /// The same for all rows.
+    /// The same value for all rows.
     Constant(Value),
-    /// Worked out from the row's other columns.
+    /// Computed from the row's other columns.
     Computed(Box<dyn RowExpression>),
-    /// The counter.
     Counter,
 }
 
-/// A copy that is under way.
+/// A copy in progress.
 pub(super) struct Copy<'a> {
     pub(super) context: &'a DdlContext<'a>,
     pub(super) old: &'a TableModel,
@@ -255,7 +254,7 @@ impl<'a> Copy<'a> {
         })
     }
 
-    /// Writes of the new table, which go to it in batches.
+    /// Writes to the new table, in batches.
     pub(super) fn writer(&self) -> Writer<'_> {
         Writer {
             context: self.context,
@@ -266,8 +265,8 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Writes all rows that `reader` sees to the new table, which is empty. Answers how many, and notes in
-    /// which leaves they were.
+    /// Writes all rows that `reader` sees to the new table, which is empty. Returns their number,
+    /// and notes in which leaves they were.
     fn copy_all(
         &self,
         reader: &mut dyn Transaction,
@@ -301,7 +300,7 @@ impl<'a> Copy<'a> {
         Ok(row)
     }
 
-    /// The new table's row for one of the old table's.
+    /// The new table's row for a row of the old table.
     pub(super) fn values(
         &self,
         reader: &dyn Transaction,
@@ -326,7 +325,7 @@ impl<'a> Copy<'a> {
         if self.needs_datums {
             self.compute(&mut values)?;
         }
-        // The engine fills its own columns in.
+        // The engine fills in its own columns.
         values.resize(self.new.ordinals(), Value::Null);
         if let Some((old, new)) = self.row_ids {
             values[new] = read(reader, from, &view, old)?;
@@ -358,7 +357,7 @@ impl<'a> Copy<'a> {
         values::to_value(&datum, to, &self.evaluation)
     }
 
-    /// Works out generated columns in order, then checks the row.
+    /// Evaluates generated columns in order, then checks the row.
     fn compute(&self, row: &mut [Value]) -> Result<()> {
         let mut datums = vec![Datum::Null; self.new.ordinals()];
         for (value, ordinal) in row.iter().zip(0..) {
@@ -387,7 +386,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// The column by which the rows of a table without a primary key are clustered.
+/// The column that clusters the rows of a table without a primary key.
 fn row_id_ordinal(table: &TableModel) -> Option<u16> {
     let definition = table.table.definition();
     let clustered = definition.indexes.iter().find(|index| index.kind == IndexKind::Clustered)?;
@@ -432,7 +431,7 @@ fn source(
     }))
 }
 
-/// A scan of all rows in the order of the primary key, as the transaction sees them.
+/// A scan of all rows in primary key order, as the transaction sees them.
 pub(super) fn full_scan(trx: &mut dyn Transaction, table: &TableRef) -> Result<Box<dyn Scan>> {
     let options = ScanOptions::all();
     trx.scan(table, &options).map_err(from_rows)
@@ -454,7 +453,7 @@ pub(super) fn damaged(error: RowError) -> SqlError {
     SqlError::new(1030, format!("Got error '{error}' from storage engine"))
 }
 
-/// Conversions tell the row in which they failed.
+/// Conversion errors name the row in which they occurred.
 fn at_row(error: SqlError, row: u64) -> SqlError {
     if matches!(error.code, 1264 | 1265 | 1292 | 1366 | 1406) {
         let message = error.message.trim_end_matches(" at row 1");
@@ -463,7 +462,7 @@ fn at_row(error: SqlError, row: u64) -> SqlError {
     error
 }
 
-/// Writes the new table, a batch in a transaction.
+/// Writes the new table, one batch per transaction.
 pub(super) struct Writer<'a> {
     context: &'a DdlContext<'a>,
     table: &'a TableModel,
@@ -473,7 +472,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// The batch's transaction and the table in it, for one row more.
+    /// The batch's transaction and the table in it, for one more row.
     fn batch(&mut self) -> Result<&mut (Box<dyn Transaction>, TableRef)> {
         if self.rows >= BATCH_ROWS {
             self.commit_batch()?;

@@ -80,7 +80,7 @@ pub(super) fn create_table_like(
         return already_there(context, &name, if_not_exists);
     }
     let mut draft = TableDraft::of(&original).renumbered();
-    // Foreign keys stay with the original; names of checks are the table's own.
+    // Foreign keys stay with the original; names of checks belong to the table.
     draft.foreign_keys.clear();
     let old_prefix = format!("{}_chk_", original.name);
     for (check, number) in draft.checks.iter_mut().zip(1..) {
@@ -97,10 +97,10 @@ pub(super) fn create_table_like(
     Ok(DdlOutcome::done())
 }
 
-/// The schema and name of a table that is to be.
+/// The schema and name of a new table.
 ///
 /// # Errors
-/// 1046 without a current schema, 1049 for an unknown one, 1059 and 1103 for names that cannot be.
+/// 1046 without a current schema, 1049 for an unknown one, 1059 and 1103 for invalid names.
 pub(super) fn new_name(
     context: &DdlContext<'_>,
     table: &ast::TableName,
@@ -119,7 +119,7 @@ pub(super) fn check_table_name(name: &str) -> Result<()> {
     check_identifier(name)
 }
 
-/// Refuses schemas that hold no tables of users.
+/// Refuses schemas that cannot contain tables of users.
 pub(super) fn check_schema_is_writable(context: &DdlContext<'_>, schema: &str) -> Result<()> {
     let is_made_up = ["information_schema", "performance_schema"]
         .iter()
@@ -176,7 +176,7 @@ fn empty_draft(
     Ok(draft)
 }
 
-/// Sets what table options say.
+/// Applies table options.
 ///
 /// # Errors
 /// Unknown character sets, collations and engines.
@@ -207,7 +207,7 @@ pub(super) fn apply_options(
             ast::TableOption::Other(name, value) => set_other(draft, name, value),
         }
     }
-    // `DEFAULT` stands for the schema's, which the draft has already.
+    // `DEFAULT` means the schema's, which the draft already has.
     charset = charset.filter(|name| !name.eq_ignore_ascii_case("DEFAULT"));
     collation = collation.filter(|name| !name.eq_ignore_ascii_case("DEFAULT"));
     if let Some(collation) = charset::resolve(charset, collation)? {
@@ -216,7 +216,7 @@ pub(super) fn apply_options(
     Ok(())
 }
 
-/// Options that are shown again; the others have no meaning here.
+/// Options that are only shown again; the others have no meaning here.
 fn set_other(draft: &mut TableDraft, name: &str, value: &str) {
     const SHOWN: [&str; 9] = [
         "MIN_ROWS",
@@ -238,7 +238,7 @@ fn set_other(draft: &mut TableDraft, name: &str, value: &str) {
     }
 }
 
-/// All tables are kept by the one engine that there is; names of MySQL's engines are taken for it.
+/// There is only one engine, which stores all tables; names of MySQL's engines are accepted for it.
 fn check_engine(context: &DdlContext<'_>, engine: &str, table: &str) -> Result<()> {
     const TAKEN: [&str; 8] =
         ["INNODB", "MYISAM", "MEMORY", "HEAP", "ARCHIVE", "ARIA", "FIRN", "NDBCLUSTER"];
@@ -268,7 +268,7 @@ fn add_columns(
     Ok(())
 }
 
-/// Adds indexes, checks and foreign keys in the order of MySQL: keys first, then what stands on them.
+/// Adds indexes, checks and foreign keys in MySQL's order: keys first, then what depends on them.
 fn add_elements(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
@@ -298,7 +298,7 @@ fn add_elements(
     Ok(())
 }
 
-/// The keys that are written at a column.
+/// The keys written in a column's definition.
 pub(super) fn add_column_keys(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
@@ -327,7 +327,8 @@ pub(super) fn add_column_keys(
     Ok(())
 }
 
-/// Adds the columns of a query behind those that are only defined; names the columns of the query in order.
+/// Adds the columns of a query after those that are only defined; returns the names of the query's
+/// columns in order.
 fn add_query_columns(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
@@ -337,7 +338,7 @@ fn add_query_columns(
     let mut before = draft.columns.len();
     for column in columns {
         names.push(column.name.clone());
-        // A column that is defined and selected is one, of the type that is defined.
+        // A column that is both defined and selected is one column, with the defined type.
         let mut defined = draft.columns[..before].iter();
         if let Some(place) = defined.position(|own| same_name(&own.name, &column.name)) {
             draft.columns[place..].rotate_left(1);
@@ -394,7 +395,8 @@ pub(super) fn model_of_query_column(
     }
 }
 
-/// A type of an expression as a column keeps it: texts that are too long for a row become long texts.
+/// The type with which a column stores an expression: texts that are too long for a row become long
+/// texts.
 fn kept_kind(kind: TypeKind, table: CollationId) -> TypeKind {
     match kind {
         TypeKind::Varchar { max_chars, collation } if max_chars > 16_383 => {
@@ -412,7 +414,7 @@ fn kept_kind(kind: TypeKind, table: CollationId) -> TypeKind {
 /// Stores a draft as a new table.
 ///
 /// # Errors
-/// What the node refuses.
+/// Errors of the node.
 pub(super) fn store(context: &DdlContext<'_>, draft: &TableDraft) -> Result<Arc<TableModel>> {
     let draft = draft.renumbered();
     let id = match draft.temporary {

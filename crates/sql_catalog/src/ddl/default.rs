@@ -1,4 +1,4 @@
-//! Defaults of columns as statements give them.
+//! Defaults of columns in statements.
 
 use firn_sql_grammar::ast;
 use firn_sql_grammar::ast::{Expr, UnaryOperator, Value};
@@ -13,7 +13,7 @@ use super::{DdlContext, expression_text};
 /// The default of a column whose type is known.
 ///
 /// # Errors
-/// 1067 for values that do not fit, 1101 for types that take no literal.
+/// 1067 for values that do not fit, 1101 for types that accept no literal.
 pub(super) fn of_column(
     context: &DdlContext<'_>,
     column: &ColumnModel,
@@ -66,14 +66,14 @@ fn of_literal(
     let strict = strict_context(evaluation);
     let value = values::assign(&datum, ty, column, &strict);
     let value = value.map_err(|_| invalid_default(&column.name))?;
-    // What would be cut or rounded away is refused, fractions of numbers aside.
+    // A value that would be cut or rounded is refused, except for fractions of numbers.
     if strict.warning_count() > 0 && !column.ty.kind.is_numeric() {
         return Err(invalid_default(&column.name));
     }
     Ok(DefaultValue::Literal(value))
 }
 
-/// The session's context, refusing what a strict `INSERT` would refuse.
+/// The session's context, which refuses what a strict `INSERT` would refuse.
 pub(super) fn strict_context(evaluation: &EvaluationContext) -> EvaluationContext {
     EvaluationContext {
         sql_mode: evaluation.sql_mode,
@@ -90,7 +90,7 @@ pub(super) fn invalid_default(name: &str) -> SqlError {
     SqlError::new(1067, format!("Invalid default value for '{name}'"))
 }
 
-/// The value of a literal, perhaps with a sign, and its type; `None` for anything else.
+/// The value of a literal, optionally with a sign, and its type; `None` for anything else.
 pub(super) fn literal(expression: &Expr) -> Option<(Datum, SqlType)> {
     match expression {
         Expr::Value(value) => literal_value(value),
@@ -137,7 +137,8 @@ fn literal_value(value: &Value) -> Option<(Datum, SqlType)> {
     }
 }
 
-/// Literals of bytes are numbers where a number is wanted: so they are, here, if they are short enough.
+/// Literals of bytes are numbers where a number is wanted, and so they are here if they are short
+/// enough.
 fn bytes_literal(digits: &str, radix: u32) -> Option<(Datum, SqlType)> {
     let number = u64::from_str_radix(digits, radix).ok();
     if radix == 2 {

@@ -1,4 +1,4 @@
-//! What lies between a table and a draft of it, and whether its rows have to be written anew.
+//! The difference between a table and a draft of it, and whether its rows have to be rewritten.
 
 use firn_sql_grammar::ast::AlterAction;
 use firn_sql_types::TypeKind;
@@ -7,12 +7,12 @@ use super::super::model::{ColumnModel, DefaultValue, IndexModel, TableModel};
 use super::draft::{NEW_INDEX, TableDraft};
 use super::is_temporary_table;
 
-/// Why rows have to be written anew.
+/// Why rows have to be rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CopyReason {
     /// A column's values are stored differently, or may not fit any more.
     ColumnType,
-    /// What clusters the rows changes, values have to be worked out, or the statement says so.
+    /// The clustering key changes, values have to be computed, or the statement asks for it.
     Rebuild,
     /// Too many columns were added and dropped since the rows were written.
     WornOut,
@@ -20,7 +20,7 @@ pub(super) enum CopyReason {
     Wearing,
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) dropped_columns: Vec<u16>,
@@ -34,10 +34,10 @@ pub(super) struct Difference {
     ordered: bool,
 }
 
-/// So many changes of what rows hold are kept apart, as in MySQL, before a change that adds or
+/// This many changes of the row's content are tracked, as in MySQL, before a change that adds or
 /// drops a column has to rewrite the table.
 const MAX_ROW_VERSION: u16 = 255;
-/// From this version on, a table of few rows is rewritten: every dropped column makes each later
+/// From this version on, a table with few rows is rewritten: every dropped column makes each later
 /// change of the definition slower.
 const EARLY_ROW_VERSION: u16 = 32;
 /// Rows of such a table.
@@ -84,19 +84,19 @@ impl Difference {
         difference
     }
 
-    /// Leaves out a rebuild that can wait.
+    /// Drops a rebuild that can wait.
     pub(super) fn wear_on(&mut self) {
         self.copy = self.copy.filter(|reason| *reason != CopyReason::Wearing);
     }
 
-    /// Whether the statement gives the table another name and does nothing else.
+    /// Whether the statement only renames the table.
     pub(super) fn is_rename_only(&self) -> bool {
         self.rename_only
     }
 
-    /// Whether a copy's rows follow from the table's one by one and by the same primary keys, or, without any,
-    /// by the same hidden numbers, so that rows can be written to the table while it is copied. As in MySQL, values that are stored are worked
-    /// out with writers shut out.
+    /// Whether a copy's rows correspond to the table's one by one, with the same primary keys or,
+    /// without any, with the same hidden numbers, so that rows can be written to the table while it
+    /// is copied. As in MySQL, stored generated values are computed with writers shut out.
     pub(super) fn keeps_rows_apart(&self, table: &TableModel, after: &TableDraft) -> bool {
         let primary = |index: Option<&IndexModel>| index.map(|index| index.parts.clone());
         let is_virtual =
@@ -175,7 +175,7 @@ impl Difference {
     }
 }
 
-/// Whether the values that rows have in a new column are not one constant.
+/// Whether the values of rows in a new column are not one constant.
 fn needs_values(column: &ColumnModel) -> bool {
     column.generated.is_some()
         || column.auto_increment
@@ -210,7 +210,7 @@ fn is_kind_stored_alike(before: &TypeKind, after: &TypeKind) -> bool {
         (TypeKind::Enum { members: a, .. }, TypeKind::Enum { members: b, .. }) => {
             b.names().starts_with(a.names())
         }
-        // A set's bytes in a row follow from how many members there are.
+        // A set's bytes in a row depend on the number of its members.
         (TypeKind::Set { members: a, .. }, TypeKind::Set { members: b, .. }) => {
             b.names().starts_with(a.names())
                 && a.names().len().div_ceil(8) == b.names().len().div_ceil(8)

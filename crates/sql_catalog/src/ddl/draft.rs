@@ -1,14 +1,15 @@
-//! A table that is to be: what a statement says, worked into a whole that is then checked and stored.
+//! A table that is being defined: a statement's content, made into a whole that is then checked and
+//! stored.
 //!
 //! ```text
-//!   CREATE TABLE ──► draft ──────────────────────────────────► definition ──► Definitions::create_table
-//!   table ──[`TableDraft::of`]──► draft ──actions──► draft'     ALTER: draft against draft'
+//!   CREATE TABLE ──► draft ─────────────────────────────► definition ──► Definitions::create_table
+//!   table ──[`TableDraft::of`]──► draft ──actions──► draft'   ALTER: draft against draft'
 //! ```
 //!
-//! A draft's columns have numbers ([`ColumnModel::ordinal`]): those of columns that are there already are
-//! their ordinals, new ones come after all ordinals of the table. Indexes and foreign keys name columns by
-//! these numbers. [`IndexModel::number`] is the number in the table's definition, [`NEW_INDEX`] for a new
-//! one.
+//! A draft's columns have numbers ([`ColumnModel::ordinal`]): existing columns have their ordinals,
+//! and new ones have numbers after all ordinals of the table. Indexes and foreign keys refer to
+//! columns by these numbers. [`IndexModel::number`] is the number in the table's definition, or
+//! [`NEW_INDEX`].
 
 use std::sync::Arc;
 
@@ -27,21 +28,21 @@ use super::super::model::{
 use super::super::options::{IndexOptions, TableOptions, encode_default};
 use super::column;
 
-/// [`IndexModel::number`] of an index that is not there yet.
+/// [`IndexModel::number`] of an index that does not exist yet.
 pub(super) const NEW_INDEX: usize = usize::MAX;
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(super) struct TableDraft {
     pub(super) schema: Arc<str>,
     pub(super) name: Arc<str>,
     /// In the order that users see, hidden ones last.
     pub(super) columns: Vec<ColumnModel>,
-    /// Columns have numbers from here on that are not taken.
+    /// Unused column numbers start here.
     pub(super) next_number: u16,
     pub(super) indexes: Vec<IndexModel>,
     pub(super) checks: Vec<CheckModel>,
-    /// New checks that are written at a column: their names and the column's.
+    /// New checks written in a column's definition: their names and the column's.
     pub(super) column_checks: Vec<(Arc<str>, Arc<str>)>,
     pub(super) foreign_keys: Vec<ForeignKeyModel>,
     pub(super) collation: CollationId,
@@ -52,7 +53,7 @@ pub(super) struct TableDraft {
     /// `AUTO_INCREMENT = n`
     pub(super) auto_increment_start: Option<u64>,
     pub(super) temporary: bool,
-    /// Schema and name that the table is to have.
+    /// The new schema and name of the table.
     pub(super) target: (Arc<str>, Arc<str>),
 }
 
@@ -126,10 +127,10 @@ impl TableDraft {
         self.numbered(number).is_some_and(|column| column.ty.nullable)
     }
 
-    /// Adds a column, which comes before hidden ones.
+    /// Adds a column, before hidden ones.
     ///
     /// # Errors
-    /// 1060 if its name is taken.
+    /// 1060 if its name already exists.
     pub(super) fn add_column(&mut self, column: ColumnModel, at: Option<usize>) -> Result<()> {
         if !column.hidden && self.column(&column.name).is_some() {
             return Err(duplicate_column(&column.name));
@@ -139,12 +140,12 @@ impl TableDraft {
         Ok(())
     }
 
-    /// How many columns users know of.
+    /// How many columns users see.
     pub(super) fn shown_length(&self) -> usize {
         self.columns.iter().filter(|column| !column.hidden).count()
     }
 
-    /// The columns' numbers as a table made anew has them: by the order that users see.
+    /// Numbers the columns as in a new table: in the order that users see.
     pub(super) fn renumbered(&self) -> TableDraft {
         let mut draft = self.clone();
         let place = |number: u16| {
@@ -167,7 +168,7 @@ impl TableDraft {
         draft
     }
 
-    /// What only SQL knows of the table.
+    /// The table's properties that only SQL knows.
     pub(super) fn table_options(&self) -> TableOptions {
         let shown = self.columns.iter().filter(|column| !column.hidden);
         let order: Vec<u16> = shown.map(|column| column.ordinal).collect();
@@ -186,8 +187,7 @@ impl TableDraft {
         }
     }
 
-    /// The definition of a table that is made anew. The draft's numbers are those of
-    /// [`TableDraft::renumbered`].
+    /// The definition of a new table. The draft's numbers are those of [`TableDraft::renumbered`].
     ///
     /// # Errors
     /// Types that cannot be stored.

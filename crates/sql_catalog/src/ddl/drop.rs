@@ -61,7 +61,7 @@ fn find(
         true => context.catalog.temporary_table(schema, &name.name)?,
         false => context.catalog.find_table(schema, &name.name)?,
     };
-    // A view is no table: `DROP VIEW` is for it.
+    // A view is not a table: use `DROP VIEW`.
     Ok(found.filter(|table| table.view().is_none()))
 }
 
@@ -119,10 +119,10 @@ pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Resul
 
 impl SessionCatalog {
     /// Takes over the temporary tables of a session that has ended here or on another compute node:
-    /// they move to this session's schema. All of them, or none; blocks.
+    /// they move to this session's schema. All of them, or none. Blocks.
     ///
     /// # Errors
-    /// 1146 for a table that is gone, and what the node answers.
+    /// 1146 for a table that is gone, and errors of the node.
     pub fn adopt_temporary_tables(&self, tables: Vec<(String, String, TableId)>) -> Result<()> {
         if tables.is_empty() {
             return Ok(());
@@ -146,10 +146,10 @@ impl SessionCatalog {
         Ok(())
     }
 
-    /// Drops the session's temporary tables. To be called when the session ends; blocks.
+    /// Drops the session's temporary tables. Called when the session ends. Blocks.
     ///
     /// # Errors
-    /// If the node cannot. They stay until the compute node has ended, see
+    /// Errors of the node. The tables then stay until the compute node has ended, see
     /// [`Catalog::remove_leftovers`].
     pub fn drop_temporary_tables(&self) -> Result<()> {
         if !self.has_temporary_tables() && self.temporary_version() == 0 {
@@ -167,11 +167,11 @@ impl SessionCatalog {
 }
 
 impl Catalog {
-    /// Drops the temporary tables and half-made copies of compute nodes that have ended, and only
+    /// Drops the temporary tables and unfinished copies of compute nodes that have ended, and only
     /// those. Blocks.
     ///
     /// # Errors
-    /// What the node answers.
+    /// Errors of the node.
     pub fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) -> Result<()> {
         let is_left = |name: &str| owner_of(name).is_some_and(has_ended);
         let node = self.node();

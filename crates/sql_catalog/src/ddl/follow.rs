@@ -1,4 +1,4 @@
-//! Carries over to a copy of a table what is written to the table while it is copied.
+//! Carries changes of a table over to its copy while the table is being copied.
 //!
 //! ```text
 //!   snapshot 1  ── all rows ──► new table
@@ -7,11 +7,12 @@
 //!   snapshot n  ── what differs from n−1 ──► new table                      writers wait
 //! ```
 //!
-//! Leaves that have not changed between two snapshots are passed over (see [`super::seen_leaves`]). So
-//! the last comparison reads what was written since the one before, and looks once at each other leaf.
+//! Leaves that have not changed between two snapshots are skipped (see [`super::seen_leaves`]). The
+//! last comparison therefore reads what was written since the previous one, and looks once at each
+//! other leaf.
 //!
-//! A row that differs is deleted and written again, all deletions first: rows that have exchanged
-//! unique values do not meet in the new table.
+//! A row that differs is deleted and written again, all deletions first, so rows that have
+//! exchanged unique values do not conflict in the new table.
 //!
 //! Invariant: between two calls the new table has the rows of the last snapshot.
 
@@ -25,14 +26,15 @@ use super::copy::{Copy, full_scan, snapshot};
 use super::from_rows;
 use super::seen_leaves::SeenLeaves;
 
-/// So few changes are carried over while writers wait.
+/// The most changes that are carried over while writers wait.
 const FEW_CHANGES: usize = 1_000;
-/// So few rows are compared while writers wait: those of leaves that were written to lately.
+/// The most rows that are compared while writers wait: those of recently written leaves.
 const FEW_ROWS: usize = 50_000;
-/// How often changes are carried over beside writers. Clients that write faster than that wait in the end.
+/// How often changes are carried over beside writers. Clients that write faster than that wait in
+/// the end.
 const MAX_ROUNDS: usize = 8;
 
-/// See the module's page.
+/// See the module documentation.
 pub(super) struct Follower<'a> {
     copy: &'a Copy<'a>,
     /// Sees the old table's rows as the new table has them.
@@ -60,10 +62,10 @@ impl<'a> Follower<'a> {
         Follower { copy, before, seen }
     }
 
-    /// Carries changes over until what is left to compare and to carry over is little.
+    /// Carries changes over until little is left to compare and to carry over.
     ///
     /// # Errors
-    /// Rows that do not fit the new table, a cancelled statement, and what the node answers.
+    /// Rows that do not fit the new table, a cancelled statement, and errors of the node.
     pub(super) fn catch_up(&mut self) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             let (compared, changed) = self.carry_over()?;
@@ -74,7 +76,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Carries over what has changed up to now; answers how many rows were compared, and how many of
+    /// Carries over the changes up to now; returns how many rows were compared, and how many of
     /// them had changed.
     ///
     /// # Errors
@@ -106,20 +108,20 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// What lies between two snapshots of a table.
+/// The difference between two snapshots of a table.
 pub(super) struct Differences {
-    /// The rows that the later one does not see as the earlier one.
+    /// The rows that the later one sees differently.
     pub(super) changes: Vec<Changed>,
     /// The leaves in which the later one sees its rows.
     pub(super) seen: SeenLeaves,
-    /// Rows of the later one that were not passed over.
+    /// Rows of the later one that were not skipped.
     pub(super) compared: usize,
 }
 
 /// Compares what `now` sees with what `before` has seen in leaves that are `known`.
 ///
 /// # Errors
-/// What `check_cancelled` says, and what the node answers.
+/// Errors of `check_cancelled` and of the node.
 pub(super) fn differences(
     table: TableId,
     known: &SeenLeaves,
@@ -132,7 +134,7 @@ pub(super) fn differences(
     let (mut changes, mut seen, mut compared) = (Vec::new(), SeenLeaves::default(), 0);
     let mut gap = Gap::at(table, Vec::new());
     let mut next_place = 0;
-    // The place of the leaf that was named last; none if it is not known.
+    // The place of the leaf that was named last; none if it is unknown.
     let mut named: Option<Option<usize>> = None;
     loop {
         let asked = named.take();
@@ -181,7 +183,7 @@ fn key_after(key: &[u8]) -> Vec<u8> {
 struct Gap {
     table: TableId,
     start: Vec<u8>,
-    /// The rows of the earlier snapshot, once they are asked for.
+    /// The rows of the earlier snapshot, once they are needed.
     earlier: Option<Cursor>,
     /// The later snapshot has rows here.
     has_rows: bool,
@@ -217,7 +219,7 @@ impl Gap {
         Ok(())
     }
 
-    /// Rows of the earlier snapshot that come before a key are gone.
+    /// Rows of the earlier snapshot that come before a key were deleted.
     fn pass(
         &mut self,
         end: Option<&[u8]>,
@@ -244,7 +246,7 @@ impl Gap {
 /// A place in a scan of the old table.
 struct Cursor {
     scan: Box<dyn Scan>,
-    /// In the scan's present batch.
+    /// In the scan's current batch.
     at: usize,
     ended: bool,
 }
@@ -257,7 +259,7 @@ impl Cursor {
         Ok(Cursor { scan, at: 0, ended: false })
     }
 
-    /// Sees to it that the place is a row's, or the end.
+    /// Moves on until the place is a row's, or the end.
     fn fill(&mut self, trx: &mut dyn Transaction) -> Result<()> {
         while !self.ended && self.at == self.scan.len() {
             self.ended = !self.scan.fetch(trx).map_err(from_rows)?;

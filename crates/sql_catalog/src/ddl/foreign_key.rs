@@ -1,4 +1,5 @@
-//! Foreign keys of a draft: names, columns, the indexes that they stand on, the tables that they name.
+//! Foreign keys of a draft: names, columns, the indexes that they need, and the tables that they
+//! refer to.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::{DdlContext, check_identifier, index};
 /// Adds a foreign key to the draft, with an index over its columns if there is none.
 ///
 /// # Errors
-/// What MySQL refuses of the key itself; the parent is looked at by [`check_parents`].
+/// What MySQL refuses in the key itself; [`check_parents`] checks the parent.
 pub(super) fn add(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
@@ -55,7 +56,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Adds the foreign key that is written at a column.
+/// Adds the foreign key written in a column's definition.
 ///
 /// # Errors
 /// As [`add`].
@@ -70,7 +71,7 @@ pub(super) fn add_of_column(
     add(context, draft, &key)
 }
 
-/// The primary key of a parent, which is meant where no columns are written.
+/// The primary key of a parent, used if no columns are written.
 fn primary_columns(
     context: &DdlContext<'_>,
     draft: &TableDraft,
@@ -101,7 +102,7 @@ fn action(action: Option<ast::ReferenceAction>) -> ReferentialAction {
     }
 }
 
-/// The name written, or `t_ibfk_1` with the next number.
+/// The given name, or `t_ibfk_1` with the next number.
 fn key_name(draft: &TableDraft, name: Option<&str>) -> Result<Arc<str>> {
     if let Some(name) = name {
         check_identifier(name)?;
@@ -217,7 +218,7 @@ fn ensure_index(
     index::push(draft, index)
 }
 
-/// An index made for a foreign key goes once another one begins with its columns.
+/// An index made for a foreign key is dropped once another one begins with its columns.
 pub(super) fn drop_superfluous_indexes(draft: &mut TableDraft) {
     let superfluous = |draft: &TableDraft, at: usize| {
         let index = &draft.indexes[at];
@@ -237,11 +238,11 @@ pub(super) fn drop_superfluous_indexes(draft: &mut TableDraft) {
     }
 }
 
-/// Looks at the parents of the draft's foreign keys from number `first` on.
+/// Checks the parents of the draft's foreign keys from number `first` on.
 ///
 /// # Errors
-/// 1824 if a parent is missing, 3734 if a column of it is, 1822 without an index over the columns, 6125
-/// without a unique one over exactly them, 3780 for types that differ.
+/// 1824 if a parent is missing, 3734 if one of its columns is, 1822 without an index over the
+/// columns, 6125 without a unique one over exactly them, 3780 for types that differ.
 pub(super) fn check_parents(
     context: &DdlContext<'_>,
     draft: &TableDraft,
@@ -305,10 +306,10 @@ fn check_parent_columns(
     Err(SqlError::new(1822, message))
 }
 
-/// A foreign key to columns that several rows of the parent may share.
+/// A foreign key to columns whose values several rows of the parent may share.
 ///
 /// # Errors
-/// 6125 with `restrict_fk_on_non_standard_key`; else there is a warning.
+/// 6125 with `restrict_fk_on_non_standard_key`; otherwise a warning.
 fn non_standard(context: &DdlContext<'_>, key: &ForeignKeyModel) -> Result<()> {
     if context.restrict_fk_on_non_standard_key {
         let message = format!(
@@ -328,8 +329,7 @@ fn non_standard(context: &DdlContext<'_>, key: &ForeignKeyModel) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to give a column of a foreign key a type that does not go with the one on the other
-/// side.
+/// Refuses a type for a foreign key column that is incompatible with the column on the other side.
 ///
 /// # Errors
 /// 3780
@@ -386,7 +386,7 @@ fn check_types(key: &ForeignKeyModel, child: &ColumnModel, parent: &ColumnModel)
     Err(SqlError::new(3780, message))
 }
 
-/// Whether values of the two are stored and compared alike. Texts may differ in length.
+/// Whether values of the two are stored and compared in the same way. Texts may differ in length.
 pub(super) fn is_compatible(child: &TypeKind, parent: &TypeKind) -> bool {
     match (child, parent) {
         _ if child.is_text() && parent.is_text() => child.collation() == parent.collation(),
@@ -401,8 +401,8 @@ pub(super) fn is_compatible(child: &TypeKind, parent: &TypeKind) -> bool {
     }
 }
 
-/// Refuses to let a table go, or its name, while others have foreign keys to it; `going` are the tables
-/// that go with it.
+/// Refuses to drop or rename a table to which others have foreign keys; `going` are the tables
+/// dropped with it.
 ///
 /// # Errors
 /// 3730.

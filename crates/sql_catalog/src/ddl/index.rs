@@ -19,14 +19,14 @@ const MAX_INDEXES: usize = 64;
 const MAX_PARTS: usize = 16;
 /// Bytes of a part, and of a key.
 const MAX_KEY_BYTES: u64 = 3072;
-/// Characters of a long text that an index of words keeps.
+/// Characters of a long text in a full-text index's stand-in.
 const FULL_TEXT_PREFIX: u32 = 64;
 
 /// Adds an index to the draft. Its name may be missing.
 ///
 /// # Errors
-/// What MySQL refuses: unknown columns, parts that cannot be indexed, too many or too long ones, names
-/// that are taken.
+/// What MySQL refuses: unknown columns, parts that cannot be indexed, too many or too long ones,
+/// duplicate names.
 pub(super) fn add(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
@@ -72,8 +72,8 @@ pub(super) fn add(
 /// Adds an index that is complete.
 ///
 /// # Errors
-/// 1069 for too many, 1071 for too long keys, 1171 for a primary key that may be NULL, 3522 for one that
-/// is invisible.
+/// 1069 for too many, 1071 for keys that are too long, 1171 for a primary key that may be NULL,
+/// 3522 for an invisible one.
 pub(super) fn push(draft: &mut TableDraft, index: IndexModel) -> Result<()> {
     if draft.indexes.len() >= MAX_INDEXES {
         return Err(SqlError::new(1069, "Too many keys specified; max 64 keys allowed"));
@@ -117,7 +117,7 @@ pub(super) fn has_index(draft: &TableDraft, name: &str) -> bool {
     draft.indexes.iter().any(|index| same_name(&index.name, name))
 }
 
-/// `a`, or `a_2`, `a_3` … if that is taken.
+/// `a`, or `a_2`, `a_3` … if that name exists.
 pub(super) fn free_index_name(draft: &TableDraft, base: &str) -> Arc<str> {
     if !has_index(draft, base) && !same_name(base, "PRIMARY") {
         return base.into();
@@ -162,7 +162,7 @@ fn index_part(
     Ok(IndexPartModel { ordinal, prefix, descending: part.descending })
 }
 
-/// A column of a primary key cannot be NULL; nothing has to say so.
+/// A column of a primary key is NOT NULL without saying so.
 fn require_not_null(column: &mut ColumnModel) -> Result<()> {
     if column.default == DefaultValue::Null {
         column.default = DefaultValue::None;
@@ -178,7 +178,7 @@ fn require_not_null(column: &mut ColumnModel) -> Result<()> {
     Ok(())
 }
 
-/// Refuses `NULL` written at a column of the primary key.
+/// Refuses an explicit `NULL` on a primary key column.
 pub(super) fn check_primary_columns(
     definition: &ast::CreateTable,
     draft: &TableDraft,
@@ -282,7 +282,7 @@ fn checked_prefix(
     }
 }
 
-/// How long values are at most, where a prefix of all of it is no prefix.
+/// The maximal length of values; a prefix of that length is not a prefix.
 fn length_of(kind: &TypeKind) -> Option<u32> {
     match kind {
         TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => Some(*max_chars),
@@ -324,7 +324,7 @@ fn part_bytes(column: &ColumnModel, prefix: Option<u32>) -> u64 {
     }
 }
 
-/// Refuses lengths of keys that a change of their columns has made too long.
+/// Refuses key lengths that a change of their columns has made too long.
 pub(super) fn check_all_lengths(draft: &TableDraft) -> Result<()> {
     draft.indexes.iter().try_for_each(|index| check_key_length(draft, index))
 }

@@ -7,8 +7,8 @@
 //!   ALTER that copies               Upgradable ─► NoWrite (copy) ──────────────────► Exclusive
 //! ```
 //!
-//! Names are looked up again once their tables are locked: what is found then stays as it is. The
-//! session gives the locks back when the statement has ended.
+//! Names are looked up again once their tables are locked: the result then stays valid. The session
+//! releases the locks when the statement has ended.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use firn_sql_types::error::Result;
 use super::super::model::{ForeignKeyModel, TableModel};
 use super::{DdlContext, from_rows, is_temporary_table};
 
-/// A table with what orders it among others: schema and name.
+/// A table with its sort key among others: schema and name.
 type NamedId = (Arc<str>, Arc<str>, TableId);
 
 fn named(table: &TableModel) -> NamedId {
@@ -40,7 +40,7 @@ impl DdlContext<'_> {
         self.locks.acquire(table, lock, LockDuration::Transaction, &patience)
     }
 
-    /// Locks a table; a temporary one is the session's own and needs no lock. Blocks.
+    /// Locks a table; a temporary one belongs to the session and needs no lock. Blocks.
     ///
     /// # Errors
     /// 1205, 1213, 1317.
@@ -59,7 +59,7 @@ impl DdlContext<'_> {
         self.acquire(table, lock).map_err(from_rows)
     }
 
-    /// Locks the tables and views that names mean, in one order for all statements. Blocks.
+    /// Locks the tables and views with these names, in one order for all statements. Blocks.
     ///
     /// # Errors
     /// 1205, 1213, 1317.
@@ -96,7 +96,7 @@ impl DdlContext<'_> {
         })
     }
 
-    /// Locks the tables that foreign keys refer to: they learn of their children. Blocks.
+    /// Locks the tables that foreign keys refer to: their lists of children change. Blocks.
     ///
     /// # Errors
     /// 1205, 1213, 1317.
@@ -110,7 +110,7 @@ impl DdlContext<'_> {
         })
     }
 
-    /// Locks what `find` finds, until it finds nothing else. In the order of names, as MySQL does.
+    /// Locks what `find` finds, until it finds nothing new. In the order of names, as MySQL does.
     fn lock_found(
         &self,
         lock: MetadataLock,
@@ -133,7 +133,7 @@ impl DdlContext<'_> {
         }
     }
 
-    /// Whether the statement is to go on.
+    /// Whether the statement must end.
     ///
     /// # Errors
     /// 1317.
@@ -147,7 +147,7 @@ impl DdlContext<'_> {
     /// A transaction whose waits end with the statement.
     ///
     /// # Errors
-    /// If as many transactions are open as the node was set up for.
+    /// If the node has as many open transactions as it was set up for.
     pub(super) fn begin(&self, isolation: IsolationLevel) -> Result<Box<dyn Transaction>> {
         let mut trx = self.catalog.shared().node().begin(isolation).map_err(from_rows)?;
         trx.set_lock_wait_timeout(self.lock_wait_timeout);
@@ -156,11 +156,11 @@ impl DdlContext<'_> {
         Ok(trx)
     }
 
-    /// Builds an index while others read and write the table; keeps them from it while the index comes
-    /// and when it is ready. Blocks for as long as it takes.
+    /// Builds an index while others read and write the table; they are shut out while the index is
+    /// added and when it is ready. Blocks until the index is complete.
     ///
     /// # Errors
-    /// What the rows do not allow, locks that were not granted, a cancelled statement. The index is then
+    /// Rows that violate it, locks that were not granted, a cancelled statement. The index is then
     /// gone.
     pub(super) fn build_index(&self, table: &TableModel, new: &NewIndex) -> RowsResult<()> {
         let keep_others_out = || match is_temporary_table(table) {

@@ -1,12 +1,12 @@
-//! Changes of definitions: what `CREATE`, `ALTER`, `DROP`, `RENAME` and `TRUNCATE` do.
+//! Changes of definitions: `CREATE`, `ALTER`, `DROP`, `RENAME` and `TRUNCATE`.
 //!
 //! ```text
-//!   statement ──► draft (the table as it is to be) ──► checks ──► api::rows::Definitions ──► commit
+//!   statement ──► draft (the new table) ──► checks ──► api::rows::Definitions ──► commit
 //!                                                                  all of it, or nothing
 //! ```
 //!
-//! Names are looked up first and the node looks again when it locks: whoever is faster wins, the other one
-//! gets the node's error. Expressions are bound and evaluated by the layers above, through
+//! Names are looked up first, and the node looks again when it locks: the faster statement wins,
+//! the other one gets the node's error. The layers above bind and evaluate expressions, through
 //! [`ExpressionBinder`].
 
 mod alter;
@@ -53,23 +53,23 @@ pub use charset::{charset_named, collation_named, resolve as resolve_collation};
 pub use column::kind as column_kind;
 pub use firn_sql_grammar::render_unqualified as expression_text;
 
-/// What DDL needs of the layers above: the meaning of expressions and queries.
+/// What DDL needs from the layers above: the meaning of expressions and queries.
 pub trait ExpressionBinder {
     /// Binds an expression (as text, see [`expression_text`]) over the columns of a table.
     ///
     /// # Errors
-    /// Unknown names, and what does not go together.
+    /// Unknown names and incompatible types.
     fn bind(&self, table: &Arc<TableModel>, text: &str) -> Result<Box<dyn RowExpression>>;
-    /// The columns of a query; names without a schema are of `schema`.
+    /// The columns of a query; names without a schema are in `schema`.
     ///
     /// # Errors
-    /// Unknown names, and what does not go together.
+    /// Unknown names and incompatible types.
     fn query_columns(&self, query: &Query, schema: &str) -> Result<Vec<QueryColumn>>;
 
     /// Whether rows could be changed through a view of this query.
     ///
     /// # Errors
-    /// What names and types answer.
+    /// Errors of names and types.
     fn is_updatable(&self, query: &Query, schema: &str) -> Result<bool>;
 }
 
@@ -77,14 +77,14 @@ pub trait ExpressionBinder {
 pub trait RowExpression {
     /// The type of its values.
     fn ty(&self) -> &SqlType;
-    /// A function in it whose value does not depend on the row alone, by its name.
+    /// The name of a function in it whose value does not depend on the row alone.
     fn volatile_function(&self) -> Option<&'static str>;
     /// The ordinals of the columns that it reads.
     fn columns(&self) -> &[u16];
     /// Its value; `row` has a value for each ordinal.
     ///
     /// # Errors
-    /// What evaluation refuses.
+    /// Errors of the evaluation.
     fn evaluate(&self, row: &[Datum], evaluation: &EvaluationContext) -> Result<Datum>;
 }
 
@@ -95,22 +95,21 @@ pub struct QueryColumn {
     pub name: String,
     /// Its type.
     pub ty: SqlType,
-    /// The width and the digits after the point of a `DOUBLE` whose digits are fixed.
+    /// The width and the digits after the point of a `DOUBLE` with fixed digits.
     pub width: Option<(u16, u8)>,
-    /// The table and ordinal of the column that it is as such.
+    /// The table and ordinal of the column, if it is a plain column.
     pub origin: Option<(Arc<TableModel>, u16)>,
 }
 
-/// What a DDL statement is done with.
+/// The context of a DDL statement.
 #[derive(Clone, Copy)]
 pub struct DdlContext<'a> {
-    /// What the session sees.
+    /// The definitions that the session sees.
     pub catalog: &'a SessionCatalog,
     /// When things are made.
     pub clock: &'a dyn Clock,
-    /// The current schema.
     pub current_schema: Option<&'a str>,
-    /// Modes, time zone and time of the statement; notes and warnings go here.
+    /// Modes, time zone and time of the statement; receives notes and warnings.
     pub evaluation: &'a EvaluationContext,
     /// `user@host`.
     pub account: &'a str,
@@ -118,7 +117,7 @@ pub struct DdlContext<'a> {
     pub lock_wait_timeout: Duration,
     /// The session's metadata locks.
     pub locks: &'a Arc<dyn MetadataContext>,
-    /// The flag by which others end the statement.
+    /// The flag with which others cancel the statement.
     pub cancelled: &'a Arc<Cancellation>,
     /// `foreign_key_checks`
     pub foreign_key_checks: bool,
@@ -130,35 +129,33 @@ pub struct DdlContext<'a> {
     pub restrict_fk_on_non_standard_key: bool,
     /// Binding and evaluation.
     pub expressions: &'a dyn ExpressionBinder,
-    /// Told how far long work is; false ends the statement.
+    /// Called with the progress of long work; false ends the statement.
     pub progress: &'a dyn Fn(BuildProgress) -> bool,
 }
 
-/// What came of a DDL statement.
+/// The result of a DDL statement.
 #[derive(Debug)]
 pub enum DdlOutcome {
-    /// It is done.
     Done {
-        /// What the client is told: rows that were copied.
+        /// The row count for the client: rows that were copied.
         affected: u64,
         /// `Records: 3  Duplicates: 0  Warnings: 0`, or nothing.
         info: String,
     },
-    /// The table is there and empty; the query's rows are to be inserted. If that fails, the table is to
-    /// be dropped.
+    /// The table exists and is empty; the query's rows have to be inserted. If that fails, the
+    /// table must be dropped.
     CreateTableAs(Box<CreateTableAs>),
 }
 
-/// What is left to do of `CREATE TABLE … AS SELECT`.
+/// The remaining work of `CREATE TABLE … AS SELECT`.
 #[derive(Debug)]
 pub struct CreateTableAs {
     /// The new table.
     pub table: Arc<TableModel>,
-    /// The ordinals that the query's columns go to, in order.
+    /// The ordinals for the query's columns, in order.
     pub columns: Vec<u16>,
-    /// What happens to rows whose keys are taken.
+    /// The action for rows whose keys already exist.
     pub on_conflict: ast::OnConflict,
-    /// The query.
     pub query: Query,
 }
 
@@ -173,7 +170,7 @@ impl DdlOutcome {
     }
 }
 
-/// Whether a statement is one that [`execute`] does. All but those on temporary tables commit the
+/// Whether [`execute`] handles a statement. All except those on temporary tables commit the
 /// session's transaction first.
 #[must_use]
 pub fn is_ddl(statement: &Statement) -> bool {
@@ -208,10 +205,11 @@ pub fn is_temporary(statement: &Statement) -> bool {
     }
 }
 
-/// Does a DDL statement. Blocks for locks, and for as long as rows have to be read.
+/// Executes a DDL statement. Blocks for locks, and while rows have to be read.
 ///
 /// # Errors
-/// What MySQL refuses, locks that were not granted, and what the node answers. Nothing is changed then.
+/// What MySQL refuses, locks that were not granted, and errors of the node. Nothing is changed
+/// then.
 pub fn execute(context: &DdlContext<'_>, statement: &Statement) -> Result<DdlOutcome> {
     let outcome = match statement {
         Statement::CreateDatabase(create) => schema::create(context, create),
@@ -249,7 +247,7 @@ pub fn execute(context: &DdlContext<'_>, statement: &Statement) -> Result<DdlOut
     outcome
 }
 
-/// There are no stored programs: at most nothing is wrong.
+/// There are no stored programs: at best, there is no error.
 fn drop_program(
     context: &DdlContext<'_>,
     kind: &str,
@@ -275,7 +273,7 @@ fn alter_with(table: &ast::TableName, action: ast::AlterAction) -> ast::AlterTab
 }
 
 impl<'a> DdlContext<'a> {
-    /// The schema that a name means.
+    /// The schema of a name.
     fn schema_of<'n>(&self, table: &'n ast::TableName) -> Result<&'n str>
     where
         'a: 'n,
@@ -284,7 +282,7 @@ impl<'a> DdlContext<'a> {
         named.ok_or_else(|| SqlError::new(1046, "No database selected"))
     }
 
-    /// The table or view that a name means.
+    /// The table or view with a name.
     fn table(&self, table: &ast::TableName) -> Result<Arc<TableModel>> {
         let schema = self.schema_of(table)?;
         match self.catalog.find_table(schema, &table.name)? {
@@ -294,7 +292,7 @@ impl<'a> DdlContext<'a> {
         }
     }
 
-    /// The table that a name means; a view is refused.
+    /// The table with a name; a view is refused.
     fn base_table(&self, table: &ast::TableName) -> Result<Arc<TableModel>> {
         let table = self.table(table)?;
         if table.view().is_some() {
@@ -304,15 +302,15 @@ impl<'a> DdlContext<'a> {
         Ok(table)
     }
 
-    /// A change of definitions that waits for locks as the session says.
+    /// A change of definitions that waits for locks as the session's settings say.
     fn definitions(&self) -> Result<Box<dyn Definitions>> {
         let mut definitions = self.clean_up()?;
         definitions.set_cancelled(self.cancelled);
         Ok(definitions)
     }
 
-    /// A change of definitions that takes back what a statement has left; it goes on although the
-    /// statement is to end.
+    /// A change of definitions that undoes what a statement has left behind; it continues even if
+    /// the statement was cancelled.
     fn clean_up(&self) -> Result<Box<dyn Definitions>> {
         let node = self.catalog.shared().node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
@@ -321,7 +319,7 @@ impl<'a> DdlContext<'a> {
         Ok(definitions)
     }
 
-    /// A model of a table that is not there yet, to bind expressions over.
+    /// A model of a table that does not exist yet, for binding expressions.
     fn draft_model(&self, draft: &TableDraft) -> Result<Arc<TableModel>> {
         super::build::model_of_definition(
             self.catalog.shared().node(),
@@ -348,7 +346,7 @@ fn check_identifier(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a table's counter begin at `start`, if it has not passed that.
+/// Sets a table's counter to `start`, unless it is already past it.
 fn set_auto_increment(context: &DdlContext<'_>, table: &TableModel, start: u64) -> Result<()> {
     if start > 1 && table.auto_increment.is_some() {
         let node = context.catalog.shared().node();
@@ -357,7 +355,7 @@ fn set_auto_increment(context: &DdlContext<'_>, table: &TableModel, start: u64) 
     Ok(())
 }
 
-/// What a table is called in messages of `DROP` and others: `db.t`.
+/// The name of a table in messages of `DROP` and others: `db.t`.
 fn full_name(table: &TableModel) -> String {
     format!("{}.{}", table.schema, table.name)
 }

@@ -1,4 +1,4 @@
-//! `RENAME TABLE`, and what a new name means for foreign keys.
+//! `RENAME TABLE`, and the effect of a new name on foreign keys.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn rename_tables(
     pairs: &[(ast::TableName, ast::TableName)],
 ) -> Result<DdlOutcome> {
     context.lock_names(pairs.iter().flat_map(|(from, to)| [from, to]), MetadataLock::Exclusive)?;
-    // What each name means after the renames so far.
+    // The meaning of each name after the renames so far.
     let mut names: FxHashMap<Name, Option<Arc<TableModel>>> = FxHashMap::default();
     let mut definitions = context.definitions()?;
     for (from, to) in pairs {
@@ -51,15 +51,15 @@ fn now(
 ) -> Result<Option<Arc<TableModel>>> {
     match names.get(name) {
         Some(known) => Ok(known.clone()),
-        // Temporary tables are renamed by ALTER TABLE only.
+        // Only ALTER TABLE renames temporary tables.
         None => context.catalog.shared().find_table(&name.0, &name.1),
     }
 }
 
-/// Gives a table another name as a part of `definitions`, and tells it to foreign keys.
+/// Renames a table as a part of `definitions`, and updates foreign keys.
 ///
 /// # Errors
-/// What the node answers.
+/// Errors of the node.
 pub(super) fn rename(
     context: &DdlContext<'_>,
     definitions: &mut dyn Definitions,
@@ -78,7 +78,7 @@ pub(super) fn rename(
     rename_own_constraints(definitions, table, from, to)
 }
 
-/// Foreign keys name their parents: they learn the new name.
+/// Foreign keys name their parents: they get the new name.
 pub(super) fn tell_children(
     context: &DdlContext<'_>,
     definitions: &mut dyn Definitions,
@@ -105,7 +105,7 @@ pub(super) fn tell_children(
     Ok(())
 }
 
-/// Names that were made from the table's name follow it, as do keys to the table itself.
+/// Generated names that contain the table's name follow it, and so do keys to the table itself.
 fn rename_own_constraints(
     definitions: &mut dyn Definitions,
     table: &TableModel,
@@ -125,7 +125,7 @@ fn rename_own_constraints(
     })
 }
 
-/// `t_chk_1` and `t_ibfk_1` become `u_chk_1` and `u_ibfk_1`; names that somebody chose stay.
+/// `t_chk_1` and `t_ibfk_1` become `u_chk_1` and `u_ibfk_1`; names given by the user stay.
 pub(super) fn follow_table_name(
     checks: &mut [CheckModel],
     keys: &mut [ForeignKeyModel],
@@ -145,7 +145,7 @@ pub(super) fn follow_table_name(
 /// Changes a table's options in place.
 ///
 /// # Errors
-/// What the node answers; 1712 if the stored options are damaged.
+/// Errors of the node; 1712 if the stored options are damaged.
 pub(super) fn change_options(
     definitions: &mut dyn Definitions,
     table: TableId,

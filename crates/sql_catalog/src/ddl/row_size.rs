@@ -1,7 +1,8 @@
-//! How long the rows of a table may become: what MySQL and InnoDB refuse when a table is defined.
+//! The maximal length of a table's rows: what MySQL and InnoDB refuse when a table is defined.
 //!
-//! Firn's rows have room for whatever InnoDB's have (`docs/formats/row.md`). The bounds are InnoDB's all the
-//! same, so that a definition that is accepted here is accepted there.
+//! Firn's rows have room for everything that InnoDB's rows can hold (`docs/formats/row.md`).
+//! InnoDB's limits apply all the same, so that a definition that is accepted here is accepted
+//! there.
 
 use firn_sql_types::TypeKind;
 use firn_sql_types::error::{Result, SqlError};
@@ -12,28 +13,28 @@ use super::DdlContext;
 use super::column;
 use super::draft::TableDraft;
 
-/// The longest row, its `TEXT`s and `BLOB`s not counted.
+/// The longest row, without its `TEXT`s and `BLOB`s.
 const MAX_ROW_BYTES: u64 = 65_535;
 /// Transaction, undo pointer.
 const SYSTEM_COLUMN_BYTES: u64 = 6 + 7;
-/// The number of a row of a table without a primary key.
+/// The row number in a table without a primary key.
 const ROW_ID_BYTES: u64 = 6;
 
-/// What a row may take of a page, and what stays in it of a long column.
+/// How much of a page a row may take, and how much of a long column stays in it.
 struct PageBounds {
-    /// A row this long is refused.
+    /// A row of this length is refused.
     max_bytes: u64,
     /// Bytes before the row's columns.
     header_bytes: u64,
-    /// What stays of a value that is stored elsewhere.
+    /// The part of a value that stays if the value is stored elsewhere.
     kept_bytes: u64,
     /// The length of such a value.
     kept_length_bytes: u64,
-    /// What the message calls the kept part.
+    /// The size of the kept part in the message.
     prefix_bytes: u64,
 }
 
-/// Checks a table's rows against MySQL's bound for all engines.
+/// Checks a table's rows against MySQL's limit for all engines.
 ///
 /// # Errors
 /// 1118.
@@ -46,8 +47,8 @@ pub(super) fn check_declared(draft: &TableDraft) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a new table's rows have a place in a page of InnoDB's. Without `innodb_strict_mode` leaves
-/// a warning.
+/// Checks that a new table's rows fit a page of InnoDB's. Without `innodb_strict_mode` this is a
+/// warning.
 ///
 /// # Errors
 /// 1118.
@@ -64,7 +65,7 @@ pub(super) fn check_new(context: &DdlContext<'_>, draft: &TableDraft) -> Result<
     Ok(())
 }
 
-/// Checks that an altered table's rows have a place in a page of InnoDB's, unless they had none before.
+/// Checks that an altered table's rows fit a page of InnoDB's, unless they did not fit before.
 ///
 /// # Errors
 /// 1118.
@@ -128,7 +129,7 @@ fn stored_bytes(draft: &TableDraft, bounds: &PageBounds) -> u64 {
     bounds.header_bytes + SYSTEM_COLUMN_BYTES + row_id + bytes.sum::<u64>()
 }
 
-/// InnoDB keeps no values of virtual columns in its rows.
+/// InnoDB does not store virtual columns' values in its rows.
 fn is_stored(column: &ColumnModel) -> bool {
     column.generated.as_ref().is_none_or(|generated| generated.stored)
 }

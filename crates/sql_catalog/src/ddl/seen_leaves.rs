@@ -1,9 +1,9 @@
-//! In which leaves a snapshot has seen a table's rows, so that a later one passes over those leaves that
-//! are as they were.
+//! The leaves in which a snapshot has seen a table's rows, so that a later one can skip unchanged
+//! leaves.
 //!
 //! ```text
-//!   snapshot 1   │ leaf a │ leaf b │ rows │ leaf d │      rows: some of them so new that a later snapshot
-//!   snapshot 2   └─ held ──────────┘ read └─ held ─┘            may see others in the same leaf
+//!   snapshot 1  │ leaf a │ leaf b │ rows │ leaf d │  rows: some so new that a later snapshot
+//!   snapshot 2  └─ held ──────────┘ read └─ held ─┘        may see others in the same leaf
 //! ```
 
 use std::ops::Range;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use firn_api::rows::{LeafVersion, Scan};
 use rustc_hash::FxHashMap;
 
-/// Leaves with rows, in the table's order. Takes about 100 bytes and two keys for each.
+/// Leaves with rows, in the table's order. About 100 bytes and two keys each.
 #[derive(Default)]
 pub(super) struct SeenLeaves {
     leaves: Vec<Leaf>,
     places: FxHashMap<LeafVersion, usize>,
-    /// For [`SeenLeaves::held_from`]; made when it is first asked for.
+    /// For [`SeenLeaves::held_from`]; built at its first call.
     versions: std::cell::OnceCell<Box<[LeafVersion]>>,
     /// Rows came since the last leaf that are in no leaf of the list.
     has_others: bool,
@@ -30,12 +30,12 @@ struct FirstAndLast(Box<[u8]>, Box<[u8]>);
 struct Leaf {
     version: LeafVersion,
     keys: Arc<FirstAndLast>,
-    /// The snapshot saw no row between the leaf before in the list and this one.
+    /// The snapshot saw no row between the previous leaf in the list and this one.
     follows: bool,
 }
 
 impl SeenLeaves {
-    /// Notes the present batch of a scan: all rows of `leaf` if one is named.
+    /// Notes the current batch of a scan: all rows of `leaf` if one is named.
     pub(super) fn push_batch(&mut self, leaf: Option<LeafVersion>, scan: &dyn Scan) {
         if scan.is_empty() {
             return;
@@ -50,7 +50,7 @@ impl SeenLeaves {
         }
     }
 
-    /// Notes leaves of an earlier snapshot that are as they were.
+    /// Notes unchanged leaves of an earlier snapshot.
     pub(super) fn push_known(&mut self, known: &SeenLeaves, places: Range<usize>) {
         known.leaves[places].iter().for_each(|leaf| self.push(leaf.clone()));
     }
@@ -66,14 +66,15 @@ impl SeenLeaves {
         self.places.get(&leaf).copied()
     }
 
-    /// The list from a place on, as a scan is told of it.
+    /// The list from a place on, in the form for a scan.
     pub(super) fn held_from(&self, place: usize) -> &[LeafVersion] {
         let versions =
             self.versions.get_or_init(|| self.leaves.iter().map(|leaf| leaf.version).collect());
         &versions[place..]
     }
 
-    /// Whether no row lies between the leaf before in the list, or the table's start, and this one.
+    /// Whether no row lies between the previous leaf in the list, or the table's start, and this
+    /// one.
     pub(super) fn follows(&self, place: usize) -> bool {
         self.leaves[place].follows
     }

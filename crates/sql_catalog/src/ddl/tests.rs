@@ -185,7 +185,7 @@ impl Session {
         expected.assert_eq(&self.shown(name));
     }
 
-    /// What is shown makes the same table again.
+    /// The displayed definition creates the same table again.
     fn round_trips(&self, name: &str) {
         let shown = self.shown(name);
         self.ok(&format!("DROP TABLE {name}"));
@@ -219,7 +219,7 @@ impl Session {
         trx.commit().unwrap();
     }
 
-    /// The rows in the order of the primary key, columns as users see them.
+    /// The rows in primary key order, columns as users see them.
     fn rows(&self, name: &str) -> String {
         let table = self.table(name);
         let mut trx = self.node.node.begin(IsolationLevel::ReadCommitted).unwrap();
@@ -613,7 +613,7 @@ fn instant_changes_end_where_mysql_ends_them() {
     session.ok("ALTER TABLE t ADD COLUMN c INT, ALGORITHM=INSTANT");
 }
 
-/// What is stored of temporary tables and half-made copies: `schema.table`.
+/// What is stored of temporary tables and unfinished copies: `schema.table`.
 fn left_over(node: &dyn firn_api::rows::DatabaseNode) -> Vec<String> {
     let mut found = Vec::new();
     for schema in node.schemas().unwrap() {
@@ -680,7 +680,7 @@ fn leaves_that_have_not_changed_are_not_compared_again() {
     let mut third = snapshot();
     let none = compare(&all.seen, &mut *second, &mut *third);
     assert_eq!((none.compared, none.changes.len()), (0, 0));
-    // Two rows more, one before all others and one among them, and one less.
+    // Two more rows, one before all others and one among them, and one fewer.
     session.insert("t", &[&[int(-1), padding.clone()], &[int(20_001), padding.clone()]]);
     session.delete("t", &[int(2 * ROWS - 2)]);
     let mut fourth = snapshot();

@@ -1,4 +1,4 @@
-//! Rows that are there against constraints that are new.
+//! Checks existing rows against new constraints.
 
 use std::sync::Arc;
 
@@ -19,11 +19,10 @@ use super::alter::table_changed;
 use super::draft::TableDraft;
 use super::{DdlContext, copy, default, foreign_key, from_rows, values};
 
-/// Looks at a table, which is locked, before a draft of it that leaves the rows as they are takes its
-/// place.
+/// Checks a locked table before it is replaced by a draft that leaves the rows unchanged.
 ///
 /// # Errors
-/// 3819 for a row that a new check refuses, 1452 for one that has no parent.
+/// 3819 for a row that violates a new check, 1452 for one without a parent.
 pub(super) fn new_constraints(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
@@ -34,13 +33,13 @@ pub(super) fn new_constraints(
     };
     let checks: Vec<&CheckModel> = after.checks.iter().filter(is_new).collect();
     if !checks.is_empty() {
-        // New columns are constants that the checks may read: the draft tells their names.
+        // New columns are constants that the checks may read: the draft has their names.
         self::checks(context, table, after, &checks)?;
     }
     foreign_keys(context, table, after, table)
 }
 
-/// The same for a table whose rows have been written anew; its checks have been looked at.
+/// The same for a table whose rows have been rewritten; its checks have already been evaluated.
 pub(super) fn new_constraints_of_copy(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
@@ -146,7 +145,7 @@ fn foreign_keys(
         };
         let Some(parent) = parent else { continue };
         if !is_self {
-            // It keeps the rows that children were found to have.
+            // Keeps the parent rows that were found for children.
             context.lock(&parent, MetadataLock::NoWrite)?;
         }
         one_foreign_key(context, after, rows, key, &parent)?;
@@ -154,7 +153,7 @@ fn foreign_keys(
     Ok(())
 }
 
-/// Whether a key is to the table itself, under its old name or its new one.
+/// Whether a key refers to the table itself, under its old or its new name.
 fn is_own_key(key: &ForeignKeyModel, before: &TableModel, after: &TableDraft) -> bool {
     let parent = (&key.parent_schema, &key.parent_table);
     parent == (&before.schema, &before.name) || parent == (&after.target.0, &after.target.1)
@@ -181,7 +180,7 @@ fn one_foreign_key(
     each_row(context, rows, |trx, from, view| {
         let mut child = Vec::with_capacity(key.columns.len());
         for ordinal in &key.columns {
-            // A column that is new is NULL or a constant: the constant is looked at when rows change.
+            // A new column is NULL or a constant: the constant is checked when rows change.
             if rows.by_ordinal(*ordinal).is_none() {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Values between rows, expressions and defaults, by the rules of assignment.
+//! Conversions of values between rows, expressions and defaults, by the rules of assignment.
 
 use firn_format::key::{Direction, KeyLayout, KeyPart};
 use firn_format::value::{DateTime, Value, ValueError, ValueRef};
@@ -15,7 +15,7 @@ fn unfit(error: ValueError) -> SqlError {
     }
 }
 
-/// A stored value as expressions see it.
+/// A stored value in the form of expressions.
 pub(super) fn from_value(
     value: ValueRef<'_>,
     column: &ColumnModel,
@@ -24,10 +24,10 @@ pub(super) fn from_value(
     Datum::from_value_ref(value, &column.ty, &evaluation.time_zone).map_err(unfit)
 }
 
-/// A value of one type as a column of another one takes it.
+/// A value of one type, converted for a column of another type.
 ///
 /// # Errors
-/// What does not fit, if the context is strict.
+/// An error for a value that does not fit, if the context is strict.
 pub(super) fn assign(
     datum: &Datum,
     from: &SqlType,
@@ -39,7 +39,7 @@ pub(super) fn assign(
     cast::assign_within(datum, from, target, to.float_limits())
 }
 
-/// A value of a column's type as it is stored.
+/// A value of a column's type in stored form.
 ///
 /// # Errors
 /// If it is none.
@@ -51,7 +51,7 @@ pub(super) fn to_value(
     datum.to_stored(&column.ty, &evaluation.time_zone).map_err(unfit)
 }
 
-/// What a column that cannot be NULL has in rows of which nothing is known; `None` if there is no such
+/// The value of a NOT NULL column in rows about which nothing is known; `None` if there is no such
 /// value.
 pub(super) fn implicit_default(kind: &TypeKind) -> Option<Datum> {
     Some(match kind {
@@ -103,10 +103,10 @@ pub(super) fn duplicate_entry(
     SqlError::new(1062, message)
 }
 
-/// So much of an entry is shown.
+/// How much of an entry is shown.
 const MAX_ENTRY_CHARACTERS: usize = 64;
 
-/// The same, for a key's bytes: what cannot be read back of them is left out.
+/// The same, for a key's bytes: parts that cannot be read back are left out.
 pub(super) fn duplicate_key(
     table: &TableModel,
     index: &str,

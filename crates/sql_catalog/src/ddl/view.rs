@@ -1,7 +1,7 @@
 //! `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`.
 //!
-//! A view is stored as a table without rows: its name cannot be a table's as well, its columns are there
-//! to be shown, and creating it is as atomic as any other DDL. Its query is in the options.
+//! A view is stored as a table without rows: it shares the namespace of tables, its columns are
+//! stored for display, and creating it is as atomic as any other DDL. Its query is in the options.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn check_replaced(
     }
 }
 
-/// A check of rows that can never be written is a mistake.
+/// A check option for rows that can never be written is an error.
 fn refuse_idle_check(
     context: &DdlContext<'_>,
     statement: &ast::CreateView,
@@ -97,7 +97,7 @@ fn named(mut columns: Vec<QueryColumn>, names: &[String]) -> Result<Vec<QueryCol
     Ok(columns)
 }
 
-/// Refuses aliases that no column can have as its name.
+/// Refuses aliases that cannot be column names.
 fn check_aliases(body: &ast::SetExpr) -> Result<()> {
     match body {
         ast::SetExpr::Select(select) => select.projection.iter().try_for_each(|item| match item {
@@ -121,7 +121,7 @@ fn draft(
     for column in columns {
         let number = draft.take_number();
         let mut column = create::model_of_query_column(context, column, number, collation);
-        // Expressions without an alias whose text no column can have as its name.
+        // Expressions without an alias whose text cannot be a column name.
         if !column::is_result_name(&column.name) {
             column.name = format!("Name_exp_{}", number + 1).into();
         }
@@ -137,13 +137,13 @@ fn view_of(
     schema: &str,
     kept: Option<&ViewModel>,
 ) -> Result<ViewModel> {
-    // Without what `sql_mode` made of the text: it is parsed in the default mode again. Parentheses
-    // around every operator can take it beyond what may nest, and then there is no such view.
+    // Independent of `sql_mode`: the text is parsed in the default mode again. Parentheses around
+    // every operator can exceed the nesting limit, and then the view is refused.
     let body = render_query(&statement.query);
     grammar::parse(&body, grammar::Mode::default())?;
     let definer = match &statement.definer {
         Some(ast::Account::Named { user, host }) => format!("{user}@{host}"),
-        // Who alters a view leaves it to whom it is.
+        // An altered view keeps its definer.
         None if kept.is_some() => kept.map(|kept| kept.definer.to_string()).unwrap_or_default(),
         Some(ast::Account::Current) | None => context.account.to_owned(),
     };

@@ -1,4 +1,4 @@
-//! `COLUMNS` and what else there is once a column.
+//! `COLUMNS` and other tables with one row per column.
 
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, TypeKind};
@@ -90,7 +90,7 @@ fn fill(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>) -> R
     })
 }
 
-/// A made-up column as if it were stored.
+/// A virtual column as if it were stored.
 pub(crate) fn model_of(column: &VirtualColumn, position: u16) -> ColumnModel {
     ColumnModel {
         ordinal: position - 1,
@@ -111,7 +111,7 @@ pub(crate) fn model_of(column: &VirtualColumn, position: u16) -> ColumnModel {
     }
 }
 
-/// What a session may do with a column of its own temporary table.
+/// A session's privileges on a column of its own temporary table.
 const ALL_PRIVILEGES: &str = "select,insert,update,references";
 
 fn row(
@@ -155,7 +155,7 @@ fn row(
     ]
 }
 
-/// `PRI`, `UNI`, `MUL` or nothing: the best that an index says of a column.
+/// `PRI`, `UNI`, `MUL` or empty: the strongest key that the column has.
 fn column_key(table: &TableModel, column: &ColumnModel) -> &'static str {
     let is_of = |index: &super::super::model::IndexModel| {
         index.parts.iter().any(|part| part.ordinal == column.ordinal)
@@ -164,7 +164,7 @@ fn column_key(table: &TableModel, column: &ColumnModel) -> &'static str {
         index.parts.first().is_some_and(|part| part.ordinal == column.ordinal)
     };
     let stands_in = |index: &&super::super::model::IndexModel| {
-        // Without a primary key, the first unique one without NULLs is shown as it.
+        // Without a primary key, the first unique key without NULLs is shown as one.
         index.unique
             && index.parts.iter().all(|part| {
                 part.prefix.is_none()

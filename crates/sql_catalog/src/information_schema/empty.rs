@@ -1,4 +1,4 @@
-//! Tables of what there is none of.
+//! Tables that are always empty.
 
 use super::super::virtual_table::VirtualColumn;
 use super::performance::nothing;

@@ -165,7 +165,7 @@ fn fill_usage(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
     })
 }
 
-/// Whether the user may know of a column.
+/// Whether the user may see a column.
 fn is_seen(context: &VirtualContext<'_>, table: &TableModel, column: &str) -> bool {
     !context.session.privileges_on_column(&table.schema, &table.name, column).is_empty()
 }
@@ -319,7 +319,7 @@ fn fill_referential(
     })
 }
 
-/// The unique index of the parent over the columns that a foreign key names.
+/// The parent's unique index over the columns that a foreign key names.
 fn unique_key_of(context: &VirtualContext<'_>, key: &ForeignKeyModel) -> Result<Option<Arc<str>>> {
     let parent = context.catalog.shared().find_table(&key.parent_schema, &key.parent_table)?;
     let Some(parent) = parent else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Which schemas and tables a user gets to see.
+//! The schemas and tables that a user sees.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Listed {
 /// The schemas that the user sees and that match, in order.
 ///
 /// # Errors
-/// What the node answers.
+/// Errors of the node.
 pub(super) fn schemas(context: &VirtualContext<'_>, wanted: Option<&str>) -> Result<Vec<Box<str>>> {
     let catalog = context.catalog;
     let mut names = match wanted {
@@ -50,8 +50,8 @@ pub(super) fn schemas(context: &VirtualContext<'_>, wanted: Option<&str>) -> Res
     Ok(names)
 }
 
-/// Calls `each` with the tables that the user sees and that match, by schema and name, until it answers
-/// false. A name that is wanted means a temporary table of the session first.
+/// Calls `each` with the tables that the user sees and that match, by schema and name, until it
+/// returns false. A requested name means a temporary table of the session first.
 pub(super) fn each_table(
     context: &VirtualContext<'_>,
     hints: &Hints<'_>,
@@ -93,7 +93,7 @@ fn tables(context: &VirtualContext<'_>, schema: &str, wanted: Option<&str>) -> R
     Ok(tables)
 }
 
-/// The stored tables that match; what only they have is asked of them.
+/// Calls `each` with the stored tables that match, for information that only these have.
 pub(super) fn each_stored(
     context: &VirtualContext<'_>,
     hints: &Hints<'_>,

@@ -1,12 +1,12 @@
-//! Tables whose rows are made up from the catalog and from what the session layer knows.
+//! Tables whose rows are generated from the catalog and from the session layer.
 //!
 //! ```text
 //!   find("information_schema", "columns") ──► MadeUp { columns, fill } ──► rows
-//!                                                        └─ listed(context, hints): what the user may see
+//!                                                        └─ listed(context, hints): visible rows
 //! ```
 //!
-//! Names and types of columns are MySQL 8's. Names of schemas and tables compare by their bytes, names of
-//! columns and constraints without regard to case.
+//! Names and types of columns are MySQL 8's. Names of schemas and tables compare by their bytes,
+//! names of columns and constraints case-insensitively.
 
 mod columns;
 mod empty;
@@ -30,7 +30,7 @@ pub(super) use columns::model_of;
 
 use super::virtual_table::{EmitRow, VirtualColumn, VirtualContext, VirtualTable};
 
-/// The schemas that hold virtual tables.
+/// The schemas that contain virtual tables.
 pub const SCHEMAS: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
 /// `utf8mb3_general_ci`
@@ -38,8 +38,7 @@ const FOLDED: CollationId = CollationId(33);
 /// `utf8mb3_bin`
 const EXACT: CollationId = CollationId(83);
 
-/// A schema of virtual tables by its name; those that hold nothing else may be written in any case of
-/// letters.
+/// A schema of virtual tables by its name; those without other tables may be written in any case.
 #[must_use]
 pub fn proper_schema(schema: &str) -> Option<&'static str> {
     SCHEMAS.into_iter().find(|known| match *known {
@@ -48,14 +47,14 @@ pub fn proper_schema(schema: &str) -> Option<&'static str> {
     })
 }
 
-/// A virtual table by its name, in any case of letters.
+/// A virtual table by its name, in any case.
 #[must_use]
 pub fn find(schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>> {
     let schema = proper_schema(schema)?;
     REGISTRY.by_name.get(&(schema, name.to_ascii_lowercase())).map(|at| table(*at))
 }
 
-/// Whether a table is one of `performance_schema` that never has a row: to empty it takes nothing.
+/// Whether a table is one of `performance_schema` that never has a row: truncating it is a no-op.
 #[must_use]
 pub fn is_empty_monitor(schema: &str, name: &str) -> bool {
     proper_schema(schema) == Some("performance_schema") && monitors::is_empty(name)
@@ -96,7 +95,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
 /// Emits the rows of a table.
 type Fill = fn(&VirtualContext<'_>, &Hints<'_>, EmitRow<'_>) -> Result<()>;
 
-/// A table with the function that makes its rows up.
+/// A table with the function that generates its rows.
 struct MadeUp {
     schema: &'static str,
     name: &'static str,
@@ -138,14 +137,14 @@ impl VirtualTable for MadeUp {
     }
 }
 
-/// What is known of the rows that are wanted.
+/// What is known of the wanted rows.
 struct Hints<'a> {
     columns: &'a [VirtualColumn],
     hints: &'a [(u16, Datum)],
 }
 
 impl<'a> Hints<'a> {
-    /// The text that a column is to have.
+    /// The text that a column must have.
     fn text(&self, column: &str) -> Option<&'a str> {
         let number = self.columns.iter().position(|own| own.name == column)?;
         let (_, datum) = self.hints.iter().find(|(hinted, _)| usize::from(*hinted) == number)?;
@@ -168,7 +167,7 @@ fn schema_table(
     MadeUp { schema: "information_schema", name, columns, hinted, fill }
 }
 
-/// A text column without regard to case.
+/// A case-insensitive text column.
 fn text(name: &'static str, max_chars: u32) -> VirtualColumn {
     VirtualColumn { name, ty: column_type(TypeKind::Varchar { max_chars, collation: FOLDED }) }
 }
@@ -219,7 +218,7 @@ fn yes_or_no(truth: bool) -> Datum {
     Datum::text(if truth { "YES" } else { "NO" })
 }
 
-/// `def`, the one catalog that there is.
+/// `def`, the only catalog.
 fn def() -> Datum {
     Datum::text("def")
 }

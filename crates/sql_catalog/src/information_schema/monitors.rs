@@ -1,8 +1,8 @@
 //! Tables that graphical clients and monitors read at connect, most of which are empty here.
 //!
-//! A line of [`EMPTY`] gives schema, table and columns; a column is its name and a letter: `n` a number, `t` a
-//! short text, `x` a long text, `m` a moment. Who reads them finds that there is nothing of the kind, as on a
-//! MySQL server whose `performance_schema` is off.
+//! A line of [`EMPTY`] lists schema, table and columns; a column is its name and a letter: `n` a
+//! number, `t` a short text, `x` a long text, `m` a moment. Clients that read them find no such
+//! objects, as on a MySQL server whose `performance_schema` is off.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ fn table(schema: &'static str, name: &'static str, columns: &'static str, fill: 
     MadeUp { schema, name, columns: parsed(columns), hinted: Vec::new(), fill }
 }
 
-/// Columns out of a line of [`EMPTY`].
+/// The columns of a line of [`EMPTY`].
 fn parsed(columns: &'static str) -> Vec<VirtualColumn> {
     let mut words = columns.split_ascii_whitespace();
     let mut parsed = Vec::new();
@@ -125,7 +125,7 @@ fn sys_processes(context: &VirtualContext<'_>, _: &Hints<'_>, emit: EmitRow<'_>)
     emit_all(context.session.processes().into_iter().map(row), emit)
 }
 
-/// What `performance_schema` tells of an event.
+/// The columns of `performance_schema` for an event.
 macro_rules! event_columns {
     ($rest:literal) => {
         concat!(
@@ -162,7 +162,7 @@ const TABLE_IO: &str = "OBJECT_TYPE t OBJECT_SCHEMA t OBJECT_NAME t INDEX_NAME t
 const COMPRESSION: &str = "PAGE_SIZE n COMPRESS_OPS n COMPRESS_OPS_OK n COMPRESS_TIME n \
     UNCOMPRESS_OPS n UNCOMPRESS_TIME n";
 
-/// Tables of what there is none of.
+/// Tables that are always empty.
 const EMPTY: &[(&str, &str, &str)] = &[
     ("performance_schema", "events_statements_current", STATEMENTS),
     ("performance_schema", "events_statements_history", STATEMENTS),

@@ -1,4 +1,4 @@
-//! What the server is and who is there: character sets, engines, keywords, processes, privileges.
+//! The server and its users: character sets, engines, keywords, processes, privileges.
 
 use firn_sql_collation::{self as collation, Charset};
 use firn_sql_types::Datum;
@@ -52,7 +52,7 @@ pub(super) fn all() -> Vec<MadeUp> {
     ]
 }
 
-/// Rows that the session layer gives.
+/// Rows from the session layer.
 fn fill_session(context: &VirtualContext<'_>, table: &str, emit: EmitRow<'_>) -> Result<()> {
     emit_all(context.session.rows("information_schema", table), emit)
 }
@@ -190,7 +190,7 @@ fn fill_plugins(_: &VirtualContext<'_>, _: &Hints<'_>, emit: EmitRow<'_>) -> Res
     emit_all(plugins, emit)
 }
 
-/// Words that clients quote. Not all that the grammar knows: those that are reserved, in order.
+/// Words that clients quote. Not all that the grammar knows: the reserved ones, in order.
 const RESERVED_WORDS: &str = "ACCESSIBLE ADD ALL ALTER ANALYZE AND AS ASC ASENSITIVE BEFORE BETWEEN BIGINT \
     BINARY BLOB BOTH BY CALL CASCADE CASE CHANGE CHAR CHARACTER CHECK COLLATE COLUMN CONDITION CONSTRAINT \
     CONTINUE CONVERT CREATE CROSS CUBE CUME_DIST CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER \

@@ -1,4 +1,4 @@
-//! `SCHEMATA`, `TABLES`, `VIEWS` and what else there is once a table.
+//! `SCHEMATA`, `TABLES`, `VIEWS` and other tables with one row per table.
 
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
@@ -13,7 +13,6 @@ use super::{
     text,
 };
 
-/// Bytes of a page.
 const PAGE_BYTES: f64 = 16384.0;
 
 pub(super) fn all() -> Vec<MadeUp> {
@@ -59,7 +58,7 @@ fn schemata_columns() -> Vec<VirtualColumn> {
 fn fill_schemata(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>) -> Result<()> {
     for name in schemas(context, hints.text("SCHEMA_NAME"))? {
         let options = context.catalog.shared().schema(&name);
-        // Clients ask for this schema's in order to name it behind its tables' columns.
+        // Clients ask for this schema's collation, to name it after columns of its tables.
         let made_up = if &*name == "information_schema" { FOLDED } else { DEFAULT_COLLATION };
         let collation = collation::get(options.map_or(made_up, |options| options.collation));
         let row = [
@@ -133,7 +132,7 @@ fn fill_tables(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_
     })
 }
 
-/// A row in which everything behind the table's type is NULL.
+/// A row in which everything after the table's type is NULL.
 fn bare_row(schema: &str, name: &str, kind: &str) -> Vec<Datum> {
     let mut row = vec![def(), Datum::text(schema), Datum::text(name), Datum::text(kind)];
     row.resize(21, Datum::Null);

@@ -1,4 +1,4 @@
-//! The rows of made-up tables over a node.
+//! The rows of virtual tables over a node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Session {
         execute(&context, &statement).unwrap();
     }
 
-    /// Rows of a table, the wanted columns of them; every row must have the table's columns.
+    /// The wanted columns of a table's rows; every row must have the table's columns.
     fn rows(&self, table: &str, hints: &[(&str, &str)], wanted: &[&str]) -> String {
         let table = find("information_schema", table).unwrap();
         let columns = table.columns();

@@ -1,4 +1,4 @@
-//! Fields with tags: what every option is written as.
+//! Fields with tags: the encoding of all options.
 //!
 //! ```text
 //!   01 │ tag  length u32 LE  bytes │ tag  length  bytes │ …        tags ascend, each at most once
@@ -9,7 +9,7 @@ use firn_sql_types::error::{Result, SqlError};
 /// The format that is written.
 pub(super) const FORMAT: u8 = 1;
 
-/// Writes fields. A field that has its default value is left out by who writes.
+/// Writes fields. The caller leaves out fields that have their default value.
 pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
@@ -112,12 +112,12 @@ pub(crate) fn each_field<'a>(
     Ok(())
 }
 
-/// Stored options that are no options.
+/// Stored options that are invalid.
 pub(crate) fn damaged(what: &str) -> SqlError {
     SqlError::new(1712, format!("Stored options of a definition are damaged: {what}"))
 }
 
-/// Reads the inside of a field. Whatever the bytes are, it never panics.
+/// Reads the inside of a field. Never panics, whatever the bytes.
 pub(crate) struct Reader<'a> {
     pub(crate) bytes: &'a [u8],
 }
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.rest()).map_err(|_| damaged("text"))
     }
 
-    /// A list; memory grows only with what is really there.
+    /// A list; memory grows only with the data that is really there.
     pub(crate) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T>,

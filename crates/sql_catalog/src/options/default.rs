@@ -31,10 +31,10 @@ pub fn encode_default(default: &DefaultValue) -> Option<Vec<u8>> {
     Some(writer.finish())
 }
 
-/// Reads what [`encode_default`] wrote. The bytes may be anything.
+/// Reads what [`encode_default`] wrote. The bytes are untrusted.
 ///
 /// # Errors
-/// 1712 for bytes that are no default.
+/// 1712 for bytes that are not a default.
 pub fn decode_default(bytes: Option<&[u8]>) -> Result<DefaultValue> {
     let Some(bytes) = bytes else { return Ok(DefaultValue::None) };
     let mut default = DefaultValue::None;

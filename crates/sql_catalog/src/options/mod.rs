@@ -1,5 +1,5 @@
-//! What only SQL knows of schemas, tables, columns and indexes, as the bytes that ride along in a node's
-//! definitions.
+//! The properties of schemas, tables, columns and indexes that only SQL knows, as bytes inside a
+//! node's definitions.
 //!
 //! ```text
 //!   TableDefinition                SchemaOptions   TableOptions   ColumnOptions   IndexOptions
@@ -7,8 +7,8 @@
 //!     columns[].default          ◄─ encode_default / decode_default ─► DefaultValue
 //! ```
 //!
-//! What has its default value is not written, so a plain column's options are no bytes at all, and a
-//! later version's new fields cost older tables nothing. `docs/formats/sql-options.md` draws the bytes.
+//! Default values are not written, so a plain column's options take no bytes, and new fields of a
+//! later version cost older tables nothing. `docs/formats/sql-options.md` draws the bytes.
 
 pub(super) mod codec;
 mod default;
@@ -29,7 +29,7 @@ use codec::{Body, Reader, Writer, damaged, each_field};
 pub use default::{decode_default, encode_default};
 pub(super) use default::{read_datum, write_datum};
 
-/// `utf8mb4_0900_ai_ci`, what is meant when nothing is said.
+/// `utf8mb4_0900_ai_ci`, the default.
 pub const DEFAULT_COLLATION: CollationId = CollationId(255);
 
 /// Of a schema.
@@ -60,15 +60,14 @@ pub struct TableOptions {
     pub order: Vec<u16>,
     /// `CHECK`s.
     pub checks: Vec<CheckModel>,
-    /// Foreign keys.
     pub foreign_keys: Vec<ForeignKeyModel>,
     /// The query, if this is a view.
     pub view: Option<ViewModel>,
-    /// Schema and name of a temporary table, as its session knows them.
+    /// Schema and name of a temporary table, as its session sees them.
     pub temporary: Option<(Arc<str>, Arc<str>)>,
     /// When it was created: microseconds since 1970-01-01 UTC.
     pub created_us: u64,
-    /// Other options that are shown again.
+    /// Other options that are only shown again.
     pub other: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -149,10 +148,10 @@ impl SchemaOptions {
         writer.finish()
     }
 
-    /// Reads what [`SchemaOptions::encode`] wrote. The bytes may be anything.
+    /// Reads what [`SchemaOptions::encode`] wrote. The bytes are untrusted.
     ///
     /// # Errors
-    /// 1712 for bytes that are no options.
+    /// 1712 for bytes that are not options.
     pub fn decode(bytes: &[u8]) -> Result<SchemaOptions> {
         let mut options = SchemaOptions::default();
         each_field(bytes, |tag, body| {
@@ -199,10 +198,10 @@ impl TableOptions {
         writer.finish()
     }
 
-    /// Reads what [`TableOptions::encode`] wrote. The bytes may be anything.
+    /// Reads what [`TableOptions::encode`] wrote. The bytes are untrusted.
     ///
     /// # Errors
-    /// 1712 for bytes that are no options.
+    /// 1712 for bytes that are not options.
     pub fn decode(bytes: &[u8]) -> Result<TableOptions> {
         let mut options = TableOptions::default();
         each_field(bytes, |tag, body| options.read_field(tag, body))?;
@@ -287,10 +286,10 @@ impl ColumnOptions {
         writer.finish()
     }
 
-    /// Reads what [`ColumnOptions::encode`] wrote. The bytes may be anything.
+    /// Reads what [`ColumnOptions::encode`] wrote. The bytes are untrusted.
     ///
     /// # Errors
-    /// 1712 for bytes that are no options.
+    /// 1712 for bytes that are not options.
     pub fn decode(bytes: &[u8]) -> Result<ColumnOptions> {
         let mut options = ColumnOptions::default();
         each_field(bytes, |tag, body| options.read_field(tag, body))?;
@@ -336,10 +335,10 @@ impl IndexOptions {
         writer.finish()
     }
 
-    /// Reads what [`IndexOptions::encode`] wrote. The bytes may be anything.
+    /// Reads what [`IndexOptions::encode`] wrote. The bytes are untrusted.
     ///
     /// # Errors
-    /// 1712 for bytes that are no options.
+    /// 1712 for bytes that are not options.
     pub fn decode(bytes: &[u8]) -> Result<IndexOptions> {
         let mut options = IndexOptions::default();
         each_field(bytes, |tag, body| options.read_field(tag, body))?;

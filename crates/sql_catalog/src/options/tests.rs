@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::model::DefaultValue;
 use super::*;
 
-/// Bytes with what they mean, a field in a line.
+/// Bytes with their meaning, one field per line.
 fn annotate(bytes: &[u8], fields: &[(usize, &str)]) -> String {
     let mut text = String::new();
     let mut rest = bytes;
@@ -368,7 +368,7 @@ fn fields_out_of_order_and_unknown_ones_are_refused() {
     let bytes = table().encode();
     for length in 1..bytes.len() {
         let cut = TableOptions::decode(&bytes[..length]);
-        // Between two fields, what was read so far is a whole.
+        // Between two fields, what was read so far is complete.
         assert!(cut.is_err() || bytes[..length].len() < bytes.len());
     }
     assert!(TableOptions::decode(&[2]).is_err());

@@ -14,7 +14,7 @@ use super::super::options::SchemaOptions;
 use super::super::type_text::{self, identifier, identifiers, quoted};
 use super::super::virtual_table::VirtualTable;
 
-/// `CREATE TABLE …`; `next_auto_increment` is what the counter gives next, if there is one.
+/// `CREATE TABLE …`; `next_auto_increment` is the counter's next value, if there is a counter.
 #[must_use]
 pub fn table_text(table: &TableModel, next_auto_increment: Option<u64>) -> String {
     let temporary = if table.kind == TableKind::Temporary { "TEMPORARY " } else { "" };
@@ -22,7 +22,7 @@ pub fn table_text(table: &TableModel, next_auto_increment: Option<u64>) -> Strin
     let mut lines: Vec<String> =
         table.shown_columns().map(|column| column_text(table, column)).collect();
     lines.extend(table.indexes.iter().map(|index| index_text(table, index)));
-    // By name, as MySQL lists them and as those who compare two tables rely on.
+    // By name, as MySQL lists them and as tools that compare two tables expect.
     let mut foreign_keys: Vec<_> = table.foreign_keys.iter().collect();
     foreign_keys.sort_by_key(|key| key.name.to_lowercase());
     let foreign_keys = foreign_keys.into_iter();
@@ -62,7 +62,8 @@ fn options_text(table: &TableModel, next_auto_increment: Option<u64>) -> String 
     text
 }
 
-/// MySQL names the collation of a table if it is not its character set's, and always for `utf8mb4`.
+/// MySQL names the collation of a table if it is not its character set's default, and always for
+/// `utf8mb4`.
 fn is_collation_shown(collation: &collation::Collation) -> bool {
     !collation.is_default() || collation.charset == collation::Charset::Utf8mb4
 }
@@ -102,7 +103,7 @@ fn column_text(table: &TableModel, column: &ColumnModel) -> String {
     text
 }
 
-/// Long values take no `DEFAULT` in MySQL, so it shows none where NULL is meant.
+/// Long values have no `DEFAULT` in MySQL, so it shows none if the default is NULL.
 fn has_no_default_clause(kind: &TypeKind) -> bool {
     matches!(kind, TypeKind::Text { .. } | TypeKind::Blob { .. })
 }
@@ -118,7 +119,7 @@ fn collation_text(table: &TableModel, column: &ColumnModel) -> String {
     format!(" CHARACTER SET {charset} COLLATE {name}")
 }
 
-/// What stands behind `DEFAULT` in a definition.
+/// The text after `DEFAULT` in a definition.
 #[must_use]
 pub fn default_clause(default: &DefaultValue, ty: &SqlType) -> String {
     match default {
@@ -217,7 +218,7 @@ fn definer_text(account: &str) -> String {
     format!("{}@{}", identifier(user), identifier(host))
 }
 
-/// `CREATE TEMPORARY TABLE …`, as MySQL shows tables that are made up.
+/// `CREATE TEMPORARY TABLE …`, as MySQL shows virtual tables.
 #[must_use]
 pub fn virtual_table_text(table: &dyn VirtualTable) -> String {
     let mut text = format!("CREATE TEMPORARY TABLE {} (\n", identifier(table.name()));

@@ -1,4 +1,4 @@
-//! Statements that list, as queries over virtual tables.
+//! `SHOW` statements that list, as queries over virtual tables.
 
 use firn_sql_grammar::ast::{Show, ShowFilter};
 use firn_sql_grammar::render as expression_text;
@@ -7,10 +7,10 @@ use firn_sql_types::error::Result;
 use super::super::type_text::{identifier, quoted};
 use super::ShowContext;
 
-/// A query that is being made: columns of a virtual table under the names that are shown.
+/// A query under construction: columns of a virtual table under the names that are shown.
 struct Listing {
     table: &'static str,
-    /// Name in the virtual table (or an expression), and name that is shown.
+    /// Name in the virtual table (or an expression), and displayed name.
     columns: Vec<(String, String)>,
     conditions: Vec<String>,
 }
@@ -27,7 +27,8 @@ impl Listing {
         self
     }
 
-    /// The query with a filter: `LIKE` is of the first column, `WHERE` of what is shown.
+    /// The query with a filter: `LIKE` applies to the first column, `WHERE` to the displayed
+    /// columns.
     fn query(mut self, filter: Option<&ShowFilter>) -> String {
         if let (Some(ShowFilter::Like(pattern)), Some((column, _))) = (filter, self.columns.first())
         {
@@ -70,7 +71,7 @@ fn heading(name: &str, filter: Option<&ShowFilter>) -> String {
 /// The query for a statement that lists.
 ///
 /// # Errors
-/// 1046, 1049 and 1146 for schemas and tables that are not there.
+/// 1046, 1049 and 1146 for schemas and tables that do not exist.
 pub(super) fn query(context: &ShowContext<'_>, show: &Show) -> Result<String> {
     Ok(match show {
         Show::Databases(filter) => {
@@ -134,7 +135,7 @@ pub(super) fn query(context: &ShowContext<'_>, show: &Show) -> Result<String> {
             .query(filter.as_ref()),
         Show::ProcedureStatus(filter) => routines("PROCEDURE", filter.as_ref()),
         Show::FunctionStatus(filter) => routines("FUNCTION", filter.as_ref()),
-        // Everything else has been answered before.
+        // Everything else has been handled before.
         _ => Listing::new("information_schema.ENGINES", &ENGINES).query(None),
     })
 }

@@ -1,4 +1,4 @@
-//! `SHOW` and `DESCRIBE` of what the catalog knows.
+//! `SHOW` and `DESCRIBE` of what is in the catalog.
 //!
 //! ```text
 //!   SHOW TABLES LIKE 'a%'  ──rewrite──►  SELECT TABLE_NAME AS `Tables_in_test (a%)`
@@ -6,10 +6,10 @@
 //!   SHOW CREATE TABLE t    ──rewrite──►  its row
 //! ```
 //!
-//! A statement that lists becomes a query over virtual tables, whose text the session runs like any other
-//! (parsed by the grammar's default mode, whatever `sql_mode` says);
-//! `WHERE` is put around it, so that it speaks of the columns that are shown. What sessions know themselves
-//! (`VARIABLES`, `STATUS`, `GRANTS`, `WARNINGS` and others) is left to them.
+//! A statement that lists becomes a query over virtual tables, whose text the session runs like any
+//! other (parsed in the grammar's default mode, whatever `sql_mode` says). `WHERE` is put around
+//! it, so that it refers to the displayed columns. The session layer answers for its own objects
+//! (`VARIABLES`, `STATUS`, `GRANTS`, `WARNINGS` and others).
 
 pub mod create;
 mod listing;
@@ -24,35 +24,33 @@ use super::lookup::unknown_schema;
 use super::options::DEFAULT_COLLATION;
 use super::session::{Relation, SessionCatalog};
 
-/// What a `SHOW` comes to.
+/// How a `SHOW` is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShowAnswer {
     /// These rows.
     Rows {
         /// Names and types of the columns.
         columns: Vec<(String, SqlType)>,
-        /// The rows.
         rows: Vec<Vec<Datum>>,
     },
-    /// What this query answers.
+    /// The result of this query.
     Query(String),
-    /// The session layer's own.
+    /// By the session layer.
     Session,
 }
 
-/// What a `SHOW` is answered from.
+/// The context of a `SHOW`.
 #[derive(Clone, Copy)]
 pub struct ShowContext<'a> {
-    /// What the session sees.
+    /// The definitions that the session sees.
     pub catalog: &'a SessionCatalog,
-    /// The current schema.
     pub current_schema: Option<&'a str>,
 }
 
-/// What a `SHOW` comes to.
+/// How a `SHOW` is answered.
 ///
 /// # Errors
-/// 1046 without a current schema where one is needed, 1049 and 1146 for what is not there.
+/// 1046 without a current schema where one is needed, 1049 and 1146 for missing objects.
 pub fn rewrite(context: &ShowContext<'_>, show: &Show) -> Result<ShowAnswer> {
     match show {
         Show::Create(create) => show_create(context, create),
@@ -92,7 +90,7 @@ pub fn describe(
 }
 
 impl<'a> ShowContext<'a> {
-    /// The schema that is meant.
+    /// The schema that the statement refers to.
     fn schema(&self, named: Option<&str>) -> Result<String> {
         let schema = named.or(self.current_schema);
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
@@ -102,7 +100,7 @@ impl<'a> ShowContext<'a> {
         Ok(super::information_schema::proper_schema(schema).unwrap_or(schema).to_owned())
     }
 
-    /// The relation that is meant, with its schema.
+    /// The relation that the statement refers to, with its schema.
     fn relation(&self, table: &TableName) -> Result<(String, Relation)> {
         let schema = self.schema(table.schema.as_deref())?;
         let relation = self.catalog.relation(&schema, &table.name)?;

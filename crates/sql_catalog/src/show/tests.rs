@@ -1,4 +1,4 @@
-//! What `SHOW` statements come to.
+//! The answers to `SHOW` statements.
 
 use std::sync::Arc;
 

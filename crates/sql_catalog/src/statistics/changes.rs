@@ -1,17 +1,17 @@
-//! How many rows of a table were written since it was last looked at as a whole.
+//! How many rows of a table were written since its statistics were last gathered.
 //!
 //! ```text
 //!   statement that wrote 3 rows ──► written += 3
-//!   written ≥ limit             ──► the statistics are stale: somebody gathers them anew
+//!   written ≥ limit             ──► the statistics are stale and gathered again
 //!   gathered                    ──► written = 0, limit = a tenth of the rows
 //! ```
 //!
-//! The numbers are hints: rows of transactions that were rolled back count, and a restart begins at 0. A table of
-//! which nothing is known is stale if it has rows; that is looked at once.
+//! The numbers are hints: rows of transactions that were rolled back count, and a restart begins
+//! at 0. A table about which nothing is known is stale if it has rows; this is checked once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Fewer changes than this make no statistics stale: a table so small is read in no time by any plan.
+/// Fewer changes than this make no statistics stale: any plan reads such a small table quickly.
 pub(super) const MIN_CHANGES: u64 = 200;
 
 /// Changes of a table.
@@ -20,7 +20,7 @@ pub(super) struct Changes {
     written: AtomicU64,
     limit: AtomicU64,
     was_looked_at: AtomicBool,
-    /// How often somebody began to gather, and the last of them who is done.
+    /// How often gathering began, and the number of the last one that has ended.
     begun: AtomicU64,
     done: AtomicU64,
 }
@@ -45,29 +45,29 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// So many rows were written.
+    /// Adds a number of written rows.
     pub(super) fn add(&self, rows: u64) {
         self.written.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Whether so much was written that what was gathered tells little.
+    /// Whether so much was written that the gathered statistics tell little.
     pub(super) fn is_stale(&self) -> bool {
         self.written.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed)
     }
 
-    /// Whether this is the first time that somebody asks.
+    /// Whether this is the first call.
     pub(super) fn is_first_look(&self) -> bool {
         !self.was_looked_at.swap(true, Ordering::Relaxed)
     }
 
-    /// Somebody begins to look at the table as a whole.
+    /// Begins to look at the table as a whole.
     pub(super) fn begin_look(&self) -> Look {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         Look { number, written_before: self.written.load(Ordering::Relaxed) }
     }
 
-    /// What the table held when `look` began is known: so many rows. False if somebody who began later is done already:
-    /// that is newer.
+    /// Records the number of rows that the table had when `look` began. False if a later look has
+    /// already ended: that one is newer.
     pub(super) fn end_look(&self, look: Look, rows: f64) -> bool {
         if self.done.fetch_max(look.number, Ordering::Relaxed) > look.number {
             return false;
@@ -78,7 +78,7 @@ impl Changes {
         true
     }
 
-    /// Goes on with what was counted for an earlier version of the table.
+    /// Takes over the counts of an earlier version of the table.
     pub(super) fn take_over(&self, before: &Changes) {
         self.written.store(before.written.load(Ordering::Relaxed), Ordering::Relaxed);
         self.limit.store(before.limit.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -1,21 +1,22 @@
 //! Counting distinct values in little memory, or estimating them from a sample.
 //!
 //! ```text
-//!   level 0    all hashes are kept                                      the count is exact
-//!   full       level 1: of those kept, and of those to come, only hashes that end in one zero bit
-//!   full       level 2: … in two zero bits                              the count is kept × 2^level
+//!   level 0   all hashes are kept                                      the count is exact
+//!   full      level 1: of those kept, and of those to come, only hashes that end in one zero bit
+//!   full      level 2: … in two zero bits                              the count is kept × 2^level
 //! ```
 //!
-//! Invariant: what is kept are all hashes so far whose last `level` bits are zero. (Wegman's adaptive sampling; with
-//! [`MOST_KEPT`] of them the count is off by about one part in a hundred.) Most hashes of a large column are turned
-//! away by a look at their last bits.
+//! Invariant: the kept hashes are all hashes so far whose last `level` bits are zero. (Wegman's
+//! adaptive sampling; with [`MOST_KEPT`] of them the count is off by about one percent.) A look at
+//! the last bits rejects most hashes of a large column.
 //!
-//! A sample says how many there are in all by how many of its own came only once: none, and it has seen them all; all of
-//! them, and the column has one for each row (the estimator Duj1 of Haas and Stokes).
+//! A sample estimates the total from the number of its values that occur only once: if there are
+//! none, it has seen all values; if all are, the column has one for each row (the estimator Duj1 of
+//! Haas and Stokes).
 
 use rustc_hash::FxHashSet;
 
-/// So many hashes are kept at most.
+/// The most hashes that are kept.
 const MOST_KEPT: usize = 16_384;
 
 /// How many distinct values were seen.
@@ -41,13 +42,14 @@ impl DistinctCount {
         }
     }
 
-    /// About how many there were.
+    /// The estimated number of distinct values.
     pub(super) fn estimate(&self) -> f64 {
         self.kept.len() as f64 * f64::from(self.level).exp2()
     }
 }
 
-/// About how many distinct values `rows` have, of which `sample` has hashes; it is sorted.
+/// The estimated number of distinct values in `rows`, from the hashes in `sample`, which gets
+/// sorted.
 pub(super) fn estimated_from(sample: &mut [u64], rows: f64) -> f64 {
     sample.sort_unstable();
     let (mut distinct, mut once) = (0.0, 0.0);
@@ -60,7 +62,7 @@ pub(super) fn estimated_from(sample: &mut [u64], rows: f64) -> f64 {
     if among_all > 0.0 { sampled * distinct / among_all } else { 0.0 }
 }
 
-/// Spreads what differs anywhere over all bits.
+/// Spreads differences in any bit over all bits.
 fn mixed(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     hash ^ (hash >> 32)

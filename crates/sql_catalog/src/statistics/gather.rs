@@ -1,10 +1,11 @@
-//! `ANALYZE TABLE`: reading rows and counting what they hold.
+//! `ANALYZE TABLE`: reading rows and counting their values.
 //!
-//! Rows are read in slices, each by a snapshot of its own: nobody waits, and however long it takes to read a table beside
-//! its writers, their old versions can be purged. Of a table with more than [`MAX_ROWS`] rows only so many
-//! are read; what was counted is scaled up. Distinct values are [counted](super::distinct) by hashes of their sort keys,
-//! histograms are made of a sample of at most [`SAMPLE_ROWS`] values. Sort keys of texts cost more than all else: of texts
-//! that no index has, only the sample is looked at.
+//! Rows are read in slices, each with its own snapshot: no session waits, and however long it takes
+//! to read a table beside its writers, old versions can be purged. Of a table with more than
+//! [`MAX_ROWS`] rows, only that many are read, and the counts are scaled up. Distinct values are
+//! [counted](super::distinct) by hashes of their sort keys; histograms are made from a sample of at
+//! most [`SAMPLE_ROWS`] values. Sort keys of texts are the most expensive part: for texts without
+//! an index, only the sample is used.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -22,21 +23,21 @@ use super::super::model::{ColumnModel, IndexModel, TableModel};
 use super::distinct::{DistinctCount, estimated_from};
 use super::{ColumnStatistics, Gathered, Histogram, stored};
 
-/// Rows that are read at most.
+/// The most rows that are read.
 const MAX_ROWS: u64 = 1_000_000;
-/// Rows that are read by one snapshot, about.
+/// Approximate number of rows that one snapshot reads.
 const SLICE_ROWS: u64 = 1_000;
-/// Values of a column that a histogram is made of at most.
+/// The most values of a column for its histogram.
 const SAMPLE_ROWS: usize = 16_384;
 
-/// How often a table is read at most whose definition changes meanwhile.
+/// How often a table is read at most if its definition changes meanwhile.
 const MOST_LOOKS: usize = 3;
 
-/// Reads a table and keeps what it holds, for the planner; of somebody who has done so meanwhile, what is newer. Blocks
-/// for as long as that takes; `go_on` is asked after each slice.
+/// Reads a table and keeps its statistics for the planner, unless another caller has stored newer
+/// ones meanwhile. Blocks until it is done; calls `go_on` after each slice.
 ///
 /// # Errors
-/// If rows cannot be read; 1317 if `go_on` answers false.
+/// If rows cannot be read; 1317 if `go_on` returns false.
 pub fn analyze(
     catalog: &Catalog,
     table: &Arc<TableModel>,
@@ -50,12 +51,12 @@ pub fn analyze(
         match (catalog.table_by_id(table.id)?, gathered) {
             (Some(current), Some(gathered)) if Arc::ptr_eq(&current, &table) => {
                 if table.statistics.set_gathered(Arc::clone(&gathered), look) {
-                    // A server that cannot write goes on with what it has in memory.
+                    // A server that cannot write continues with the statistics in memory.
                     let _ = stored::write(catalog, table.id, &gathered);
                 }
                 return Ok(());
             }
-            // What is known of an index that has come meanwhile is not to be lost.
+            // Statistics of an index that was added meanwhile must not be lost.
             (Some(current), _) => table = current,
             (None, _) => return Ok(()),
         }
@@ -63,7 +64,7 @@ pub fn analyze(
     Ok(())
 }
 
-/// What the table holds; `None` if its definition has changed meanwhile.
+/// The table's statistics; `None` if its definition has changed meanwhile.
 fn gather(
     catalog: &Catalog,
     table: &Arc<TableModel>,
@@ -90,7 +91,7 @@ fn gather(
 
 /// How a slice of a table ended.
 enum Slice {
-    /// The definition is another one by now.
+    /// The definition has changed.
     Changed,
     /// Where the next one begins; `None` at the table's end.
     UpTo(Option<Vec<u8>>),
@@ -143,7 +144,7 @@ fn read_slice(
             last.extend_from_slice(found.key);
         }
     }
-    // The first key behind the last one.
+    // The first key after the last one.
     last.push(0);
     Ok(Slice::UpTo(Some(last)))
 }
@@ -152,13 +153,13 @@ fn damaged(error: impl std::fmt::Display) -> SqlError {
     SqlError::new(1030, format!("Got error '{error}' from storage engine"))
 }
 
-/// What is counted while rows go by.
+/// What is counted while rows are read.
 struct Counts<'a> {
     rows: u64,
     columns: Vec<ColumnCount<'a>>,
     indexes: Vec<IndexCount<'a>>,
     table: &'a TableModel,
-    /// Bytes of a sort key, used over and over.
+    /// Bytes of a sort key, reused.
     key: Vec<u8>,
 }
 
@@ -248,15 +249,15 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// Long values tell little and would be kept twice.
+/// Long values tell little and would be stored twice.
 fn histogram(ty: &SqlType, sample: Vec<Datum>) -> Option<Histogram> {
     let is_long = matches!(ty.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
     if is_long { None } else { Histogram::of(ty, sample) }
 }
 
 impl ColumnCount<'_> {
-    /// Counts the value of the row at hand. If it is also to be [added](ColumnCount::add): where in the sample, if it
-    /// comes into that.
+    /// Counts the value of the current row. Returns whether the value must also be
+    /// [added](ColumnCount::add), and its place in the sample if it gets one.
     fn wants(&mut self, cell: &ColumnValue<'_>) -> Option<Option<usize>> {
         let mut place = None;
         if matches!(cell, ColumnValue::Inline(ValueRef::Null)) {
@@ -268,8 +269,8 @@ impl ColumnCount<'_> {
         (place.is_some() || self.distinct.is_some()).then_some(place)
     }
 
-    /// Every value is in the sample with the same chance: once it is full, the n-th value takes a place
-    /// with the chance of its size to n. The places are as random as the hash of n.
+    /// Every value is in the sample with the same probability: once it is full, the n-th value gets
+    /// a place with probability size / n. The places are as random as the hash of n.
     fn place_of_next(&self) -> Option<usize> {
         if self.sample.len() < SAMPLE_ROWS {
             return Some(self.sample.len());
@@ -293,7 +294,8 @@ impl ColumnCount<'_> {
         }
     }
 
-    /// About how many different values there are, by the sample, in so many times the rows that were read.
+    /// The estimated number of distinct values, from the sample, in this many times the rows that
+    /// were read.
     fn distinct_of_sample(&self, times: f64) -> f64 {
         let mut key = Vec::new();
         let hashes = self.sample.iter().map(|datum| hash_of(datum, &self.column.ty, &mut key));

@@ -1,4 +1,4 @@
-//! Histograms of equal height: how the values of a column lie.
+//! Histograms of equal height: the distribution of a column's values.
 //!
 //! ```text
 //!   share of rows   0.25      0.5       0.75      1.0
@@ -28,7 +28,7 @@ pub struct Bucket {
     pub distinct: f64,
 }
 
-/// See the module's page. Buckets do not overlap, but for a value that fills several.
+/// See the module documentation. Buckets do not overlap, except for a value that fills several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// In the order of values.
@@ -65,7 +65,7 @@ impl Histogram {
         Some(Histogram { buckets })
     }
 
-    /// The share of values that are equal to one.
+    /// The share of values that are equal to a value.
     #[must_use]
     pub fn equal(&self, ty: &SqlType, value: &Datum) -> f64 {
         let mut before = 0.0;
@@ -93,7 +93,7 @@ impl Histogram {
         (up_to - from).max(0.0)
     }
 
-    /// The share of values below one; with it, if `included`.
+    /// The share of values below a value; including it, if `included`.
     fn below(&self, ty: &SqlType, value: &Datum, included: bool) -> f64 {
         let mut before = 0.0;
         for bucket in &self.buckets {
@@ -106,7 +106,7 @@ impl Histogram {
                     return match compare::compare_values(ty, value, &bucket.lower) {
                         Ordering::Less => before,
                         Ordering::Equal => before + equal,
-                        // Both bounds are values, and the others lie evenly between them.
+                        // Both bounds are values, and the others are assumed evenly between them.
                         Ordering::Greater => {
                             let others = (bucket.distinct - 2.0).max(0.0);
                             before + one * (1.0 + others * position(bucket, value))
@@ -118,7 +118,7 @@ impl Histogram {
         1.0
     }
 
-    /// As MySQL's dictionary has it.
+    /// As in MySQL's dictionary.
     pub(super) fn json_text(&self, ty: &SqlType, null_fraction: f64) -> String {
         let buckets: Vec<String> = self
             .buckets
@@ -145,7 +145,8 @@ fn is_equal(ty: &SqlType, one: &Datum, other: &Datum) -> bool {
     compare::compare_values(ty, one, other) == Ordering::Equal
 }
 
-/// How far from the lower to the upper bound a value is; half of the way where that cannot be told.
+/// The position of a value between the lower and the upper bound; one half if it cannot be
+/// computed.
 fn position(bucket: &Bucket, value: &Datum) -> f64 {
     let number = |datum: &Datum| match datum {
         Datum::Int(number) => Some(*number as f64),

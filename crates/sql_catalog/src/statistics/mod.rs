@@ -1,4 +1,4 @@
-//! How much of what is in a table: what the planner chooses by.
+//! Statistics of a table's content, for the planner.
 //!
 //! ```text
 //!   rows, leaves        a few looks at the clustered tree, believed for two seconds
@@ -6,11 +6,12 @@
 //!   histograms          ANALYZE
 //! ```
 //!
-//! What ANALYZE has gathered is kept with the table's model, in whatever version, and in the table
-//! `mysql.table_statistics` ([`stored`]), from where it is read when a table is first asked about. Statements
-//! that write say how much ([`changes`]); whoever keeps statistics fresh gathers what has become stale.
+//! Statistics gathered by ANALYZE are kept with the table's model, whatever its version, and in the
+//! table `mysql.table_statistics` ([`stored`]), from which they are read at the first use of a
+//! table. Statements that write report how much ([`changes`]); a task that keeps statistics fresh
+//! gathers the stale ones again.
 //!
-//! Rule: no lock is held while the node is asked.
+//! Rule: no lock is held during a call to the node.
 
 mod changes;
 mod distinct;
@@ -40,10 +41,10 @@ pub use gather::analyze;
 pub use histogram::Histogram;
 pub use stored::remove_gone;
 
-/// How long a look at the tree is believed.
+/// How long a look at the tree is valid.
 const LIVE_FOR: Duration = Duration::from_secs(2);
 
-/// What is asked of a column's values; NULL matches none of these.
+/// A condition on a column's values; NULL satisfies none of these.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueRange<'a> {
     /// `= value`
@@ -57,36 +58,36 @@ pub enum ValueRange<'a> {
     },
 }
 
-/// What ANALYZE has found out.
+/// The findings of ANALYZE.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gathered {
     /// Rows that there were.
     pub rows: f64,
-    /// Different values of the first one, two … columns of each index, by its name.
+    /// Distinct values of the first one, two … columns of each index, by its name.
     pub indexes: FxHashMap<Box<str>, Vec<f64>>,
     /// The columns by their names.
     pub columns: FxHashMap<Box<str>, ColumnStatistics>,
 }
 
-/// What ANALYZE has found out of a column.
+/// The findings of ANALYZE about a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnStatistics {
     /// The share of rows in which it is NULL.
     pub null_fraction: f64,
     /// Different values.
     pub distinct: f64,
-    /// How the values that are not NULL lie.
+    /// The distribution of the values that are not NULL.
     pub histogram: Option<Histogram>,
 }
 
-/// Statistics of a table. What was gathered is kept; how many rows there are is looked up in the tree
-/// again when it is asked for and the last look is old.
+/// Statistics of a table. Gathered statistics are kept; the number of rows is looked up in the tree
+/// again when it is needed and the last look is old.
 pub struct TableStatistics {
     node: Arc<dyn DatabaseNode>,
     table: TableRef,
     live: RwLock<Option<Live>>,
     gathered: RwLock<Option<Arc<Gathered>>>,
-    /// Whether what is stored has been read.
+    /// Whether the stored statistics have been read.
     is_loaded: AtomicBool,
     changes: Changes,
     /// See [`TableStatistics::changed_in`].
@@ -121,7 +122,7 @@ impl TableStatistics {
         }
     }
 
-    /// Goes on with what was known of an earlier version of the table.
+    /// Takes over the statistics of an earlier version of the table.
     pub(super) fn take_over(&self, before: &TableStatistics) {
         let (live, gathered) = (*before.live.read(), before.gathered.read().clone());
         *self.live.write() = live;
@@ -131,7 +132,8 @@ impl TableStatistics {
         self.changed_in.fetch_max(before.changed_in(), Ordering::AcqRel);
     }
 
-    /// In which generation of the plan cache they changed last: older plans of the table are made anew.
+    /// The generation of the plan cache in which they last changed: older plans of the table are
+    /// made again.
     #[must_use]
     pub fn changed_in(&self) -> u64 {
         self.changed_in.load(Ordering::Acquire)
@@ -142,13 +144,13 @@ impl TableStatistics {
         self.changed_in.fetch_max(generation, Ordering::AcqRel);
     }
 
-    /// A statement has written so many rows.
+    /// A statement has written this many rows.
     pub fn note_written(&self, rows: u64) {
         self.changes.add(rows);
     }
 
-    /// Whether so many rows were written since the statistics were gathered that they tell little, or nothing
-    /// was ever gathered of a table with rows. May look at a few pages.
+    /// Whether so many rows were written since the statistics were gathered that they tell little,
+    /// or nothing was ever gathered about a table with rows. May read a few pages.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.changes.is_stale()
@@ -157,33 +159,33 @@ impl TableStatistics {
                 && self.counted_rows() >= changes::MIN_CHANGES as f64
     }
 
-    /// Rows of the table, at least 1. May look at a few pages.
+    /// Rows of the table, at least 1. May read a few pages.
     #[must_use]
     pub fn rows(&self) -> f64 {
         self.live().rows.max(1.0)
     }
 
-    /// Rows of the table as they are shown: 0 if there are none. May look at a few pages.
+    /// Rows of the table for display: 0 if there are none. May read a few pages.
     #[must_use]
     pub fn counted_rows(&self) -> f64 {
         self.live().rows
     }
 
-    /// Leaves of the clustered index, at least 1. May look at a few pages.
+    /// Leaves of the clustered index, at least 1. May read a few pages.
     #[must_use]
     pub fn leaves(&self) -> f64 {
         self.live().leaves.max(1.0)
     }
 
-    /// Leaves of an index by its number in the definition. Looks at a few pages.
+    /// Leaves of an index by its number in the definition. Reads a few pages.
     #[must_use]
     pub fn index_leaves(&self, index: usize) -> f64 {
         let estimate = self.node.estimate(&self.table, Some(index), &KeyRange::all());
         estimate.map_or(0.0, |estimate| estimate.leaves)
     }
 
-    /// How many different values the first `parts` columns of an index (by its number in the definition)
-    /// have, at least 1.
+    /// How many distinct values the first `parts` columns of an index (by its number in the
+    /// definition) have, at least 1.
     #[must_use]
     pub fn distinct(&self, index: usize, parts: usize) -> f64 {
         let rows = self.rows();
@@ -201,7 +203,7 @@ impl TableStatistics {
         known.unwrap_or_else(|| guessed(rows, parts.min(all), all)).clamp(1.0, rows)
     }
 
-    /// How many different values a column has, if it is known.
+    /// How many distinct values a column has, if it is known.
     #[must_use]
     pub fn distinct_values(&self, column: &ColumnModel) -> Option<f64> {
         let gathered = self.gathered()?;
@@ -209,8 +211,8 @@ impl TableStatistics {
         Some(scaled(of_column.distinct, gathered.rows, self.rows()).max(1.0))
     }
 
-    /// The share of rows for which a column is as asked for, if something is known of its values. The
-    /// values are of the column's type.
+    /// The share of rows whose column is in a range, if something is known of its values. The
+    /// values have the column's type.
     #[must_use]
     pub fn selectivity(&self, ordinal: u16, asked: ValueRange<'_>) -> Option<f64> {
         let gathered = self.gathered()?;
@@ -237,7 +239,7 @@ impl TableStatistics {
         self.table.definition().columns.get(usize::from(ordinal))
     }
 
-    /// What `COLUMN_STATISTICS` shows of a column.
+    /// The content of `COLUMN_STATISTICS` for a column.
     #[must_use]
     pub fn histogram_json(&self, column: &ColumnModel) -> Option<JsonValue> {
         let gathered = self.gathered()?;
@@ -246,7 +248,7 @@ impl TableStatistics {
         JsonValue::parse(&text).ok()
     }
 
-    /// What was gathered; read from where it is stored, the first time.
+    /// The gathered statistics; read from storage the first time.
     #[must_use]
     pub fn gathered(&self) -> Option<Arc<Gathered>> {
         if !self.is_loaded.swap(true, Ordering::Relaxed)
@@ -257,13 +259,13 @@ impl TableStatistics {
         self.gathered.read().clone()
     }
 
-    /// What is stored is newer than what is known: it is read again.
+    /// The stored statistics are newer: they are read again.
     pub(super) fn forget_gathered(&self) {
         self.is_loaded.store(false, Ordering::Relaxed);
         *self.live.write() = None;
     }
 
-    /// Has what was gathered by a look from here on. False if there is something newer already.
+    /// Sets the statistics gathered by a look. False if there are newer ones already.
     fn set_gathered(&self, gathered: Arc<Gathered>, look: Look) -> bool {
         if !self.changes.end_look(look, gathered.rows) {
             return false;
@@ -280,7 +282,7 @@ impl TableStatistics {
         if let Some(kept) = kept.filter(|kept| now < kept.at + LIVE_FOR) {
             return kept;
         }
-        // Without an answer, what was known stays: the planner can do with it.
+        // Without an answer, the previous values stay: good enough for the planner.
         let estimate = self.node.estimate(&self.table, None, &KeyRange::all());
         let live = match estimate {
             Ok(estimate) => Live { rows: estimate.entries, leaves: estimate.leaves, at: now },
@@ -291,13 +293,13 @@ impl TableStatistics {
     }
 }
 
-/// Values that were mostly different grow with the table; others do not.
+/// Values that were mostly distinct grow with the table; others do not.
 fn scaled(distinct: f64, rows_then: f64, rows_now: f64) -> f64 {
     if distinct > rows_then * 0.1 { distinct * (rows_now / rows_then.max(1.0)) } else { distinct }
 }
 
-/// Without a look at the values: each column tells as much as the next, and a tenth of the rows differ in
-/// all of them.
+/// Without looking at the values: each column distinguishes equally well, and all together have
+/// distinct values in a tenth of the rows.
 fn guessed(rows: f64, parts: usize, all: usize) -> f64 {
     let of_all = (rows / 10.0).max(rows.min(10.0));
     of_all.powf(parts as f64 / all as f64)

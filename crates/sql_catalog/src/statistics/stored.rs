@@ -1,4 +1,4 @@
-//! Statistics in the table `mysql.table_statistics`, which is made when there is something to keep.
+//! Statistics in the table `mysql.table_statistics`, which is created when it is first needed.
 //!
 //! ```text
 //!   table_id BIGINT UNSIGNED PRIMARY KEY │ statistics LONGBLOB (docs/formats/sql-options.md)
@@ -27,7 +27,7 @@ use super::{ColumnStatistics, Gathered, Histogram};
 const SCHEMA: &str = "mysql";
 const TABLE: &str = "table_statistics";
 
-/// What is kept of a table. Nothing, if it cannot be read: the planner can do without.
+/// The stored statistics of a table. `None` if they cannot be read: the planner can do without.
 pub(super) fn read(node: &Arc<dyn DatabaseNode>, table: TableId) -> Option<Gathered> {
     let stored = node.table_named(SCHEMA, TABLE).ok()??;
     let mut trx = node.begin(IsolationLevel::ReadCommitted).ok()?;
@@ -50,7 +50,7 @@ fn key_of(stored: &TableRef, table: TableId) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Keeps statistics of a table in the place of earlier ones.
+/// Stores statistics of a table, replacing earlier ones.
 pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> Result<()> {
     let node = catalog.node();
     let id = match node.table_named(SCHEMA, TABLE).map_err(from_rows)? {
@@ -72,10 +72,10 @@ pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> R
     trx.commit().map_err(from_rows)
 }
 
-/// Removes what is kept of tables that are gone. Answers how many there were. Blocks.
+/// Removes the statistics of tables that are gone. Returns their number. Blocks.
 ///
 /// # Errors
-/// What the node answers.
+/// Errors of the node.
 pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
     let node = catalog.node();
     let Some(stored) = node.table_named(SCHEMA, TABLE).map_err(from_rows)? else { return Ok(0) };
@@ -102,7 +102,7 @@ pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
     Ok(gone.len())
 }
 
-/// The tables of which something is kept.
+/// The tables with stored statistics.
 fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableId>> {
     let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
     let from = trx.table_for_read(stored.definition().table_id).map_err(from_rows)?;
@@ -112,7 +112,7 @@ fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableI
         for number in 0..scan.len() {
             let RowContent::Payload(payload) = scan.row(number).content else { continue };
             let view = RowView::parse(&from.layout().row, payload);
-            // A row that cannot be read is nobody's; ANALYZE of its table writes it anew.
+            // A row that cannot be read is ignored; ANALYZE of its table writes it again.
             let cell = view.ok().and_then(|view| view.column(0).ok());
             if let Some(ColumnValue::Inline(ValueRef::UInt(id))) = cell {
                 tables.push(TableId(id));
@@ -132,7 +132,7 @@ fn create(catalog: &Catalog) -> Result<TableId> {
     let created = definitions.create_table(definition());
     match created {
         Ok(id) => definitions.commit().map_err(from_rows).map(|()| id),
-        // Somebody else was faster.
+        // Another session was faster.
         Err(RowsError::TableExists { .. }) => {
             let stored = node.table_named(SCHEMA, TABLE).map_err(from_rows)?;
             let id = stored.map(|table| table.definition().table_id);
@@ -196,7 +196,7 @@ fn write_bucket(body: &mut Body, bucket: &Bucket) {
     body.u64(bucket.distinct.to_bits());
 }
 
-/// Reads what [`encode`] wrote. The bytes may be anything.
+/// Reads what [`encode`] wrote. The bytes are untrusted.
 pub(super) fn decode(bytes: &[u8]) -> Result<Gathered> {
     let mut gathered = Gathered::default();
     each_field(bytes, |tag, body| {

@@ -1,4 +1,4 @@
-//! Histograms, what is stored of statistics, and ANALYZE over a node.
+//! Histograms, stored statistics, and ANALYZE over a node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +119,7 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
     (node, catalog)
 }
 
-/// Inserts so many rows, each from its number.
+/// Inserts this many rows, each made from its number.
 fn fill(node: &TestNode, table: TableId, rows: i64, row: impl Fn(i64) -> [ValueRef<'static>; 4]) {
     let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
     let reference = trx.table_for_write(table).unwrap();
@@ -129,7 +129,7 @@ fn fill(node: &TestNode, table: TableId, rows: i64, row: impl Fn(i64) -> [ValueR
     trx.commit().unwrap();
 }
 
-/// Three and seven different values, and no word.
+/// Three and seven distinct values, and no word.
 fn numbers(id: i64) -> [ValueRef<'static>; 4] {
     [ValueRef::Int(id), ValueRef::Int(id % 3), ValueRef::Int(id % 7), ValueRef::Null]
 }
@@ -159,7 +159,7 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     assert_ne!(table.statistics.distinct(both, 1), guessed);
     assert_eq!(stored::decode(&stored::encode(&gathered)).unwrap(), *gathered);
 
-    // Another server over the same node reads what was stored.
+    // Another server over the same node reads the stored statistics.
     let other = Catalog::new(Arc::clone(&node.node), Incarnation::default());
     let table = other.table("s", "t").unwrap();
     let statistics = &table.statistics;
@@ -219,7 +219,7 @@ fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
     assert_eq!(*current.statistics.gathered().unwrap(), stored);
 }
 
-/// However slowly a table is read, old versions of what others write to meanwhile can be purged.
+/// However slowly a table is read, old versions of concurrently written rows can be purged.
 #[test]
 fn a_table_is_read_without_a_snapshot_that_lasts() {
     let (node, catalog) = node_with_table();

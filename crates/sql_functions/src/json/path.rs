@@ -43,7 +43,6 @@ pub(super) enum Leg {
     Ellipsis,
 }
 
-/// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path(pub(super) Vec<Leg>);
 

@@ -7,7 +7,6 @@ use crate::arguments::bytes;
 /// A string and its units.
 #[derive(Clone, Copy)]
 pub(crate) struct Units<'a> {
-    /// The bytes.
     pub(crate) bytes: &'a [u8],
     binary: bool,
 }

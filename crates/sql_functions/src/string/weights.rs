@@ -1,11 +1,11 @@
 //! `WEIGHT_STRING`: the bytes by which MySQL orders a value.
 //!
 //! ```text
-//!   integer            8 bytes, highest first, the sign turned round: 80 00 00 00 00 00 00 01
-//!   ENUM and SET       the same of the number, dates of the packed day, datetimes of the packed moment
-//!   TIME               the packed time, above the middle of its six bytes
-//!   DECIMAL, DOUBLE    NULL
-//!   text               its weights under its collation
+//!   integer          8 bytes, highest first, the sign turned round: 80 00 00 00 00 00 00 01
+//!   ENUM and SET     the same of the number; dates of the packed day, datetimes of the moment
+//!   TIME             the packed time, above the middle of its six bytes
+//!   DECIMAL, DOUBLE  NULL
+//!   text             its weights under its collation
 //! ```
 //!
 //! The weights of Unicode collations are Firn's own sort keys: MySQL's come from another version of

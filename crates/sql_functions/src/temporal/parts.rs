@@ -73,7 +73,6 @@ const LARGEST_TIME_NUMBER: i64 = 8_385_959;
 /// The days of a week, from Monday.
 pub(super) const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-/// The months.
 pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",

@@ -7,19 +7,18 @@ use super::TableName;
 pub enum Account {
     /// `'user'@'host'`.
     Named {
-        /// The user.
         user: String,
-        /// The host; `%` unless said. Letters are small.
+        /// The host; `%` unless given. In lower case.
         host: String,
     },
     /// `CURRENT_USER`.
     Current,
 }
 
-/// How an account proves who it is.
+/// How an account is authenticated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Authentication {
-    /// `WITH plugin`; the default plugin unless said.
+    /// `WITH plugin`; the default plugin unless given.
     pub plugin: Option<String>,
     /// What proves it.
     pub proof: Proof,
@@ -29,7 +28,7 @@ pub struct Authentication {
     pub retain_current: bool,
 }
 
-/// What an account proves itself with.
+/// The credentials of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Proof {
     /// Not said.
@@ -39,22 +38,21 @@ pub enum Proof {
     Password(String),
     /// `BY RANDOM PASSWORD`.
     RandomPassword,
-    /// `AS 'hash'`, as the plugin keeps it.
+    /// `AS 'hash'`, as the plugin stores it.
     Hash(Vec<u8>),
 }
 
 /// An account of `CREATE USER` or `ALTER USER`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UserDefinition {
-    /// The account.
     pub account: Account,
-    /// `IDENTIFIED …`; none if not said.
+    /// `IDENTIFIED …`, if given.
     pub authentication: Option<Authentication>,
     /// `DISCARD OLD PASSWORD`.
     pub discard_old_password: bool,
 }
 
-/// What an account's connections must be.
+/// Requirements for an account's connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TlsRequirement {
     /// `NONE`.
@@ -67,7 +65,7 @@ pub enum TlsRequirement {
     Specified(Vec<(String, String)>),
 }
 
-/// What `CREATE USER` and `ALTER USER` say of all their accounts.
+/// Options of `CREATE USER` and `ALTER USER` for all their accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct UserOptions {
     /// `REQUIRE`.
@@ -91,7 +89,7 @@ pub struct UserOptions {
 /// `CREATE USER`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CreateUser {
-    /// Nothing is wrong if one is already there.
+    /// No error if one already exists.
     pub if_not_exists: bool,
     /// The accounts.
     pub users: Vec<UserDefinition>,
@@ -104,7 +102,7 @@ pub struct CreateUser {
 /// `ALTER USER`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AlterUser {
-    /// Nothing is wrong if one is not there.
+    /// No error if one does not exist.
     pub if_exists: bool,
     /// The accounts.
     pub users: Vec<UserDefinition>,
@@ -132,9 +130,9 @@ pub enum RoleChoice {
 /// `SET PASSWORD`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SetPassword {
-    /// Whose; one's own unless said.
+    /// The account; the current user's own unless given.
     pub account: Option<Account>,
-    /// The new one; none for `TO RANDOM`.
+    /// The new password; `None` for `TO RANDOM`.
     pub password: Option<String>,
     /// `REPLACE 'current password'`.
     pub current_password: Option<String>,
@@ -145,32 +143,29 @@ pub struct SetPassword {
 /// A privilege, as `GRANT` names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Privilege {
-    /// Its words in capitals, with one blank between them: `SELECT`, `CREATE TEMPORARY TABLES`,
+    /// Its words in upper case, separated by one blank: `SELECT`, `CREATE TEMPORARY TABLES`,
     /// `BACKUP_ADMIN`.
     pub name: String,
     /// Its columns; empty for whole tables.
     pub columns: Vec<String>,
 }
 
-/// Which privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Privileges {
     /// `ALL PRIVILEGES`.
     All,
-    /// These.
     These(Vec<Privilege>),
 }
 
-/// What privileges are on.
+/// The objects of privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PrivilegeLevel {
     /// `*.*`.
     Global,
     /// `*`: the current database.
     CurrentDatabase,
-    /// `database.*`, where `_` and `%` are patterns.
+    /// `database.*`, where `_` and `%` are wildcards.
     Database(String),
-    /// A table.
     Table(TableName),
     /// `FUNCTION`.
     Function(TableName),
@@ -187,7 +182,7 @@ pub struct Grant {
     pub privileges: Privileges,
     /// On what.
     pub level: PrivilegeLevel,
-    /// To whom.
+    /// The receivers.
     pub to: Vec<Account>,
     /// `WITH GRANT OPTION`.
     pub with_grant_option: bool,
@@ -196,16 +191,16 @@ pub struct Grant {
 /// `REVOKE` of privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Revoke {
-    /// Nothing is wrong if they did not have them.
+    /// No error if they did not have them.
     pub if_exists: bool,
     /// Which.
     pub privileges: Privileges,
-    /// `GRANT OPTION` goes too (`REVOKE ALL PRIVILEGES, GRANT OPTION`).
+    /// `GRANT OPTION` is revoked too (`REVOKE ALL PRIVILEGES, GRANT OPTION`).
     pub grant_option: bool,
-    /// On what; none for `REVOKE ALL PRIVILEGES, GRANT OPTION FROM`, which means everywhere.
+    /// The object; `None` for `REVOKE ALL PRIVILEGES, GRANT OPTION FROM`, which means everywhere.
     pub level: Option<PrivilegeLevel>,
-    /// From whom.
+    /// The accounts.
     pub from: Vec<Account>,
-    /// Nothing is wrong if an account is not there.
+    /// No error if an account does not exist.
     pub ignore_unknown_user: bool,
 }

@@ -10,9 +10,8 @@ pub struct TableMaintenance {
     pub operation: MaintenanceOperation,
     /// `LOCAL` or `NO_WRITE_TO_BINLOG`.
     pub local: bool,
-    /// The tables.
     pub tables: Vec<TableName>,
-    /// Words after them, in capitals: `FAST`, `QUICK`, `EXTENDED`, `FOR UPGRADE` and so on.
+    /// Words after them, in upper case: `FAST`, `QUICK`, `EXTENDED`, `FOR UPGRADE` and so on.
     pub options: Vec<String>,
     /// `UPDATE` or `DROP HISTOGRAM ON`.
     pub histogram: Option<Histogram>,
@@ -38,7 +37,6 @@ pub enum MaintenanceOperation {
 pub struct Histogram {
     /// `DROP` instead of `UPDATE`.
     pub drop: bool,
-    /// The columns.
     pub columns: Vec<String>,
     /// `WITH n BUCKETS`.
     pub buckets: Option<u64>,
@@ -56,7 +54,7 @@ pub enum Flush {
         /// `FOR EXPORT`.
         for_export: bool,
     },
-    /// Anything else, in capitals: `PRIVILEGES`, `STATUS`, `BINARY LOGS` and so on.
+    /// Anything else, in upper case: `PRIVILEGES`, `STATUS`, `BINARY LOGS` and so on.
     Other(String),
 }
 

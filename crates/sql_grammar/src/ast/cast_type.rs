@@ -1,6 +1,6 @@
-//! Types of `CAST`, which are fewer than those of columns.
+//! Types of `CAST`; there are fewer than for columns.
 
-/// A type that an expression is cast to. Lengths and digits are `None` where none are written.
+/// The target type of a cast. Lengths and digits are `None` if they are not written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CastType {
     /// `SIGNED`
@@ -15,9 +15,9 @@ pub enum CastType {
     NationalChar(Option<u64>),
     /// `DATE`
     Date,
-    /// `DATETIME(n)`, digits of seconds.
+    /// `DATETIME(n)`, with fractional second digits.
     Datetime(Option<u64>),
-    /// `TIME(n)`, digits of seconds.
+    /// `TIME(n)`, with fractional second digits.
     Time(Option<u64>),
     /// `YEAR`
     Year,
@@ -29,7 +29,7 @@ pub enum CastType {
     Double,
     /// `JSON`
     Json,
-    /// `POINT` and its kin, in capitals.
+    /// `POINT` and the like, in upper case.
     Geometry(String),
 }
 

@@ -3,10 +3,9 @@
 use super::{BinaryOperator, Expr, OrderByExpr, Query, TableWithJoins, With};
 use super::{ColumnName, TableName, ValueOrDefault};
 
-/// A query as a statement of its own.
+/// A query as a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Select {
-    /// The query.
     pub query: Query,
     /// `INTO`: where its rows go instead of to the client.
     pub into: Option<Into>,
@@ -15,35 +14,34 @@ pub struct Select {
 /// `SELECT … INTO`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Into {
-    /// User variables, one a column.
+    /// User variables, one per column.
     Variables(Vec<String>),
     /// A file of rows on the server.
     Outfile {
-        /// Its path.
         path: String,
         /// Its character set.
         charset: Option<String>,
         /// How columns and lines are written.
         format: FileFormat,
     },
-    /// A file with the one value, unformatted.
+    /// A file with the single value, unformatted.
     Dumpfile(String),
 }
 
-/// How columns and lines of a text file stand, as `LOAD DATA` and `INTO OUTFILE` say it.
+/// The layout of columns and lines in a text file, from `LOAD DATA` and `INTO OUTFILE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileFormat {
-    /// Between columns; tab unless said.
+    /// Between columns; tab unless given.
     pub fields_terminated_by: String,
-    /// Around columns; nothing unless said.
+    /// Around columns; nothing unless given.
     pub enclosed_by: String,
     /// Only strings are enclosed.
     pub optionally_enclosed: bool,
-    /// Before characters that mean something; a backslash unless said.
+    /// Before special characters; a backslash unless given.
     pub escaped_by: String,
-    /// Before each line; nothing unless said.
+    /// Before each line; nothing unless given.
     pub lines_starting_by: String,
-    /// After each line; a newline unless said.
+    /// After each line; a newline unless given.
     pub lines_terminated_by: String,
 }
 
@@ -60,7 +58,7 @@ impl Default for FileFormat {
     }
 }
 
-/// The priority words, which InnoDB takes and ignores.
+/// The priority words, which InnoDB accepts and ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Priority {
     /// None said.
@@ -70,7 +68,7 @@ pub enum Priority {
     Low,
     /// `HIGH_PRIORITY`.
     High,
-    /// `DELAYED`, an insert like any other since MySQL 5.6.
+    /// `DELAYED`, an ordinary insert since MySQL 5.6.
     Delayed,
     /// `CONCURRENT`.
     Concurrent,
@@ -79,7 +77,6 @@ pub enum Priority {
 /// `column = value`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Assignment {
-    /// The column.
     pub column: ColumnName,
     /// What it becomes.
     pub value: ValueOrDefault,
@@ -88,39 +85,37 @@ pub struct Assignment {
 /// `INSERT` and `REPLACE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Insert {
-    /// `REPLACE`: rows in the way are deleted first.
+    /// `REPLACE`: conflicting rows are deleted first.
     pub replace: bool,
     /// Priority words.
     pub priority: Priority,
     /// `IGNORE`: errors of a row become warnings.
     pub ignore: bool,
-    /// The table.
     pub table: TableName,
-    /// The only partitions that may take rows; empty for all.
+    /// The only partitions that may receive rows; empty for all.
     pub partitions: Vec<String>,
-    /// The columns that get values; empty for all, in the table's order. `SET a = 1` stands as
-    /// the column `a` and one row.
+    /// The columns that get values; empty for all, in the table's order. `SET a = 1` is represented
+    /// as the column `a` and one row.
     pub columns: Vec<String>,
-    /// Where the rows come from.
+    /// The source of the rows.
     pub source: InsertSource,
     /// `AS new(a, b)` after the values.
     pub row_alias: Option<RowAlias>,
-    /// `ON DUPLICATE KEY UPDATE`; empty if not there.
+    /// `ON DUPLICATE KEY UPDATE`; empty if absent.
     pub on_duplicate: Vec<Assignment>,
     /// Texts of `/*+ … */`.
     pub hints: Vec<String>,
 }
 
-/// Where inserted rows come from.
+/// The source of inserted rows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum InsertSource {
-    /// Rows in the text; a row may be empty (`VALUES ()`), which means defaults throughout.
+    /// Rows in the text; a row may be empty (`VALUES ()`), which means all defaults.
     Values(Vec<Vec<ValueOrDefault>>),
-    /// A query.
     Query(Box<Query>),
 }
 
-/// The name under which `ON DUPLICATE KEY UPDATE` sees the row that did not fit.
+/// The name under which `ON DUPLICATE KEY UPDATE` sees the row that conflicted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RowAlias {
     /// The row.
@@ -129,7 +124,7 @@ pub struct RowAlias {
     pub columns: Vec<String>,
 }
 
-/// `UPDATE`. It is of one table if `tables` has one entry without joins.
+/// `UPDATE`. It changes one table if `tables` has one entry without joins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Update {
     /// `WITH` before it.
@@ -140,7 +135,7 @@ pub struct Update {
     pub ignore: bool,
     /// The tables, as in `FROM`.
     pub tables: Vec<TableWithJoins>,
-    /// What changes, in order.
+    /// The assignments, in order.
     pub assignments: Vec<Assignment>,
     /// `WHERE`.
     pub selection: Option<Expr>,
@@ -163,8 +158,8 @@ pub struct Delete {
     pub quick: bool,
     /// `IGNORE`: errors of a row become warnings.
     pub ignore: bool,
-    /// Several tables: those that lose rows, by name or alias of `tables`. Empty: one table, which
-    /// is the one entry of `tables`.
+    /// Several tables: those that lose rows, by name or alias in `tables`. Empty: one table, the
+    /// only entry of `tables`.
     pub targets: Vec<TableName>,
     /// The tables, as in `FROM`.
     pub tables: Vec<TableWithJoins>,
@@ -178,7 +173,7 @@ pub struct Delete {
     pub hints: Vec<String>,
 }
 
-/// What `LOAD DATA` does with a row whose key is there already.
+/// What `LOAD DATA` does with a row whose key already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OnConflict {
     /// It is an error (for `LOCAL`: the row is skipped).
@@ -198,28 +193,26 @@ pub struct LoadData {
     pub priority: Priority,
     /// The file.
     pub path: String,
-    /// Rows whose keys are there already.
+    /// The action for rows whose keys already exist.
     pub on_conflict: OnConflict,
-    /// The table.
     pub table: TableName,
-    /// The only partitions that may take rows; empty for all.
+    /// The only partitions that may receive rows; empty for all.
     pub partitions: Vec<String>,
     /// The file's character set.
     pub charset: Option<String>,
-    /// How columns and lines stand.
+    /// The layout of columns and lines.
     pub format: FileFormat,
     /// Lines skipped at the start.
     pub ignore_lines: u64,
-    /// Where a line's fields go; empty for all columns in the table's order.
+    /// The targets of a line's fields; empty for all columns in the table's order.
     pub targets: Vec<LoadTarget>,
     /// `SET`: columns computed for each line.
     pub set: Vec<Assignment>,
 }
 
-/// Where a field of a loaded line goes.
+/// The target of a field of a loaded line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LoadTarget {
-    /// A column.
     Column(String),
     /// A user variable.
     Variable(String),
@@ -228,7 +221,6 @@ pub enum LoadTarget {
 /// `CALL`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The procedure.
     pub procedure: TableName,
     /// What it is given.
     pub arguments: Vec<Expr>,
@@ -239,9 +231,8 @@ pub struct Call {
 pub enum Handler {
     /// `OPEN`.
     Open {
-        /// The table.
         table: TableName,
-        /// The name it is then known by.
+        /// Its name from then on.
         alias: Option<String>,
     },
     /// `READ`.
@@ -261,7 +252,7 @@ pub struct HandlerRead {
     pub position: HandlerPosition,
     /// `WHERE`.
     pub selection: Option<Expr>,
-    /// How many rows; one unless said.
+    /// How many rows; one unless given.
     pub limit: Option<Expr>,
     /// Rows skipped before.
     pub offset: Option<Expr>,

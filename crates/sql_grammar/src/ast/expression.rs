@@ -1,7 +1,7 @@
 //! Expressions.
 //!
-//! Only forms that the parser makes have a node; what means the same is one node (see the grammar's
-//! module docs). Parentheses are only in the tree's shape.
+//! Only forms that the parser produces have a node; forms with the same meaning share one (see the
+//! grammar's module docs). Parentheses appear only in the shape of the tree.
 
 use super::{CastType, Query};
 
@@ -14,18 +14,18 @@ pub enum Expr {
     CompoundIdentifier(Vec<String>),
     /// `@name`, as written.
     UserVariable(String),
-    /// `@@name` or `@@scope.name`, both in small letters.
+    /// `@@name` or `@@scope.name`, both in lower case.
     SystemVariable {
         /// `global`, `session` …; empty if none is written.
         scope: String,
-        /// May have points within it.
+        /// May contain points.
         name: String,
     },
     /// A literal or a placeholder.
     Value(Value),
-    /// `_latin1'a'`, `N'a'`: a literal whose bytes are text of a character set.
+    /// `_latin1'a'`, `N'a'`: a literal whose bytes are text in a character set.
     Introduced {
-        /// In small letters, with its underscore.
+        /// In lower case, with its underscore.
         charset: String,
         /// A string, hexadecimal or bits.
         value: Value,
@@ -39,7 +39,8 @@ pub enum Expr {
     },
     /// A unit of time as an argument: `TIMESTAMPDIFF(DAY, …)`.
     Unit(&'static str),
-    /// `INTERVAL n unit`; stands only beside `+` and `-`, in `date_add`, `date_sub` and window frames.
+    /// `INTERVAL n unit`; occurs only beside `+` and `-`, in `date_add`, `date_sub` and window
+    /// frames.
     Interval(Interval),
     /// A prefix operator.
     UnaryOp {
@@ -72,7 +73,6 @@ pub enum Expr {
         negated: bool,
         /// The text.
         expr: Box<Expr>,
-        /// The pattern.
         pattern: Box<Expr>,
         /// After `ESCAPE`.
         escape: Option<Value>,
@@ -83,7 +83,6 @@ pub enum Expr {
         negated: bool,
         /// The text.
         expr: Box<Expr>,
-        /// The pattern.
         pattern: Box<Expr>,
     },
     /// `x [NOT] BETWEEN low AND high`
@@ -99,7 +98,7 @@ pub enum Expr {
     },
     /// `x [NOT] IN (…, …)`
     InList {
-        /// What is looked for.
+        /// The value to find.
         expr: Box<Expr>,
         /// At least one.
         list: Vec<Expr>,
@@ -108,7 +107,7 @@ pub enum Expr {
     },
     /// `x [NOT] IN (SELECT …)`
     InSubquery {
-        /// What is looked for.
+        /// The value to find.
         expr: Box<Expr>,
         /// Where.
         subquery: Box<Query>,
@@ -117,7 +116,7 @@ pub enum Expr {
     },
     /// `x MEMBER OF (array)`
     MemberOf {
-        /// What is looked for.
+        /// The value to find.
         value: Box<Expr>,
         /// Where.
         array: Box<Expr>,
@@ -148,17 +147,16 @@ pub enum Expr {
         /// `ELSE`.
         otherwise: Option<Box<Expr>>,
     },
-    /// A function.
     Function(Function),
     /// `CAST(x AS t)`, `CONVERT(x, t)`, `BINARY x`
     Cast {
-        /// Which of the three: `BINARY x` is deprecated.
+        /// Which of the forms: `BINARY x` is deprecated.
         is_binary_prefix: bool,
         /// The operand.
         expr: Box<Expr>,
         /// To what.
         to: CastType,
-        /// `CHARACTER SET`, in small letters.
+        /// `CHARACTER SET`, in lower case.
         charset: Option<String>,
         /// `ARRAY`.
         array: bool,
@@ -193,9 +191,9 @@ pub enum Expr {
     },
     /// `TRIM([side] [what] FROM x)`
     Trim {
-        /// Where; both sides if nothing is written.
+        /// Which side; both if none is written.
         side: Option<TrimSide>,
-        /// What is taken away; spaces if nothing is written.
+        /// What is removed; spaces if nothing is written.
         what: Option<Box<Expr>>,
         /// The operand.
         expr: Box<Expr>,
@@ -206,19 +204,19 @@ pub enum Expr {
         columns: Vec<Vec<String>>,
         /// What is searched for.
         value: Value,
-        /// How.
+        /// The search mode.
         mode: Option<SearchMode>,
     },
 }
 
-/// A literal, or what stands for one.
+/// A literal, or a placeholder for one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// A number as it is written, never with a sign.
+    /// A number as written, never with a sign.
     Number(String),
     /// A string, unescaped and joined; `\%` and `\_` keep their backslash.
     Text(String),
-    /// `x'4A'`, `0x4A`: an even number of capital digits.
+    /// `x'4A'`, `0x4A`: an even number of upper-case digits.
     Hexadecimal(String),
     /// `b'01'`, `0b01`: binary digits.
     Bits(String),
@@ -226,14 +224,14 @@ pub enum Value {
     Boolean(bool),
     /// `NULL`, `\N`
     Null,
-    /// `?`, counted from 0 in the text's order.
+    /// `?`, counted from 0 in text order.
     Parameter(u32),
-    /// A long string that [`parse_apart`](crate::parse_apart) holds apart from the tree, by its
-    /// number among [`Parsed::long_texts`](crate::Parsed::long_texts).
+    /// A long string that [`parse_apart`](crate::parse_apart) stores apart from the tree, by its
+    /// number in [`Parsed::long_texts`](crate::Parsed::long_texts).
     LongText(u32),
 }
 
-/// The type that stands before a string.
+/// The type before a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TypedStringKind {
     /// `DATE '…'`
@@ -247,7 +245,7 @@ pub enum TypedStringKind {
 /// A span of time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Interval {
-    /// How many units; a string with several numbers for a unit of two fields.
+    /// How many units; a string with several numbers for a compound unit.
     pub value: Box<Expr>,
     /// In capitals.
     pub unit: &'static str,
@@ -406,7 +404,7 @@ pub enum SearchMode {
 /// A call of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// The database, for a function of one.
+    /// The database, for a function that belongs to one.
     pub schema: Option<String>,
     /// The name, as written.
     pub name: String,
@@ -435,7 +433,7 @@ pub enum Arguments {
     List(Vec<Expr>),
 }
 
-/// What a window function does with NULL.
+/// How a window function handles NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NullTreatment {
     /// `RESPECT NULLS`
@@ -478,7 +476,7 @@ pub struct WindowSpec {
 /// `ROWS BETWEEN … AND …`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WindowFrame {
-    /// What the bounds count.
+    /// The unit of the bounds.
     pub units: WindowFrameUnits,
     /// The first bound.
     pub start: WindowFrameBound,
@@ -486,7 +484,7 @@ pub struct WindowFrame {
     pub end: Option<WindowFrameBound>,
 }
 
-/// What the bounds of a frame count.
+/// The unit of a frame's bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WindowFrameUnits {
     /// `ROWS`

@@ -1,7 +1,7 @@
-//! What a statement says: one enum over the statements, one file a family of them.
+//! The content of a statement: one enum over the statements, one file per family of them.
 //!
 //! Names of schemas, tables and columns are as written, without quotes; nothing here is resolved or
-//! checked against a catalog. A node can hold only what the parser makes.
+//! checked against a catalog. A node can hold only what the parser produces.
 
 #![allow(
     clippy::large_enum_variant,
@@ -34,7 +34,7 @@ pub use show::*;
 pub use table::*;
 pub use transaction::*;
 
-/// The name of a table (or view): its own and, where the text gives it, its database's.
+/// The name of a table (or view), with its database's name if the text gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableName {
     /// The database, if the text names one.
@@ -43,12 +43,11 @@ pub struct TableName {
     pub name: String,
 }
 
-/// The name of a column, with its table's and database's where the text gives them.
+/// The name of a column, with its table's and database's names if the text gives them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ColumnName {
     /// The table, if the text names one.
     pub table: Option<TableName>,
-    /// The column.
     pub column: String,
 }
 
@@ -61,7 +60,6 @@ pub enum ValueOrDefault {
     Default,
 }
 
-/// A statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Statement {
     /// `SELECT`, `VALUES`, `TABLE`, `WITH … SELECT`.
@@ -74,7 +72,7 @@ pub enum Statement {
     Delete(Box<Delete>),
     /// `LOAD DATA`.
     LoadData(Box<LoadData>),
-    /// `DO`: the expressions are evaluated and forgotten.
+    /// `DO`: the expressions are evaluated and the values discarded.
     Do(Vec<Expr>),
     /// `CALL` of a procedure.
     Call(Call),
@@ -87,7 +85,7 @@ pub enum Statement {
     AlterDatabase(AlterDatabase),
     /// `DROP DATABASE`.
     DropDatabase {
-        /// Nothing is wrong if it is not there.
+        /// No error if it does not exist.
         if_exists: bool,
         /// The database.
         name: String,
@@ -98,11 +96,11 @@ pub enum Statement {
     CreateTableLike {
         /// Only this session sees it.
         temporary: bool,
-        /// Nothing is wrong if it is already there.
+        /// No error if it already exists.
         if_not_exists: bool,
         /// The table to make.
         table: TableName,
-        /// The table whose definition is taken.
+        /// The table whose definition is copied.
         like: TableName,
     },
     /// `ALTER TABLE`.
@@ -111,9 +109,8 @@ pub enum Statement {
     DropTable {
         /// Only temporary tables.
         temporary: bool,
-        /// Nothing is wrong if one is not there.
+        /// No error if one does not exist.
         if_exists: bool,
-        /// The tables.
         tables: Vec<TableName>,
     },
     /// `RENAME TABLE`: pairs of old and new name, in order.
@@ -122,14 +119,12 @@ pub enum Statement {
     Truncate(TableName),
     /// `CREATE INDEX`.
     CreateIndex {
-        /// The table.
         table: TableName,
         /// The index; it has a name.
         index: IndexDefinition,
     },
     /// `DROP INDEX`.
     DropIndex {
-        /// The table.
         table: TableName,
         /// The index.
         name: String,
@@ -138,17 +133,16 @@ pub enum Statement {
     CreateView(Box<CreateView>),
     /// `DROP VIEW`.
     DropView {
-        /// Nothing is wrong if one is not there.
+        /// No error if one does not exist.
         if_exists: bool,
-        /// The views.
         views: Vec<TableName>,
     },
 
-    /// `DROP` of a stored program, of which there are none.
+    /// `DROP` of a stored program; Firn has none.
     DropProgram {
         /// `PROCEDURE`, `FUNCTION`, `TRIGGER` or `EVENT`.
         kind: &'static str,
-        /// Nothing is wrong if it is not there.
+        /// No error if it does not exist.
         if_exists: bool,
         /// The program.
         name: TableName,
@@ -185,16 +179,15 @@ pub enum Statement {
     Use(String),
     /// `PREPARE`.
     Prepare {
-        /// The name.
         name: String,
-        /// Where its text comes from.
+        /// The source of its text.
         source: PrepareSource,
     },
     /// `EXECUTE`.
     Execute {
         /// The prepared statement.
         name: String,
-        /// The user variables that give the parameters their values.
+        /// The user variables with the values of the parameters.
         using: Vec<String>,
     },
     /// `DEALLOCATE PREPARE`.
@@ -203,7 +196,6 @@ pub enum Statement {
     Show(Box<Show>),
     /// `DESCRIBE` of a table.
     Describe {
-        /// The table.
         table: TableName,
         /// The column, or a pattern over columns.
         column: Option<String>,
@@ -234,9 +226,9 @@ pub enum Statement {
     Reset(Vec<String>),
     /// `RESET PERSIST`.
     ResetPersist {
-        /// Nothing is wrong if it was not persisted.
+        /// No error if it was not persisted.
         if_exists: bool,
-        /// The variable; none means all.
+        /// The variable; `None` means all.
         variable: Option<String>,
     },
     /// `PURGE BINARY LOGS`.
@@ -248,7 +240,7 @@ pub enum Statement {
     AlterUser(Box<AlterUser>),
     /// `DROP USER`.
     DropUser {
-        /// Nothing is wrong if one is not there.
+        /// No error if one does not exist.
         if_exists: bool,
         /// The accounts.
         users: Vec<Account>,
@@ -257,16 +249,14 @@ pub enum Statement {
     RenameUser(Vec<(Account, Account)>),
     /// `CREATE ROLE`.
     CreateRole {
-        /// Nothing is wrong if one is already there.
+        /// No error if one already exists.
         if_not_exists: bool,
-        /// The roles.
         roles: Vec<Account>,
     },
     /// `DROP ROLE`.
     DropRole {
-        /// Nothing is wrong if one is not there.
+        /// No error if one does not exist.
         if_exists: bool,
-        /// The roles.
         roles: Vec<Account>,
     },
     /// `GRANT` of privileges.
@@ -275,22 +265,20 @@ pub enum Statement {
     Revoke(Box<Revoke>),
     /// `GRANT` of roles.
     GrantRoles {
-        /// The roles.
         roles: Vec<Account>,
         /// Who gets them.
         to: Vec<Account>,
-        /// They may hand them on.
+        /// They may grant them to others.
         with_admin_option: bool,
     },
     /// `REVOKE` of roles.
     RevokeRoles {
-        /// Nothing is wrong if they did not have them.
+        /// No error if they did not have them.
         if_exists: bool,
-        /// The roles.
         roles: Vec<Account>,
         /// Who loses them.
         from: Vec<Account>,
-        /// Nothing is wrong if an account is not there.
+        /// No error if an account does not exist.
         ignore_unknown_user: bool,
     },
     /// `SET PASSWORD`.
@@ -299,21 +287,20 @@ pub enum Statement {
     SetRole(RoleChoice),
     /// `SET DEFAULT ROLE`.
     SetDefaultRole {
-        /// Which roles.
         roles: RoleChoice,
-        /// Whose.
+        /// The accounts.
         to: Vec<Account>,
     },
 
-    /// A statement that MySQL has and Firn refuses with error 1235.
+    /// A MySQL statement that Firn refuses with error 1235.
     Unsupported {
-        /// What it is called, for the message.
+        /// Its name, for the message.
         what: &'static str,
     },
 }
 
 impl Statement {
-    /// Whether the literals of the statement are met by nobody before it is bound.
+    /// Whether nothing reads the statement's literals before it is bound.
     pub(crate) fn is_planned(&self) -> bool {
         matches!(
             self,

@@ -5,24 +5,24 @@ use super::Expr;
 /// `PARTITION BY`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Partitioning {
-    /// By what.
+    /// The sort expression.
     pub method: PartitionMethod,
     /// `PARTITIONS n`.
     pub count: Option<u32>,
     /// `SUBPARTITION BY`.
     pub subpartitions: Option<(PartitionMethod, Option<u32>)>,
-    /// Partitions by name; empty if only counted.
+    /// Partitions by name; empty if only a number is given.
     pub partitions: Vec<PartitionDefinition>,
 }
 
-/// By what a table is partitioned.
+/// How a table is partitioned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PartitionMethod {
     /// `HASH (expr)`.
     Hash {
         /// `LINEAR`.
         linear: bool,
-        /// Over what.
+        /// The arguments.
         expression: Expr,
     },
     /// `KEY (columns)`.
@@ -31,7 +31,7 @@ pub enum PartitionMethod {
         linear: bool,
         /// `ALGORITHM`.
         algorithm: Option<u8>,
-        /// Over which columns; empty for the primary key.
+        /// The columns; empty for the primary key.
         columns: Vec<String>,
     },
     /// `RANGE (expr)`.
@@ -47,31 +47,27 @@ pub enum PartitionMethod {
 /// A partition by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PartitionDefinition {
-    /// Its name.
     pub name: String,
-    /// Its values.
     pub values: PartitionValues,
-    /// Options by their names in capitals: `ENGINE`, `COMMENT` and so on.
+    /// Options by their names in upper case: `ENGINE`, `COMMENT` and so on.
     pub options: Vec<(String, String)>,
     /// Subpartitions, with their options.
     pub subpartitions: Vec<(String, Vec<(String, String)>)>,
 }
 
-/// What a partition takes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PartitionValues {
-    /// Not said: by hash or key.
+    /// None given: by hash or key.
     None,
-    /// `LESS THAN (…)`, one bound a column; `LESS THAN MAXVALUE` is one `MaxValue`.
+    /// `LESS THAN (…)`, one bound per column; `LESS THAN MAXVALUE` is one `MaxValue`.
     LessThan(Vec<PartitionBound>),
-    /// `IN (…)`; each with one value a column.
+    /// `IN (…)`; each with one value per column.
     In(Vec<Vec<Expr>>),
 }
 
 /// A bound of a range partition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PartitionBound {
-    /// A value.
     Value(Expr),
     /// `MAXVALUE`.
     MaxValue,
@@ -90,16 +86,14 @@ pub enum PartitionAction {
     Drop(Vec<String>),
     /// `REORGANIZE PARTITION … INTO`; both empty for all of them.
     Reorganize {
-        /// The partitions that go.
+        /// The partitions that are replaced.
         from: Vec<String>,
         /// Those that come.
         into: Vec<PartitionDefinition>,
     },
     /// `EXCHANGE PARTITION … WITH TABLE`.
     Exchange {
-        /// The partition.
         partition: String,
-        /// The table.
         table: super::TableName,
         /// Not `WITHOUT VALIDATION`.
         validate: bool,
@@ -108,7 +102,7 @@ pub enum PartitionAction {
     Remove,
     /// `TRUNCATE`, `ANALYZE`, `CHECK`, `OPTIMIZE`, `REBUILD`, `REPAIR`, `DISCARD` or `IMPORT`.
     Maintain {
-        /// The word, in capitals.
+        /// The word, in upper case.
         operation: String,
         /// Which; empty for all.
         partitions: Vec<String>,

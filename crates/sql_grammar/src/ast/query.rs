@@ -1,4 +1,4 @@
-//! Queries: what a `SELECT` is made of.
+//! Queries: the parts of a `SELECT`.
 
 use super::{Expr, OrderByExpr, TableName, Value, WindowSpec};
 
@@ -7,13 +7,13 @@ use super::{Expr, OrderByExpr, TableName, Value, WindowSpec};
 pub struct Query {
     /// `WITH`.
     pub with: Option<With>,
-    /// What it is without order and limit.
+    /// The query without order and limit.
     pub body: Box<SetExpr>,
     /// `ORDER BY`.
     pub order_by: Vec<OrderByExpr>,
     /// `LIMIT`.
     pub limit: Option<Limit>,
-    /// `FOR UPDATE` and its kin, one for each table of `OF`.
+    /// `FOR UPDATE` and the like, one for each table of `OF`.
     pub locks: Vec<LockClause>,
 }
 
@@ -22,7 +22,7 @@ pub struct Query {
 pub struct Limit {
     /// How many rows.
     pub count: Expr,
-    /// How many are left out before them.
+    /// How many rows are skipped before them.
     pub offset: Option<Expr>,
 }
 
@@ -47,7 +47,6 @@ pub struct CommonTable {
 /// A name of a table in a query.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableAlias {
-    /// The name.
     pub name: String,
     /// Names of its columns, if they are written.
     pub columns: Vec<String>,
@@ -99,7 +98,7 @@ pub struct SelectBlock {
     pub distinct: bool,
     /// The list.
     pub projection: Vec<SelectItem>,
-    /// `FROM`; nothing for `FROM DUAL`.
+    /// `FROM`; empty for `FROM DUAL`.
     pub from: Vec<TableWithJoins>,
     /// `WHERE`.
     pub selection: Option<Expr>,
@@ -135,20 +134,18 @@ pub struct SelectModifiers {
 /// An item of a `SELECT`'s list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SelectItem {
-    /// A column, which gives the item its name, or an expression that nobody can name.
+    /// A column, which names the item, or an expression that no name refers to.
     Unnamed(Expr),
     /// `x AS alias`
     Aliased {
         /// The value.
         expr: Expr,
-        /// The alias.
         alias: String,
     },
-    /// An expression that is named after its text, or after what a string says.
+    /// An expression that is named by its text, or by a string.
     NamedAfterText {
         /// The value.
         expr: Expr,
-        /// The name.
         name: String,
     },
     /// `*`
@@ -170,7 +167,7 @@ impl SelectItem {
     }
 }
 
-/// A table and what is joined to it, from the left.
+/// A table and its joins, from the left.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableWithJoins {
     /// The first table.
@@ -186,11 +183,10 @@ pub struct Join {
     pub relation: TableFactor,
     /// Which rows come out.
     pub kind: JoinKind,
-    /// Which rows belong together.
+    /// The join condition.
     pub constraint: JoinConstraint,
 }
 
-/// The kinds of joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JoinKind {
     /// `JOIN`, `INNER JOIN`, `CROSS JOIN`, a comma in parentheses
@@ -203,10 +199,10 @@ pub enum JoinKind {
     Right,
 }
 
-/// Which rows of a join belong together.
+/// The join condition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JoinConstraint {
-    /// All.
+    /// No condition: every pair.
     None,
     /// `ON`
     On(Expr),
@@ -221,13 +217,12 @@ pub enum JoinConstraint {
 pub enum TableFactor {
     /// A table or view.
     Table {
-        /// Its name.
         name: TableName,
-        /// What the query calls it.
+        /// Its name in the query.
         alias: Option<TableAlias>,
         /// `PARTITION (…)`.
         partitions: Vec<String>,
-        /// `USE INDEX` and its kin.
+        /// `USE INDEX` and the like.
         index_hints: Vec<IndexHint>,
     },
     /// `[LATERAL] (query) AS alias`
@@ -248,11 +243,10 @@ pub enum TableFactor {
 /// `JSON_TABLE`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JsonTable {
-    /// The document.
     pub document: Expr,
     /// Where its rows are.
     pub path: Value,
-    /// What is read of each.
+    /// The columns that are read from each.
     pub columns: Vec<JsonTableColumn>,
     /// Its name.
     pub alias: TableAlias,
@@ -269,7 +263,7 @@ pub enum JsonTableColumn {
     Nested {
         /// Where its rows are.
         path: String,
-        /// What is read of each.
+        /// The columns that are read from each.
         columns: Vec<JsonTableColumn>,
     },
 }
@@ -277,13 +271,12 @@ pub enum JsonTableColumn {
 /// A column of `JSON_TABLE` with a type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JsonTableNamedColumn {
-    /// Its name.
     pub name: String,
     /// Its type as written: [`parse_column_type`](crate::parse_column_type).
     pub type_text: String,
     /// Where its value is.
     pub path: String,
-    /// Whether there is a value is asked, and not which.
+    /// Asks whether there is a value, not which.
     pub exists: bool,
     /// `ON EMPTY`.
     pub on_empty: Option<JsonTableHandling>,
@@ -291,7 +284,7 @@ pub struct JsonTableNamedColumn {
     pub on_error: Option<JsonTableHandling>,
 }
 
-/// What `JSON_TABLE` does where a value is missing or wrong.
+/// What `JSON_TABLE` does for a missing or wrong value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JsonTableHandling {
     /// `NULL`
@@ -302,14 +295,14 @@ pub enum JsonTableHandling {
     Default(Value),
 }
 
-/// `USE INDEX (…)` and its kin.
+/// `USE INDEX (…)` and the like.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IndexHint {
     /// What it wants of the indexes.
     pub kind: IndexHintKind,
     /// `FOR`: for what only.
     pub scope: Option<IndexHintScope>,
-    /// Only `USE INDEX` may name none.
+    /// Only `USE INDEX` may list none.
     pub indexes: Vec<String>,
 }
 
@@ -324,7 +317,6 @@ pub enum IndexHintKind {
     Force,
 }
 
-/// For what an index hint holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexHintScope {
     /// `FOR JOIN`
@@ -340,9 +332,9 @@ pub enum IndexHintScope {
 pub struct LockClause {
     /// Which lock.
     pub strength: LockStrength,
-    /// `OF`: on rows of which table; all if none is written.
+    /// `OF`: the table whose rows are locked; all tables if none is written.
     pub of: Option<TableName>,
-    /// What happens if others have locks.
+    /// What happens if others hold locks.
     pub wait: LockWait,
 }
 
@@ -355,10 +347,9 @@ pub enum LockStrength {
     Update,
 }
 
-/// What a locking query does where others have locks.
+/// What a locking query does if others hold locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockWait {
-    /// It waits.
     Wait,
     /// `NOWAIT`
     Nowait,

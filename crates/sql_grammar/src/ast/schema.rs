@@ -6,9 +6,8 @@ use super::{Account, TableName};
 /// `CREATE DATABASE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CreateDatabase {
-    /// Nothing is wrong if it is already there.
+    /// No error if it already exists.
     pub if_not_exists: bool,
-    /// Its name.
     pub name: String,
     /// What is said of it.
     pub options: DatabaseOptions,
@@ -23,7 +22,6 @@ pub struct AlterDatabase {
     pub options: DatabaseOptions,
 }
 
-/// What can be said of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct DatabaseOptions {
     /// Default character set.
@@ -41,7 +39,7 @@ pub struct DatabaseOptions {
 pub struct CreateView {
     /// `OR REPLACE`.
     pub or_replace: bool,
-    /// `ALTER VIEW`: it must be there.
+    /// `ALTER VIEW`: it must exist.
     pub alter: bool,
     /// How it is executed.
     pub algorithm: ViewAlgorithm,
@@ -53,7 +51,6 @@ pub struct CreateView {
     pub view: TableName,
     /// Names of its columns; empty for the query's.
     pub columns: Vec<String>,
-    /// Its query.
     pub query: Query,
     /// The query as written, for `SHOW CREATE VIEW` and the catalog.
     pub query_text: String,

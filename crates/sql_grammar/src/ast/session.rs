@@ -1,4 +1,4 @@
-//! A session's own state: variables, prepared statements, what a statement would do, diagnostics.
+//! Session state: variables, prepared statements, explanations of statements, diagnostics.
 
 use super::Expr;
 use super::Statement;
@@ -12,7 +12,7 @@ pub enum VariableScope {
     Global,
     /// `PERSIST`: global, and kept over restarts.
     Persist,
-    /// `PERSIST_ONLY`: only kept for the next start.
+    /// `PERSIST_ONLY`: only stored for the next start.
     PersistOnly,
 }
 
@@ -23,16 +23,12 @@ pub enum SetItem {
     UserVariable {
         /// The name, without `@`.
         name: String,
-        /// Its value.
         value: Expr,
     },
-    /// A system variable.
     SystemVariable {
-        /// Its scope.
         scope: VariableScope,
         /// Its name; a structured variable's is `instance.name`.
         name: String,
-        /// Its value.
         value: SetValue,
     },
     /// `NAMES`.
@@ -46,19 +42,19 @@ pub enum SetItem {
     CharacterSet(Option<String>),
 }
 
-/// What a system variable is set to.
+/// The new value of a system variable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SetValue {
     /// The word `DEFAULT`.
     Default,
-    /// A bare word that is no expression where it stands: `ON`, `ALL`, `BINARY`, `ROW`, `SYSTEM`.
-    /// Any other bare word stands as an expression that is one identifier, and means its own text.
+    /// A bare word that is not an expression in this place: `ON`, `ALL`, `BINARY`, `ROW`, `SYSTEM`.
+    /// Any other bare word is an expression of one identifier, and means its own text.
     Word(String),
     /// An expression.
     Value(Expr),
 }
 
-/// Where the text of `PREPARE` comes from.
+/// The source of the text of `PREPARE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PrepareSource {
     /// A string.
@@ -70,7 +66,7 @@ pub enum PrepareSource {
 /// The format of `EXPLAIN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ExplainFormat {
-    /// Rows; what `explain_format` says unless said.
+    /// Rows; the format of `explain_format` unless given.
     #[default]
     Traditional,
     /// One JSON document.
@@ -95,9 +91,8 @@ pub struct Explain {
 /// What `EXPLAIN` explains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ExplainTarget {
-    /// A statement.
     Statement(Statement),
-    /// What another connection runs.
+    /// The running statement of another connection.
     Connection(u64),
 }
 
@@ -106,7 +101,7 @@ pub enum ExplainTarget {
 pub struct GetDiagnostics {
     /// `STACKED` instead of `CURRENT`.
     pub stacked: bool,
-    /// `CONDITION n`: whose items are read; none for the statement's own.
+    /// `CONDITION n`: the condition whose items are read; `None` for the statement's own.
     pub condition: Option<Expr>,
     /// Pairs of user variable and item.
     pub items: Vec<(String, String)>,
@@ -115,7 +110,7 @@ pub struct GetDiagnostics {
 /// `SIGNAL` and `RESIGNAL`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Signal {
-    /// `SQLSTATE '…'`; `RESIGNAL` may go without.
+    /// `SQLSTATE '…'`; optional for `RESIGNAL`.
     pub sqlstate: Option<String>,
     /// `SET`: items and their values.
     pub items: Vec<(String, Expr)>,

@@ -17,9 +17,8 @@ pub enum ShowFilter {
 pub enum ShowCreate {
     /// `DATABASE`.
     Database {
-        /// Its name.
         name: String,
-        /// The result says `IF NOT EXISTS`.
+        /// The result includes `IF NOT EXISTS`.
         if_not_exists: bool,
     },
     /// `TABLE`.
@@ -49,21 +48,21 @@ pub enum Show {
         extended: bool,
         /// `FULL`.
         full: bool,
-        /// Of which database; the current one unless said.
+        /// The database; the current one unless given.
         schema: Option<String>,
         /// Which.
         filter: Option<ShowFilter>,
     },
     /// `TABLE STATUS`.
     TableStatus {
-        /// Of which database; the current one unless said.
+        /// The database; the current one unless given.
         schema: Option<String>,
         /// Which.
         filter: Option<ShowFilter>,
     },
     /// `OPEN TABLES`.
     OpenTables {
-        /// Of which database; all unless said.
+        /// The database; all unless given.
         schema: Option<String>,
         /// Which.
         filter: Option<ShowFilter>,
@@ -74,7 +73,6 @@ pub enum Show {
         extended: bool,
         /// `FULL`.
         full: bool,
-        /// Of which table.
         table: TableName,
         /// Which.
         filter: Option<ShowFilter>,
@@ -83,7 +81,6 @@ pub enum Show {
     Indexes {
         /// `EXTENDED`.
         extended: bool,
-        /// Of which table.
         table: TableName,
         /// `WHERE`.
         filter: Option<ShowFilter>,
@@ -136,21 +133,21 @@ pub enum Show {
     Plugins,
     /// `GRANTS`.
     Grants {
-        /// Of which account; the current one unless said.
+        /// The account; the current one unless given.
         account: Option<Account>,
         /// `USING` roles.
         using: Vec<Account>,
     },
     /// `TRIGGERS`.
     Triggers {
-        /// Of which database; the current one unless said.
+        /// The database; the current one unless given.
         schema: Option<String>,
         /// Which.
         filter: Option<ShowFilter>,
     },
     /// `EVENTS`.
     Events {
-        /// Of which database; the current one unless said.
+        /// The database; the current one unless given.
         schema: Option<String>,
         /// Which.
         filter: Option<ShowFilter>,

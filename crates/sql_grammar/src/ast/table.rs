@@ -1,4 +1,4 @@
-//! Tables: columns, indexes, constraints, options, and what `ALTER TABLE` does to them.
+//! Tables: columns, indexes, constraints, options, and the actions of `ALTER TABLE`.
 
 use super::{Expr, Query};
 use super::{PartitionAction, Partitioning, TableName};
@@ -8,7 +8,7 @@ use super::{PartitionAction, Partitioning, TableName};
 pub struct CreateTable {
     /// Only this session sees it.
     pub temporary: bool,
-    /// Nothing is wrong if it is already there.
+    /// No error if it already exists.
     pub if_not_exists: bool,
     /// Its name.
     pub table: TableName,
@@ -25,37 +25,32 @@ pub struct CreateTable {
 /// `CREATE TABLE … AS SELECT`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableSource {
-    /// What happens to rows whose keys are there already.
+    /// The action for rows whose keys already exist.
     pub on_conflict: super::OnConflict,
-    /// The query.
     pub query: Query,
 }
 
-/// What a table's definition lists.
+/// An element of a table's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TableElement {
-    /// A column.
     Column(ColumnDefinition),
     /// An index, primary key or unique constraint.
     Index(IndexDefinition),
-    /// A foreign key.
     ForeignKey(ForeignKey),
     /// A check constraint.
     Check(Check),
 }
 
-/// A column's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ColumnDefinition {
-    /// Its name.
     pub name: String,
     /// Its type.
     pub column_type: ColumnType,
-    /// `NULL` or `NOT NULL`; none if not said.
+    /// `NULL` or `NOT NULL`; `None` if not given.
     pub nullable: Option<bool>,
     /// `DEFAULT`.
     pub default: Option<ColumnDefault>,
-    /// `ON UPDATE CURRENT_TIMESTAMP`, with its digits after the second.
+    /// `ON UPDATE CURRENT_TIMESTAMP`, with its fractional second digits.
     pub on_update_now: Option<u8>,
     /// `AUTO_INCREMENT`.
     pub auto_increment: bool,
@@ -71,20 +66,19 @@ pub struct ColumnDefinition {
     pub comment: Option<String>,
     /// `CHECK`s.
     pub checks: Vec<Check>,
-    /// `REFERENCES`, which InnoDB takes and ignores here.
+    /// `REFERENCES`, which InnoDB accepts and ignores here.
     pub references: Option<References>,
     /// `SRID`.
     pub srid: Option<u32>,
-    /// Other attributes, taken and ignored: `COLUMN_FORMAT`, `STORAGE`, engine attributes.
+    /// Other attributes, accepted and ignored: `COLUMN_FORMAT`, `STORAGE`, engine attributes.
     pub ignored: Vec<(String, String)>,
 }
 
-/// A column's default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ColumnDefault {
-    /// A literal, perhaps with a sign.
+    /// A literal, optionally with a sign.
     Literal(Expr),
-    /// `CURRENT_TIMESTAMP` or one of its names, with its digits after the second.
+    /// `CURRENT_TIMESTAMP` or a synonym, with its fractional second digits.
     Now(u8),
     /// An expression in parentheses.
     Expression(Expr),
@@ -99,7 +93,6 @@ pub struct Generated {
     pub stored: bool,
 }
 
-/// How wide an integer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IntegerSize {
     /// One byte; also `BOOL`.
@@ -114,7 +107,7 @@ pub enum IntegerSize {
     Big,
 }
 
-/// How long a text or blob may be.
+/// The maximal length of a text or blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LobSize {
     /// 255 bytes.
@@ -127,7 +120,6 @@ pub enum LobSize {
     Long,
 }
 
-/// Attributes of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct NumberAttributes {
     /// `UNSIGNED`; `ZEROFILL` sets it too.
@@ -136,23 +128,21 @@ pub struct NumberAttributes {
     pub zerofill: bool,
 }
 
-/// Attributes of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TextAttributes {
     /// `CHARACTER SET`; also from `NATIONAL`, `ASCII`, `UNICODE` and `BYTE`.
     pub charset: Option<String>,
-    /// `COLLATE`, wherever in the column's definition it stands.
+    /// `COLLATE`, anywhere in the column's definition.
     pub collation: Option<String>,
     /// `BINARY`: the binary collation of the character set.
     pub binary: bool,
 }
 
-/// A column's type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ColumnType {
     /// An integer, with its display width.
     Integer(IntegerSize, Option<u32>, NumberAttributes),
-    /// `DECIMAL`, with digits in all and after the point.
+    /// `DECIMAL`, with total digits and digits after the point.
     Decimal(Option<u32>, Option<u32>, NumberAttributes),
     /// `FLOAT`; `FLOAT(p)` with p over 24 is a `Double`.
     Float(Option<(u32, u32)>, NumberAttributes),
@@ -160,17 +150,17 @@ pub enum ColumnType {
     Double(Option<(u32, u32)>, NumberAttributes),
     /// `BIT`, with its bits.
     Bit(Option<u32>),
-    /// `CHAR`, with its characters.
+    /// `CHAR`, with its length in characters.
     Char(Option<u32>, TextAttributes),
-    /// `VARCHAR`, with its characters.
+    /// `VARCHAR`, with its length in characters.
     Varchar(u32, TextAttributes),
-    /// `TEXT`s; `TEXT(n)` with its characters, from which the size follows.
+    /// `TEXT`s; `TEXT(n)` with its length in characters, which determines the size.
     Text(LobSize, Option<u64>, TextAttributes),
-    /// `BINARY`, with its bytes.
+    /// `BINARY`, with its length in bytes.
     Binary(Option<u32>),
-    /// `VARBINARY`, with its bytes.
+    /// `VARBINARY`, with its length in bytes.
     Varbinary(u32),
-    /// `BLOB`s; `BLOB(n)` with its bytes, from which the size follows.
+    /// `BLOB`s; `BLOB(n)` with its length in bytes, which determines the size.
     Blob(LobSize, Option<u64>),
     /// `ENUM`.
     Enum(Vec<String>, TextAttributes),
@@ -178,11 +168,11 @@ pub enum ColumnType {
     Set(Vec<String>, TextAttributes),
     /// `DATE`.
     Date,
-    /// `TIME`, with its digits after the second.
+    /// `TIME`, with its fractional second digits.
     Time(u8),
-    /// `DATETIME`, with its digits after the second.
+    /// `DATETIME`, with its fractional second digits.
     Datetime(u8),
-    /// `TIMESTAMP`, with its digits after the second.
+    /// `TIMESTAMP`, with its fractional second digits.
     Timestamp(u8),
     /// `YEAR`.
     Year,
@@ -190,7 +180,7 @@ pub enum ColumnType {
     Json,
     /// A spatial type, by its name in capitals.
     Geometry(String),
-    /// `VECTOR`, with its entries.
+    /// `VECTOR`, with its number of entries.
     Vector(Option<u32>),
 }
 
@@ -201,7 +191,7 @@ pub enum IndexKind {
     Primary,
     /// `UNIQUE`.
     Unique,
-    /// An index like any other.
+    /// An ordinary index.
     Plain,
     /// `FULLTEXT`.
     Fulltext,
@@ -216,9 +206,9 @@ pub struct IndexDefinition {
     pub kind: IndexKind,
     /// Its name: the index's, or else the constraint's.
     pub name: Option<String>,
-    /// Nothing is wrong if it is already there (an extension that migrations use).
+    /// No error if it already exists (an extension that migrations use).
     pub if_not_exists: bool,
-    /// `USING BTREE` or `HASH`, in capitals.
+    /// `USING BTREE` or `HASH`, in upper case.
     pub algorithm: Option<String>,
     /// Its parts, in order.
     pub parts: Vec<KeyPart>,
@@ -228,7 +218,7 @@ pub struct IndexDefinition {
     pub comment: Option<String>,
     /// `WITH PARSER`.
     pub parser: Option<String>,
-    /// Other options, taken and ignored: `KEY_BLOCK_SIZE`, engine attributes.
+    /// Other options, accepted and ignored: `KEY_BLOCK_SIZE`, engine attributes.
     pub ignored: Vec<(String, String)>,
 }
 
@@ -244,47 +234,42 @@ pub struct KeyPart {
 /// What a part of an index indexes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum KeySource {
-    /// A column.
     Column {
-        /// Its name.
         name: String,
-        /// How many characters or bytes of it; none for all.
+        /// How many characters or bytes of it; `None` for all.
         prefix_length: Option<u32>,
     },
     /// An expression in parentheses.
     Expression(Expr),
 }
 
-/// A foreign key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ForeignKey {
     /// Its name: the constraint's, or else the index's.
     pub name: Option<String>,
-    /// The columns.
     pub columns: Vec<String>,
     /// What they refer to.
     pub references: References,
 }
 
-/// What a foreign key refers to.
+/// The target of a foreign key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct References {
-    /// The table.
     pub table: TableName,
-    /// Its columns; empty if not said.
+    /// Its columns; empty if not given.
     pub columns: Vec<String>,
-    /// `ON DELETE`; none if not said, which means `NO ACTION`.
+    /// `ON DELETE`; `None` if not given, which means `NO ACTION`.
     pub on_delete: Option<ReferenceAction>,
-    /// `ON UPDATE`; none if not said, which means `NO ACTION`.
+    /// `ON UPDATE`; `None` if not given, which means `NO ACTION`.
     pub on_update: Option<ReferenceAction>,
 }
 
-/// What happens to rows that refer to one that goes or changes.
+/// What happens to referring rows when a row is deleted or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferenceAction {
     /// It is refused.
     Restrict,
-    /// They go or change too.
+    /// They are deleted or changed too.
     Cascade,
     /// Their columns become null.
     SetNull,
@@ -297,15 +282,13 @@ pub enum ReferenceAction {
 /// A check constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Check {
-    /// Its name.
     pub name: Option<String>,
-    /// What must not be false.
+    /// The condition, which must not be false.
     pub expression: Expr,
     /// Not `NOT ENFORCED`.
     pub enforced: bool,
 }
 
-/// A table option.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TableOption {
     /// `ENGINE`.
@@ -318,20 +301,19 @@ pub enum TableOption {
     Collation(String),
     /// `COMMENT`.
     Comment(String),
-    /// `ROW_FORMAT`, in capitals.
+    /// `ROW_FORMAT`, in upper case.
     RowFormat(String),
-    /// Any other that MySQL knows, by its name in capitals; taken and ignored.
+    /// Any other option that MySQL knows, by its name in upper case; accepted and ignored.
     Other(String, String),
 }
 
 /// `ALTER TABLE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AlterTable {
-    /// The table.
     pub table: TableName,
-    /// What is done, in order.
+    /// The actions, in order.
     pub actions: Vec<AlterAction>,
-    /// `ALGORITHM`, in capitals.
+    /// `ALGORITHM`, in upper case.
     pub algorithm: Option<String>,
     /// `LOCK`, in capitals.
     pub lock: Option<String>,
@@ -351,9 +333,8 @@ pub enum ColumnPosition {
 pub enum AlterAction {
     /// `ADD COLUMN`.
     AddColumn {
-        /// The column.
         column: ColumnDefinition,
-        /// Where; at the end unless said.
+        /// The position; at the end unless given.
         position: Option<ColumnPosition>,
     },
     /// `ADD` of an index, primary key or unique constraint.
@@ -372,13 +353,13 @@ pub enum AlterAction {
     DropForeignKey(String),
     /// `DROP CHECK`.
     DropCheck(String),
-    /// `DROP CONSTRAINT`, of whichever kind has the name.
+    /// `DROP CONSTRAINT`, of whatever kind has the name.
     DropConstraint(String),
     /// `MODIFY COLUMN`.
     ModifyColumn {
         /// The column's new definition.
         column: ColumnDefinition,
-        /// Where; where it was unless said.
+        /// The position; unchanged unless given.
         position: Option<ColumnPosition>,
     },
     /// `CHANGE COLUMN`.
@@ -387,35 +368,29 @@ pub enum AlterAction {
         name: String,
         /// Its new definition and name.
         column: ColumnDefinition,
-        /// Where; where it was unless said.
+        /// The position; unchanged unless given.
         position: Option<ColumnPosition>,
     },
     /// `RENAME COLUMN`.
     RenameColumn {
-        /// From.
         from: String,
-        /// To.
         to: String,
     },
     /// `ALTER COLUMN … SET DEFAULT`.
     SetDefault {
-        /// The column.
         column: String,
-        /// Its default.
         default: ColumnDefault,
     },
     /// `ALTER COLUMN … DROP DEFAULT`.
     DropDefault(String),
     /// `ALTER COLUMN … SET VISIBLE`.
     SetColumnVisible {
-        /// The column.
         column: String,
         /// Whether.
         visible: bool,
     },
     /// `ALTER INDEX … VISIBLE`.
     SetIndexVisible {
-        /// The index.
         index: String,
         /// Whether.
         visible: bool,
@@ -429,20 +404,17 @@ pub enum AlterAction {
     },
     /// `RENAME INDEX`.
     RenameIndex {
-        /// From.
         from: String,
-        /// To.
         to: String,
     },
     /// `RENAME TO`.
     RenameTable(TableName),
     /// Table options.
     Options(Vec<TableOption>),
-    /// `CONVERT TO CHARACTER SET`; none for `DEFAULT`.
+    /// `CONVERT TO CHARACTER SET`; `None` for `DEFAULT`.
     ConvertCharset {
         /// The character set.
         charset: Option<String>,
-        /// The collation.
         collation: Option<String>,
     },
     /// `ORDER BY`: columns and whether descending.
@@ -460,6 +432,6 @@ pub enum AlterAction {
     Validation(bool),
     /// `PARTITION BY`.
     Partition(Partitioning),
-    /// Anything done to partitions.
+    /// Any action on partitions.
     Partitions(PartitionAction),
 }

@@ -20,7 +20,7 @@ pub enum AccessMode {
     ReadWrite,
 }
 
-/// What follows `COMMIT` or `ROLLBACK`. What is not said follows `completion_type`.
+/// What follows `COMMIT` or `ROLLBACK`. If it is not given, `completion_type` decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Completion {
     /// `AND [NO] CHAIN`.
@@ -29,7 +29,7 @@ pub struct Completion {
     pub release: Option<bool>,
 }
 
-/// How far a transaction is isolated.
+/// The isolation level of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IsolationLevel {
     /// `READ UNCOMMITTED`.
@@ -53,25 +53,25 @@ pub struct SetTransaction {
     pub access: Option<AccessMode>,
 }
 
-/// Whom `SET TRANSACTION` concerns.
+/// The scope of `SET TRANSACTION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TransactionScope {
-    /// No word: the next transaction of this session only.
+    /// No word: only the next transaction of this session.
     Next,
-    /// `SESSION`: all that follow in this session.
+    /// `SESSION`: all following transactions of this session.
     Session,
     /// `GLOBAL`: sessions that begin later.
     Global,
 }
 
-/// The name of a distributed transaction. The bytes of its parts may be any.
+/// The name of a distributed transaction. Its parts are arbitrary bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Xid {
     /// Global part.
     pub global: Vec<u8>,
-    /// Branch; empty unless said.
+    /// Branch; empty unless given.
     pub branch: Vec<u8>,
-    /// Format; 1 unless said.
+    /// Format; 1 unless given.
     pub format: u64,
 }
 
@@ -117,11 +117,10 @@ pub enum Xa {
 /// A table of `LOCK TABLES`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableLock {
-    /// The table.
     pub table: TableName,
-    /// The name by which statements will call it.
+    /// The name by which statements will refer to it.
     pub alias: Option<String>,
-    /// How.
+    /// The kind of lock.
     pub kind: TableLockKind,
 }
 

@@ -9,7 +9,7 @@ use super::super::ast::{
 use super::super::lexer::Kind;
 use super::Parser;
 
-/// Words that a privilege of several words may hold, besides its first.
+/// Words that may follow the first in a privilege of several words.
 const PRIVILEGE_WORDS: &[&str] = &[
     "CLIENT",
     "DATABASES",
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(Account::Named { user, host })
     }
 
-    /// The host after `@`, which the lexer takes for a variable; a string may stand apart from it.
+    /// The host after `@`, which the lexer reads as a variable; a string may be separated from it.
     fn host(&mut self) -> Result<String> {
         let host = self.variable()?;
         if host.is_empty() {
@@ -199,7 +199,7 @@ impl Parser<'_> {
         if specified.is_empty() { self.error() } else { Ok(TlsRequirement::Specified(specified)) }
     }
 
-    /// `PASSWORD …` as its words; all of them are taken.
+    /// `PASSWORD …` as its words; all of them are accepted.
     fn password_policy(&mut self) -> Result<String> {
         self.expect("PASSWORD")?;
         let mut policy = self.expect_any(&["EXPIRE", "HISTORY", "REUSE", "REQUIRE"])?.to_owned();
@@ -279,7 +279,7 @@ impl Parser<'_> {
         Ok(Statement::Grant(Box::new(Grant { privileges, level, to, with_grant_option })))
     }
 
-    /// Whether roles are listed here and not privileges: before `TO` or `FROM` there is no `ON`.
+    /// Whether roles are listed here and not privileges: there is no `ON` before `TO` or `FROM`.
     fn names_roles(&self) -> bool {
         let mut ahead = 0;
         loop {
@@ -394,7 +394,7 @@ impl Parser<'_> {
     }
 }
 
-/// Limits on what an account uses.
+/// Resource limits of an account.
 const LIMITS: [&str; 4] = [
     "MAX_QUERIES_PER_HOUR",
     "MAX_UPDATES_PER_HOUR",

@@ -120,7 +120,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A column that is there already: a foreign key cannot be written at it.
+    /// An existing column: its new definition cannot contain a foreign key.
     fn changed_column(&mut self) -> Result<ColumnDefinition> {
         let column = self.column_definition()?;
         if column.references.is_some() { self.error() } else { Ok(column) }

@@ -135,7 +135,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// `COLLATE` as an attribute belongs to the type, whose text it sorts.
+    /// `COLLATE` as an attribute belongs to the type whose text it sorts.
     fn collate(&self, column: &mut ColumnDefinition, collation: String) -> Result<()> {
         match text_attributes(&mut column.column_type) {
             Some(attributes) => attributes.collation = Some(collation),
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands after `DEFAULT`.
+    /// The value after `DEFAULT`.
     pub(super) fn column_default(&mut self) -> Result<ColumnDefault> {
         if let Some(digits) = self.now()? {
             return Ok(ColumnDefault::Now(digits));
@@ -360,7 +360,7 @@ impl Parser<'_> {
         self.with_text_attributes(column_type).map(Some)
     }
 
-    /// `NATIONAL CHAR`, `NATIONAL VARCHAR` and longer ways to say it.
+    /// `NATIONAL CHAR`, `NATIONAL VARCHAR` and longer spellings.
     fn national_type(&mut self, attributes: TextAttributes) -> Result<ColumnType> {
         let column_type = match self.expect_any(&["CHAR", "CHARACTER", "VARCHAR"])? {
             "VARCHAR" => self.varchar(attributes)?,

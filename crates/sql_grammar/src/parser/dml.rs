@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(Some(RowAlias { name, columns }))
     }
 
-    /// A column, perhaps with its table's and database's names.
+    /// A column, optionally with its table's and database's names.
     pub(super) fn column_name(&mut self) -> Result<ColumnName> {
         let mut parts = vec![self.ident()?];
         while self.take(Kind::Dot) {
@@ -214,7 +214,7 @@ impl Parser<'_> {
         self.is_at(ahead, "USING") || matches!(self.kind_at(ahead), Kind::Comma | Kind::Dot)
     }
 
-    /// A table to delete from, with `.*` for the sake of old habits.
+    /// A table to delete from, optionally with `.*`, an old spelling.
     fn delete_target(&mut self) -> Result<TableName> {
         let table = self.table_name()?;
         if self.kind() == Kind::Dot && self.kind_at(1) == Kind::Star {

@@ -1,16 +1,16 @@
-//! Expressions, by climbing precedences.
+//! Expressions, by precedence climbing.
 //!
 //! ```text
-//!   2 OR || (unless PIPES_AS_CONCAT)   8 IN LIKE BETWEEN REGEXP MEMBER OF   13 * / % DIV MOD
-//!   3 XOR                              9 |                                  14 ^
-//!   4 AND &&                          10 &                                  15 || (PIPES_AS_CONCAT)
-//!   5 NOT (prefix)                    11 << >>                              16 - + ~ ! BINARY (prefix)
-//!   6 IS TRUE, IS FALSE, IS UNKNOWN   12 + -                                   COLLATE
+//!   2 OR || (unless PIPES_AS_CONCAT)  8 IN LIKE BETWEEN REGEXP MEMBER OF  13 * / % DIV MOD
+//!   3 XOR                             9 |                                 14 ^
+//!   4 AND &&                         10 &                                 15 || (PIPES_AS_CONCAT)
+//!   5 NOT (prefix)                   11 << >>                             16 prefix - + ~ ! BINARY
+//!   6 IS TRUE, IS FALSE, IS UNKNOWN  12 + -                                  COLLATE
 //!   7 = < <=> …, IS NULL
 //! ```
 //!
-//! What an operator yields may stand left only of operators up to a level (`ceiling`), since in
-//! MySQL's grammar `a IN (b) IN (c)` or `a IS TRUE = b` are no expressions.
+//! An operator's result may be the left operand only of operators up to a level (`ceiling`),
+//! because `a IN (b) IN (c)` and `a IS TRUE = b` are not expressions in MySQL's grammar.
 
 use firn_sql_types::error::{Result, SqlError};
 
@@ -23,9 +23,9 @@ use super::super::lexer::{Kind, unquote};
 use super::super::words;
 use super::Parser;
 
-/// How tall the tree of an expression may be.
+/// The maximal height of an expression's tree.
 const MAX_HEIGHT: u32 = 3_000;
-/// Operands of `AND`, `OR` or `XOR` past which the tree is balanced instead of leaning left.
+/// With more operands of `AND`, `OR` or `XOR`, the tree is balanced instead of leaning left.
 const LEANING_OPERANDS: usize = 16;
 
 const OR: u8 = 2;
@@ -41,23 +41,22 @@ const CONCATENATION: u8 = 15;
 const SIMPLE: u8 = 16;
 
 impl Parser<'_> {
-    /// An expression.
     pub(super) fn expression(&mut self) -> Result<Expr> {
         self.climb(0)
     }
 
-    /// An expression of arithmetic: without comparisons, predicates, `AND` and the like.
+    /// An arithmetic expression: without comparisons, predicates, `AND` and the like.
     pub(super) fn bit_expression(&mut self) -> Result<Expr> {
         self.climb(BIT)
     }
 
-    /// An expression without operators, but for signs and `COLLATE`.
+    /// An expression without operators, except signs and `COLLATE`.
     pub(super) fn simple(&mut self) -> Result<Expr> {
         self.climb(SIMPLE)
     }
 
-    /// An expression whose operators bind at least as tightly as a level. `height` is that of the
-    /// tallest expression met since the caller last set it.
+    /// An expression whose operators bind at least as tightly as a level. `height` is the height of
+    /// the tallest expression since the caller last set it.
     fn climb(&mut self, level: u8) -> Result<Expr> {
         let outer = std::mem::take(&mut self.height);
         let expr = self.deeper(|p| p.climb_operators(level))?;
@@ -97,7 +96,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The operator that stands here, and how tightly it binds.
+    /// The operator here, and its precedence.
     fn infix(&self) -> Option<(Infix, u8)> {
         let symbol = |op, level| Some((Infix::Binary(op), level));
         match self.kind() {
@@ -184,8 +183,8 @@ impl Parser<'_> {
         if may_be_interval && self.is_interval() { self.interval() } else { self.climb(binds + 1) }
     }
 
-    /// Operands joined by one of `AND`, `OR` and `XOR`. A long chain is built as a balanced tree, which
-    /// means the same, as all of them are associative.
+    /// Operands joined by one of `AND`, `OR` and `XOR`. A long chain becomes a balanced tree with
+    /// the same meaning, because all three are associative.
     #[inline(never)]
     fn chain(&mut self, left: Expr, op: BinaryOperator, binds: u8) -> Result<Expr> {
         let mut operands = vec![left, self.climb(binds + 1)?];
@@ -265,7 +264,7 @@ impl Parser<'_> {
         Ok(Expr::Like { negated, expr: Box::new(left), pattern, escape })
     }
 
-    /// A literal or parameter, where the tree has no place for more.
+    /// A literal or parameter, where the tree allows nothing else.
     pub(super) fn plain_value(&mut self, what: &str) -> Result<Value> {
         match self.in_tree(Self::simple)? {
             Expr::Value(value) => Ok(value),
@@ -281,7 +280,7 @@ impl Parser<'_> {
         Ok(Expr::Between { expr: Box::new(left), negated, low, high })
     }
 
-    /// What an expression begins with: anything but an operator between two.
+    /// The start of an expression: anything except an operator between two operands.
     #[inline(never)]
     fn prefix(&mut self, level: u8) -> Result<Expr> {
         match self.kind() {
@@ -304,7 +303,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A literal, perhaps with a sign; a `COLLATE` after it is left for the caller.
+    /// A literal, optionally with a sign; a `COLLATE` after it is left for the caller.
     #[inline(never)]
     pub(super) fn literal(&mut self) -> Result<Expr> {
         match self.kind() {
@@ -370,7 +369,7 @@ impl Parser<'_> {
         Ok(Expr::SystemVariable { scope, name })
     }
 
-    /// `@@name` or `@@scope.name`: scope and name, both in small letters.
+    /// `@@name` or `@@scope.name`: scope and name, both in lower case.
     pub(super) fn system_variable_name(&mut self) -> Result<(String, String)> {
         self.need(Kind::AtAt)?;
         let mut scope = String::new();
@@ -388,7 +387,8 @@ impl Parser<'_> {
         Ok((scope, name))
     }
 
-    /// A part of a system variable's name. None has a point within it, so that the whole name has its parts.
+    /// A part of a system variable's name. No part contains a point, so the parts of the whole name
+    /// are unambiguous.
     fn variable_part(&mut self) -> Result<String> {
         let part = self.any_ident()?.to_ascii_lowercase();
         if part.contains('.') {
@@ -397,13 +397,13 @@ impl Parser<'_> {
         Ok(part)
     }
 
-    /// `(…)`: a subquery, a row, or an expression, whose parentheses are forgotten.
+    /// `(…)`: a subquery, a row, or an expression, whose parentheses are dropped.
     #[inline(never)]
     fn parenthesised(&mut self) -> Result<Expr> {
         let needless = self.needless_parentheses()?;
         self.at += needless;
         let inner = self.in_parentheses()?;
-        // They were found to be closed here.
+        // Their closing parentheses were found here.
         self.at += needless;
         Ok(inner)
     }
@@ -550,7 +550,7 @@ impl Parser<'_> {
         Ok(Expr::Case { operand, branches, otherwise })
     }
 
-    /// A column, perhaps with what JSON path follows; or a function of a database.
+    /// A column, optionally with a JSON path after it; or a function of a database.
     #[inline(never)]
     fn name_expression(&mut self) -> Result<Expr> {
         let mut parts = Vec::new();
@@ -588,8 +588,8 @@ impl Parser<'_> {
         Ok(binary(column, op, text(self.string()?)))
     }
 
-    /// Whether `INTERVAL` here begins a span of time and not the function, which has a comma
-    /// inside its parentheses.
+    /// Whether `INTERVAL` here starts an interval and not the function, which has a comma inside
+    /// its parentheses.
     pub(super) fn is_interval(&self) -> bool {
         if !self.is("INTERVAL") {
             return false;
@@ -621,7 +621,7 @@ impl Parser<'_> {
         Ok(Expr::Interval(Interval { value, unit: self.unit()? }))
     }
 
-    /// The unit of an interval, in capitals.
+    /// The unit of an interval, in upper case.
     pub(super) fn unit(&mut self) -> Result<&'static str> {
         let token = self.token(0);
         match words::unit(self.text_of(token)) {
@@ -634,7 +634,7 @@ impl Parser<'_> {
     }
 }
 
-/// The tree of an expression is so tall that walking it might overrun the stack.
+/// The tree of an expression is so tall that a traversal might overflow the stack.
 fn too_tall() -> SqlError {
     let message = format!(
         "Expressions may nest {MAX_HEIGHT} levels deep; use parentheses or fewer operators"
@@ -658,7 +658,7 @@ fn balanced(mut operands: Vec<Expr>, op: BinaryOperator) -> Expr {
     operands.pop().unwrap_or(Expr::Value(Value::Null))
 }
 
-/// The comparison that a token is.
+/// The comparison for a token.
 pub(super) fn comparison(kind: Kind) -> Option<BinaryOperator> {
     Some(match kind {
         Kind::Equal => BinaryOperator::Eq,
@@ -672,7 +672,7 @@ pub(super) fn comparison(kind: Kind) -> Option<BinaryOperator> {
     })
 }
 
-/// What stands between two expressions.
+/// An operator between two expressions.
 enum Infix {
     Binary(BinaryOperator),
     Chain(BinaryOperator),

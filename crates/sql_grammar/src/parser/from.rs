@@ -10,14 +10,14 @@ use super::super::ast::{
 use super::super::lexer::Kind;
 use super::Parser;
 
-/// What stands in parentheses where a table may.
+/// What parentheses contain in the place of a table.
 enum Parenthesised {
     Query(Box<Query>),
     Tables(Box<TableWithJoins>),
 }
 
 impl Parser<'_> {
-    /// Tables after `FROM`. `DUAL` is no table at all.
+    /// Tables after `FROM`. `DUAL` is not a table.
     pub(super) fn from(&mut self) -> Result<Vec<TableWithJoins>> {
         if self.is("DUAL") {
             self.at += 1;
@@ -26,7 +26,7 @@ impl Parser<'_> {
         self.table_references()
     }
 
-    /// Tables with their joins, with commas between.
+    /// Tables with their joins, separated by commas.
     pub(super) fn table_references(&mut self) -> Result<Vec<TableWithJoins>> {
         self.list(Self::table_reference)
     }
@@ -87,8 +87,8 @@ impl Parser<'_> {
         kind
     }
 
-    /// A join after its words. `a JOIN b JOIN c ON x ON y` nests to the right; without a condition
-    /// of its own (`a JOIN b JOIN c ON x`) it is read from left to right.
+    /// A join after its words. `a JOIN b JOIN c ON x ON y` nests to the right; without a second
+    /// condition (`a JOIN b JOIN c ON x`), it is read from left to right.
     #[inline(never)]
     fn join(&mut self, joined: Joined, joins: &mut Vec<Join>) -> Result<()> {
         let relation = match self.kind() {
@@ -128,7 +128,7 @@ impl Parser<'_> {
     }
 
     fn join_constraint(&mut self) -> Result<Option<JoinConstraint>> {
-        // `INSERT … SELECT … JOIN t ON DUPLICATE KEY UPDATE` has no condition there.
+        // `INSERT … SELECT … JOIN t ON DUPLICATE KEY UPDATE` has no join condition there.
         if self.is("ON") && !self.are(&["ON", "DUPLICATE", "KEY"]) {
             self.at += 1;
             return Ok(Some(JoinConstraint::On(self.expression()?)));
@@ -159,7 +159,7 @@ impl Parser<'_> {
         self.named_table()
     }
 
-    /// A query, or tables, in parentheses. Which it is shows only inside, perhaps after further
+    /// A query, or tables, in parentheses. Only the inside shows which, possibly after further
     /// parentheses; a query in parentheses may be an operand of a larger one.
     #[inline(never)]
     fn parenthesised_tables(&mut self) -> Result<Parenthesised> {
@@ -248,7 +248,7 @@ impl Parser<'_> {
         Ok(TableFactor::Table { name, alias, partitions, index_hints: self.index_hints()? })
     }
 
-    /// `PARTITION (p, q)`, if it is there.
+    /// `PARTITION (p, q)`, if present.
     pub(super) fn partition_names(&mut self) -> Result<Vec<String>> {
         if self.is("PARTITION") && self.kind_at(1) == Kind::LeftParen {
             self.at += 1;
@@ -342,7 +342,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// The type of a column of `JSON_TABLE`, as text that the column grammar reads again.
+    /// The type of a column of `JSON_TABLE`, as text that the column grammar parses again.
     fn json_column_type(&mut self) -> Result<String> {
         let first = self.at;
         self.column_type()?;
@@ -367,7 +367,7 @@ impl Parser<'_> {
     }
 }
 
-/// What the words of a join say.
+/// The properties that the words of a join give.
 #[derive(Clone, Copy)]
 struct Joined {
     kind: JoinKind,

@@ -1,4 +1,4 @@
-//! Function calls, those with a grammar of their own included, and the types of `CAST`.
+//! Function calls, including those with their own grammar, and the types of `CAST`.
 
 use firn_sql_types::error::{Result, SqlError};
 
@@ -18,7 +18,7 @@ impl Parser<'_> {
         !words::is_reserved(word) || words::is_reserved_function(word) || self.is("CONVERT")
     }
 
-    /// A word and what is in its parentheses.
+    /// A word and the contents of its parentheses.
     #[inline(never)]
     pub(super) fn function_call(&mut self) -> Result<Expr> {
         let name = self.upper();
@@ -195,7 +195,7 @@ impl Parser<'_> {
         Ok((data_type, charset))
     }
 
-    /// `(n)`, if it is there.
+    /// `(n)`, if present.
     fn length(&mut self) -> Result<Option<u64>> {
         if self.kind() != Kind::LeftParen {
             return Ok(None);
@@ -244,7 +244,7 @@ impl Parser<'_> {
         Ok(Expr::Trim { side, what, expr: Box::new(expr) })
     }
 
-    /// Also `SUBSTRING(x FROM y FOR z)`, which means the same as with commas.
+    /// Also `SUBSTRING(x FROM y FOR z)`, which has the same meaning as with commas.
     #[inline(never)]
     fn substring_arguments(&mut self, name: &str) -> Result<Expr> {
         let mut arguments = vec![self.expression()?];
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(function(name, arguments))
     }
 
-    /// `POSITION(a IN b)` is `LOCATE(a, b)`. The needle holds no `IN` outside parentheses.
+    /// `POSITION(a IN b)` is `LOCATE(a, b)`. The needle contains no `IN` outside parentheses.
     #[inline(never)]
     fn position_arguments(&mut self) -> Result<Expr> {
         let needle = self.bit_expression()?;

@@ -1,13 +1,13 @@
 //! The parser: a cursor over tokens, and the names and lists that every statement has.
 //!
-//! It reads one token at a time and never goes back over what it has made something of, so that
-//! the token at which it fails is the one that MySQL would name. Where two forms begin alike it
-//! looks ahead in the tokens and then decides.
+//! It reads one token at a time and never goes back over tokens that it has used, so it fails at
+//! the token that MySQL would name. Where two forms begin alike, it looks ahead in the tokens and
+//! then decides.
 //!
 //! The stack is bounded: expressions, queries and parentheses around tables nest through `deeper`,
-//! which refuses when a part of the stack is used. So is the height of a tree (`height`), because a
-//! long chain of operators makes a tall one without nesting, and walking or dropping a tree uses
-//! the stack too.
+//! which refuses once a certain part of the stack is used. The height of a tree (`height`) is
+//! bounded too, because a long chain of operators makes a tall tree without nesting, and traversing
+//! or dropping a tree also uses the stack.
 
 mod account;
 mod admin;
@@ -37,10 +37,11 @@ use super::ast::{Into, TableName, Value};
 use super::lexer::{Kind, Lexer, Token, unquote, unquoted};
 use super::{LONG_TEXT_BYTES, LongTexts, Mode, words};
 
-/// A parser over the tokens of one statement.
-/// A long text may be one literal, and then it has few tokens.
+/// The most tokens for which memory is reserved at first. A long text may be a single literal, and
+/// then it has few tokens.
 const MOST_TOKENS_AT_FIRST: usize = 4096;
 
+/// A parser over the tokens of a statement.
 pub(crate) struct Parser<'a> {
     text: &'a str,
     mode: Mode,
@@ -49,20 +50,20 @@ pub(crate) struct Parser<'a> {
     watch: &'a Watch<'a>,
     height: u32,
     query_depth: u32,
-    /// Where each opening parenthesis is closed, by tokens; empty until somebody asks.
+    /// The token that closes each opening parenthesis; empty until it is first needed.
     closing: Vec<u32>,
     into_allowed: bool,
     into: Option<Into>,
     parameters: u32,
     names_show_parameters: bool,
-    /// Long string literals are held apart from the tree.
+    /// Long string literals are stored apart from the tree.
     apart: bool,
     long_texts: LongTexts,
 }
 
 impl<'a> Parser<'a> {
     /// # Errors
-    /// 1317 or 3024 if the statement is to end.
+    /// 1317 or 3024 if the statement must end.
     pub(crate) fn new(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Parser<'a>> {
         let mut lexer = Lexer::new(text, mode);
         let mut tokens = Vec::with_capacity((text.len() / 4 + 4).min(MOST_TOKENS_AT_FIRST));
@@ -92,13 +93,13 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The same, which holds long string literals apart from the tree.
+    /// The same, but long string literals are stored apart from the tree.
     pub(super) fn with_long_texts_apart(mut self) -> Parser<'a> {
         self.apart = true;
         self
     }
 
-    /// Parses what has to be in the tree, with its literals.
+    /// Parses a part whose literals must be in the tree.
     fn in_tree<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let apart = std::mem::take(&mut self.apart);
         let parsed = parse(self);
@@ -106,12 +107,12 @@ impl<'a> Parser<'a> {
         parsed
     }
 
-    /// The literals that were held apart.
+    /// The literals that were stored apart.
     pub(super) fn take_long_texts(&mut self) -> LongTexts {
         std::mem::take(&mut self.long_texts)
     }
 
-    /// How many `?` were met.
+    /// How many `?` were read.
     pub(crate) fn parameter_count(&self) -> u32 {
         self.parameters
     }
@@ -153,7 +154,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// Whether the token some tokens ahead is this word, unquoted. Words are given in capitals.
+    /// Whether the token some tokens ahead is this word, unquoted. Words are given in upper case.
     fn is_at(&self, ahead: usize, word: &str) -> bool {
         let token = self.token(ahead);
         token.kind == Kind::Word && self.text_of(token).eq_ignore_ascii_case(word)
@@ -172,7 +173,7 @@ impl<'a> Parser<'a> {
         list.iter().enumerate().all(|(ahead, word)| self.is_at(ahead, word))
     }
 
-    /// The current word in capitals; nothing if it is no unquoted word.
+    /// The current word in upper case; empty if it is not an unquoted word.
     fn upper(&self) -> String {
         self.upper_at(0)
     }
@@ -228,7 +229,7 @@ impl<'a> Parser<'a> {
         if self.take(kind) { Ok(()) } else { self.error() }
     }
 
-    /// MySQL's words for a text that goes wrong at the current token.
+    /// MySQL's error for a text that is wrong at the current token.
     fn error<T>(&self) -> Result<T> {
         let (near, line) = self.near();
         Err(SqlError::syntax(near, line))
@@ -247,7 +248,7 @@ impl<'a> Parser<'a> {
         f(self)
     }
 
-    /// One or more, with commas between.
+    /// One or more, separated by commas.
     fn list<T>(&mut self, mut f: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut items = vec![f(self)?];
         while self.take(Kind::Comma) {
@@ -272,7 +273,7 @@ impl<'a> Parser<'a> {
         self.parens(|p| if p.kind() == Kind::RightParen { Ok(Vec::new()) } else { p.list(f) })
     }
 
-    /// Whether a name that is not reserved stands some tokens ahead.
+    /// Whether the token some tokens ahead is a name that is not reserved.
     fn is_ident_at(&self, ahead: usize) -> bool {
         let token = self.token(ahead);
         match token.kind {
@@ -290,7 +291,7 @@ impl<'a> Parser<'a> {
         Ok(self.name_of_current())
     }
 
-    /// The name of a word or quoted name, whichever it is.
+    /// The name of a word or quoted name.
     fn name_of_current(&mut self) -> String {
         let token = self.advance();
         let text = self.text_of(token);
@@ -315,7 +316,7 @@ impl<'a> Parser<'a> {
         if self.kind() == Kind::Text { self.string() } else { self.any_ident() }
     }
 
-    /// A string where an expression stands.
+    /// A string in the place of an expression.
     fn text_operand(&mut self) -> Result<Value> {
         let token = self.token(0);
         let is_long = token.end - token.start >= LONG_TEXT_BYTES as u32;
@@ -332,7 +333,7 @@ impl<'a> Parser<'a> {
         Ok(Value::LongText(self.long_texts.len() as u32 - 1))
     }
 
-    /// A string, with those that follow it directly joined to it.
+    /// A string, joined with the strings directly after it.
     fn string(&mut self) -> Result<String> {
         if self.kind() != Kind::Text {
             return self.error();
@@ -362,7 +363,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A table's name, with its database's before a point.
+    /// A table's name, optionally with its database's before a point.
     fn table_name(&mut self) -> Result<TableName> {
         if self.take(Kind::Dot) {
             return Ok(TableName { schema: None, name: self.any_ident()? });
@@ -384,7 +385,7 @@ impl<'a> Parser<'a> {
         Ok(self.after_at(token))
     }
 
-    /// What stands after the `@` of a token.
+    /// The text after the `@` of a token.
     fn after_at(&self, token: Token) -> String {
         let name = &self.text_of(token)[1..];
         match name.as_bytes().first() {
@@ -411,7 +412,7 @@ impl<'a> Parser<'a> {
             || self.accept_all(&["CHAR", "SET"])
     }
 
-    /// Texts of the hints that stand here.
+    /// The texts of the hints here.
     fn hints(&mut self) -> Vec<String> {
         let mut hints = Vec::new();
         while self.kind() == Kind::Hint {

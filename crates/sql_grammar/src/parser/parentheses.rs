@@ -1,6 +1,6 @@
-//! Parentheses around parentheses: `((((a))))` is parsed as `(a)`, so that the stack does not limit how
-//! many there are. MySQL takes between 30,000 and 60,000, as many as its parser has room for; more than
-//! the greater number are refused as there.
+//! Redundant parentheses: `((((a))))` is parsed as `(a)`, so the stack does not limit how many
+//! there are. MySQL accepts between 30,000 and 60,000, depending on its parser's memory; more than
+//! the greater number are refused here too.
 //!
 //! ```text
 //!   (  (  (  a  +  (  b  )  )  )  )
@@ -14,17 +14,16 @@ use firn_sql_types::error::{Result, SqlError};
 use super::super::lexer::Kind;
 use super::Parser;
 
-/// Fewer parentheses in a row are parsed one in another, without a look at what closes them.
+/// Fewer parentheses in a row are parsed recursively, without looking for their closing ones.
 const FEW: usize = 8;
-/// More needless parentheses than any MySQL takes.
+/// More redundant parentheses than any MySQL accepts.
 const TOO_MANY: usize = 60_000;
 
 impl Parser<'_> {
-    /// How many parentheses stand directly in the one that is the current token, each closed directly
-    /// before it.
+    /// How many parentheses are directly inside the current one, each closed directly before it.
     ///
     /// # Errors
-    /// 1317 or 3024 if the statement is to end; 1436 if there are [`TOO_MANY`].
+    /// 1317 or 3024 if the statement must end; 1436 if there are [`TOO_MANY`].
     pub(super) fn needless_parentheses(&mut self) -> Result<usize> {
         let opens = |ahead: usize| self.kind_at(ahead) == Kind::LeftParen;
         if !(0..FEW).all(opens) {
@@ -46,7 +45,7 @@ impl Parser<'_> {
         Ok(needless)
     }
 
-    /// Notes for all tokens where what they open is closed; 0 for those that open nothing, or are
+    /// Records for all tokens the token that closes them; 0 for those that open nothing, or are
     /// never closed.
     fn match_parentheses(&mut self) -> Result<()> {
         if !self.closing.is_empty() {

@@ -1,4 +1,4 @@
-//! `PARTITION BY`, and what `ALTER TABLE` does to partitions.
+//! `PARTITION BY`, and the actions of `ALTER TABLE` on partitions.
 
 use firn_sql_types::error::Result;
 

@@ -10,9 +10,9 @@ use super::super::ast::{
 use super::super::lexer::Kind;
 use super::Parser;
 
-/// How many levels set operations may add to a query's tree.
+/// The most levels that set operations may add to a query's tree.
 const MAX_SET_LEVELS: usize = 1_000;
-/// Operands of one kind of `UNION` past which the tree is balanced instead of leaning left.
+/// With more operands of one kind of `UNION`, the tree is balanced instead of leaning left.
 const LEANING_SIDES: usize = 16;
 
 impl Parser<'_> {
@@ -25,7 +25,7 @@ impl Parser<'_> {
         Ok(ast::Select { query: *query?, into })
     }
 
-    /// Whether a query begins some tokens ahead; there may be parentheses before its first word.
+    /// Whether a query begins some tokens ahead, possibly with parentheses before its first word.
     pub(super) fn begins_query(&self, ahead: usize) -> bool {
         self.is_at(ahead, "SELECT")
             || self.is_at(ahead, "WITH")
@@ -33,7 +33,7 @@ impl Parser<'_> {
             || (self.is_at(ahead, "TABLE") && self.kind_at(ahead + 1) != Kind::LeftParen)
     }
 
-    /// The same, when what stands there are parentheses whose first word may begin a query.
+    /// The same, if there are parentheses whose first word may begin a query.
     pub(super) fn begins_query_in_parens(&self) -> bool {
         let mut ahead = 0;
         while self.kind_at(ahead) == Kind::LeftParen {
@@ -69,7 +69,7 @@ impl Parser<'_> {
         self.query_tail(None, body)
     }
 
-    /// `WITH`, if it is there.
+    /// `WITH`, if present.
     #[inline(never)]
     pub(super) fn with(&mut self) -> Result<Option<With>> {
         if !self.accept("WITH") {
@@ -89,7 +89,7 @@ impl Parser<'_> {
         Ok(CommonTable { alias: TableAlias { name, columns }, query })
     }
 
-    /// `(a, b)` after the name of a derived table, if it is there.
+    /// `(a, b)` after the name of a derived table, if present.
     pub(super) fn alias_columns(&mut self) -> Result<Vec<String>> {
         if self.kind() != Kind::LeftParen {
             return Ok(Vec::new());
@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.set_operations(first)
     }
 
-    /// What follows an operand: `UNION` and `EXCEPT` with their operands, from the left.
+    /// The rest after an operand: `UNION` and `EXCEPT` with their operands, from the left.
     #[inline(never)]
     fn set_operations(&mut self, left: Box<SetExpr>) -> Result<Box<SetExpr>> {
         let mut run = SetRun::new(left);
@@ -129,7 +129,7 @@ impl Parser<'_> {
         Ok(run.joined())
     }
 
-    /// Whether `ALL` is written; otherwise the result is a set.
+    /// Whether `ALL` is written; otherwise the result has no duplicates.
     fn set_quantifier(&mut self) -> bool {
         self.accept_any(&["ALL", "DISTINCT"]) == Some("ALL")
     }
@@ -275,7 +275,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `WHERE`, if it is there.
+    /// `WHERE`, if present.
     pub(super) fn where_clause(&mut self) -> Result<Option<Expr>> {
         if self.accept("WHERE") { self.expression().map(Some) } else { Ok(None) }
     }
@@ -334,8 +334,8 @@ impl Parser<'_> {
         })
     }
 
-    /// The name of a column that has none: its text, or what a string says from its first visible
-    /// character on. No name holds a zero byte.
+    /// The name of a column without an alias: its text, or the content of a string from its first
+    /// visible character on. No name contains a zero byte.
     fn own_name(&self, expr: &Expr, written: &str) -> String {
         let text = match expr {
             Expr::Value(Value::Text(text)) => Some(&**text),
@@ -405,7 +405,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `INTO`, where the outermost query may have it, once.
+    /// `INTO`, which only the outermost query may have, once.
     fn accept_into(&mut self) -> Result<()> {
         if !self.is("INTO") {
             return Ok(());
@@ -432,11 +432,11 @@ impl Parser<'_> {
     }
 }
 
-/// How long the name may be that a column has from its text, in bytes.
+/// The longest name that a column gets from its text, in bytes.
 const LONGEST_OWN_NAME_BYTES: usize = 255;
 
-// A `SetExpr` is large; it is made in functions that call none, so that the frames of those that do
-// stay small.
+// A `SetExpr` is large. It is built in functions that call no others, so that the frames of those
+// that do stay small.
 
 #[inline(never)]
 fn nested(query: Box<Query>) -> Box<SetExpr> {
@@ -458,7 +458,7 @@ fn set_operation(
     Box::new(SetExpr::SetOperation { left, op, all, right })
 }
 
-/// Operands joined from the left by set operations, the last ones by operations of one kind.
+/// Operands joined from the left by set operations; the last ones by operations of one kind.
 ///
 /// Unions of one kind may be joined in any grouping, so a long run of them becomes a balanced tree.
 #[expect(clippy::vec_box, reason = "the tree wants boxes, and moving one copies no operand")]
@@ -489,7 +489,7 @@ impl SetRun {
         Ok(())
     }
 
-    /// Makes the operands so far the first one of what follows.
+    /// Makes the operands so far the first operand of the rest.
     fn close(&mut self) {
         let joined = join_sets(std::mem::take(&mut self.operands), self.kind);
         self.operands.extend(joined);
@@ -525,7 +525,7 @@ fn join_sets(
     operands.pop()
 }
 
-/// A query of nothing, to be replaced.
+/// A placeholder query, to be replaced.
 pub(super) fn empty() -> Query {
     Query {
         with: None,

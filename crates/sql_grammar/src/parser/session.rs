@@ -22,7 +22,7 @@ impl Parser<'_> {
         Ok(Statement::Set(items))
     }
 
-    /// What begins with `SET` and sets no variable.
+    /// Statements that begin with `SET` and set no variable.
     fn set_statement(&mut self) -> Result<Option<Statement>> {
         let scopes = [
             ("GLOBAL", TransactionScope::Global),

@@ -60,7 +60,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Things of the catalog.
+    /// Objects of the catalog.
     fn show_catalog(&mut self) -> Result<Show> {
         match self.upper().as_str() {
             "DATABASES" | "SCHEMAS" => {
@@ -109,7 +109,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Things of the server and of the session.
+    /// Objects of the server and of the session.
     fn show_server(&mut self) -> Result<Show> {
         let word = self.upper();
         if self.kind() != Kind::Word {

@@ -1,4 +1,4 @@
-//! Which statement it is, by its first words.
+//! Selects the statement by its first words.
 
 use firn_sql_types::error::{Result, SqlError};
 
@@ -7,7 +7,7 @@ use super::super::lexer::Kind;
 use super::Parser;
 
 impl Parser<'_> {
-    /// The one statement of the text, up to its end or a semicolon.
+    /// The only statement of the text, up to its end or a semicolon.
     pub(crate) fn whole_statement(&mut self) -> Result<Statement> {
         if matches!(self.kind(), Kind::End | Kind::Semicolon) && self.tokens.len() <= 2 {
             return Err(SqlError::new(1065, "Query was empty"));
@@ -20,21 +20,20 @@ impl Parser<'_> {
         Ok(statement)
     }
 
-    /// The one expression of the text.
+    /// The only expression of the text.
     pub(crate) fn whole_expression(&mut self) -> Result<Expr> {
         let expr = self.expression()?;
         self.need(Kind::End)?;
         Ok(expr)
     }
 
-    /// The one column type of the text.
+    /// The only column type of the text.
     pub(crate) fn whole_column_type(&mut self) -> Result<super::super::ast::ColumnType> {
         let column_type = self.column_type()?;
         self.need(Kind::End)?;
         Ok(column_type)
     }
 
-    /// A statement.
     pub(super) fn statement(&mut self) -> Result<Statement> {
         if self.kind() == Kind::LeftParen && self.begins_query_in_parens() {
             return self.select_statement().map(|s| Statement::Select(Box::new(s)));
@@ -151,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What may have `DEFINER` before it: views, and stored programs.
+    /// Objects that may have `DEFINER` before them: views, and stored programs.
     fn create_with_definer(&mut self, or_replace: bool, alter: bool) -> Result<Statement> {
         let head = self.view_head()?;
         match self.upper().as_str() {
@@ -238,7 +237,7 @@ impl Parser<'_> {
         Ok(Statement::RenameTable(pairs))
     }
 
-    /// `IGNORE` or `REPLACE`, for rows whose keys are there already.
+    /// `IGNORE` or `REPLACE`, for rows whose keys already exist.
     pub(super) fn on_conflict(&mut self) -> OnConflict {
         match self.accept_any(&["IGNORE", "REPLACE"]) {
             Some("IGNORE") => OnConflict::Ignore,

@@ -9,7 +9,7 @@ use super::super::ast::{
 use super::super::lexer::Kind;
 use super::Parser;
 
-/// Table options that are taken and ignored, with a value behind them.
+/// Table options that are accepted and ignored, with a value after them.
 const OTHER_OPTIONS: &[&str] = &[
     "AUTOEXTEND_SIZE",
     "AVG_ROW_LENGTH",
@@ -92,7 +92,7 @@ impl Parser<'_> {
         self.column_definition().map(TableElement::Column)
     }
 
-    /// An index, key or constraint; nothing if a column stands here.
+    /// An index, key or constraint; `None` if a column is here.
     pub(super) fn table_constraint(&mut self) -> Result<Option<TableElement>> {
         let ahead = match self.is("CONSTRAINT") {
             true if self.begins_constraint(1) => 1,
@@ -127,7 +127,7 @@ impl Parser<'_> {
         ["CHECK", "FOREIGN", "PRIMARY", "UNIQUE"].iter().any(|word| self.is_at(ahead, word))
     }
 
-    /// `CONSTRAINT [name]`, if it is there.
+    /// `CONSTRAINT [name]`, if present.
     fn constraint_name(&mut self) -> Result<Option<String>> {
         if !self.accept("CONSTRAINT") || self.begins_constraint(0) {
             return Ok(None);
@@ -402,7 +402,7 @@ impl Parser<'_> {
         Ok(Statement::CreateIndex { table, index })
     }
 
-    /// `ALGORITHM = …` and `LOCK = …`, in capitals.
+    /// `ALGORITHM = …` and `LOCK = …`, in upper case.
     pub(super) fn algorithm_and_lock(&mut self) -> Result<(Option<String>, Option<String>)> {
         let (mut algorithm, mut lock) = (None, None);
         while let Some(word) = self.accept_any(&["ALGORITHM", "LOCK"]) {

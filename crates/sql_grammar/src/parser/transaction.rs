@@ -222,7 +222,7 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes of `0x…`, `x'…'`, `0b…` or `b'…'`; digits that are missing stand before.
+/// The bytes of `0x…`, `x'…'`, `0b…` or `b'…'`; missing digits are leading zeros.
 fn digits(written: &str, radix: u32, per_byte: usize) -> Vec<u8> {
     let digits = written[2..].trim_end_matches('\'').as_bytes();
     let bytes = digits.rchunks(per_byte).map(|chunk| {

@@ -78,7 +78,7 @@ pub(super) fn expression(expr: &Expr, out: &mut String) {
     }
 }
 
-/// Predicates: what stands between or after operands and is no plain operator.
+/// Predicates: forms between or after operands that are not plain operators.
 fn predicate(expr: &Expr, out: &mut String) {
     let not = |negated: &bool| if *negated { "not " } else { "" };
     match expr {
@@ -143,7 +143,7 @@ fn predicate(expr: &Expr, out: &mut String) {
     }
 }
 
-/// Functions with a grammar of their own.
+/// Functions with their own grammar.
 fn special_function(expr: &Expr, out: &mut String) {
     match expr {
         Expr::Cast { expr, to, charset, array, .. } => {
@@ -218,7 +218,7 @@ fn path(parts: &[String], out: &mut String) {
 
 fn user_variable(variable: &str, out: &mut String) {
     out.push('@');
-    // A name between backticks cannot hold it, a quoted one can.
+    // A name between backticks cannot contain it, a quoted one can.
     let is_quoted = variable.contains('\0');
     if is_quoted { quoted(variable, out) } else { name(variable, out) }
 }
@@ -280,7 +280,7 @@ fn binary(left: &Expr, op: BinaryOperator, right: &Expr, out: &mut String) {
     out.push(')');
 }
 
-/// `(left [not ]word right`, without what closes it.
+/// `(left [not ]word right`, without the closing part.
 fn opened(left: &Expr, not: &str, word: &str, right: &Expr, out: &mut String) {
     out.push('(');
     expression(left, out);
@@ -294,8 +294,8 @@ fn list(items: &[Expr], out: &mut String) {
     out.push(')');
 }
 
-/// Nobody can name the items of a subquery that is a value: those without an alias stay without
-/// one, whose text may be longer than a name can be.
+/// No name refers to the items of a subquery that is a value: those without an alias get none,
+/// because their text may be longer than a name can be.
 fn subquery(inner: &Query, out: &mut String) {
     out.push('(');
     match inner.order_by.is_empty() {
@@ -353,8 +353,8 @@ fn function(call: &Function, out: &mut String) {
     }
 }
 
-/// A function's own name stands without quotes, which would make it another function's, unless it
-/// could not be read so.
+/// A function's own name is written without quotes, which would make it another function's, unless
+/// it could not be parsed so.
 fn function_name(function: &Function, out: &mut String) {
     match &function.schema {
         None if is_plain(&function.name) => out.push_str(&function.name),

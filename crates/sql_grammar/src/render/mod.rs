@@ -1,11 +1,11 @@
-//! Trees back to text, in MySQL's way: names in backquotes, parentheses around every operator.
+//! Trees back to text, in MySQL's style: names in backquotes, parentheses around every operator.
 //!
 //! ```text
 //!   a+b*2 > f(x)   ──►   ((`a` + (`b` * 2)) > f(`x`))
 //! ```
 //!
-//! What is rendered parses back, under the default [`super::Mode`], to the same tree. Columns that are
-//! named after their text get that name as an alias, so that a view keeps its columns' names.
+//! The rendered text parses back, under the default [`super::Mode`], to the same tree. Columns that
+//! are named by their text get that name as an alias, so that a view keeps its columns' names.
 
 mod expression;
 mod query;
@@ -68,7 +68,7 @@ fn name(name: &str, out: &mut String) {
     out.push('`');
 }
 
-/// The name of a table, perhaps with its database's.
+/// The name of a table, optionally with its database's.
 fn table_name(table: &TableName, out: &mut String) {
     if let Some(schema) = &table.schema {
         name(schema, out);

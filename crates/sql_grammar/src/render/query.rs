@@ -45,7 +45,7 @@ fn alias_name(alias: &TableAlias, out: &mut String) {
     }
 }
 
-/// Operands of set operations stand in parentheses where they would be read otherwise.
+/// Operands of set operations get parentheses where they would be parsed differently without.
 fn body(set: &SetExpr, out: &mut String) {
     match set {
         SetExpr::Select(inner) => select(inner, out),

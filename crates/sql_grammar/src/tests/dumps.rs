@@ -1,4 +1,4 @@
-//! What the tricky forms become.
+//! The trees of tricky forms.
 
 use super::super::ast::{SelectItem, SetExpr, Statement};
 use super::super::{Mode, parse, parse_expression, render};

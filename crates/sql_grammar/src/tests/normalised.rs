@@ -4,7 +4,7 @@ use super::super::{LiteralKind, LiteralValue, Mode, Normalised, normalise, parse
 use super::{DML, statements};
 use expect_test::expect;
 
-/// The text that remains and the literals; or that the statement is refused.
+/// The remaining text and the literals; or that the statement is refused.
 fn lifted(text: &str) -> String {
     let mut out = Normalised::default();
     if !normalise(text, Mode::default(), &mut out) {
@@ -119,7 +119,7 @@ fn a_parameter_and_a_literal_of_its_kind_share_a_key() {
     assert_ne!(key("SELECT c FROM t WHERE id = 'x'", LiteralKind::Text), literal);
 }
 
-/// With the literals put back in the place of their parameters, the tree is that of the whole text.
+/// With the literals put back in place of their parameters, the tree is the one of the whole text.
 #[test]
 fn literals_put_back_give_the_tree_of_the_text() {
     let mut out = Normalised::default();

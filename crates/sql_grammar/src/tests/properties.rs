@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties of any text.
 
 use super::super::{Mode, Normalised, normalise, parse, parse_expression, render, split};
 use super::{DDL, DML, SESSION, statements};
@@ -28,7 +28,7 @@ fn soup() -> impl Strategy<Value = String> {
         .prop_map(|parts| parts.into_iter().flat_map(|(word, gap)| [word, gap]).collect())
 }
 
-/// A statement that is taken, cut and joined with another.
+/// A valid statement, cut and joined with another.
 fn spliced() -> impl Strategy<Value = String> {
     let all: Vec<_> = [DML, DDL, SESSION].into_iter().flat_map(statements).collect();
     let one = prop::sample::select(all);
@@ -57,7 +57,7 @@ fn read(text: &str, mode: Mode) {
     }
 }
 
-/// Expressions, as text whose operators stand in parentheses.
+/// Expressions, as text whose operators are in parentheses.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         "[a-z]{1,3}".prop_map(|name| format!("`{name}`")),
@@ -141,7 +141,7 @@ proptest! {
 
     #[test]
     fn what_is_rendered_parses_to_the_same(text in expression()) {
-        // `BINARY x` is rendered as the cast that it stands for.
+        // `BINARY x` is rendered as the equivalent cast.
         let text = text.replace("BINARY ", "- ");
         let tree = parse_expression(&text, Mode::default()).unwrap();
         let rendered = render(&tree);

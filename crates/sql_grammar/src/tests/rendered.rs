@@ -49,7 +49,7 @@ fn operators_stand_in_parentheses_and_names_in_backquotes() {
     .assert_eq(&lines.join("\n"));
 }
 
-/// Queries parse back; what is rendered then is the same.
+/// Queries parse back; rendering the result gives the same text.
 #[test]
 fn queries_render_to_themselves() {
     let mut count = 0;

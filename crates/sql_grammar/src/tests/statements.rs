@@ -1,4 +1,4 @@
-//! Tables of statements that are taken, and of texts that are refused.
+//! Tables of accepted statements, and of refused texts.
 
 use firn_sql_types::error::SqlError;
 use firn_sql_types::watch::Watch;
@@ -30,7 +30,7 @@ fn reads_and_changes_of_rows_are_taken() {
     takes_all(DML);
 }
 
-/// Each text is followed by what MySQL says after `near`, and the line.
+/// Each text is followed by MySQL's text after `near`, and the line.
 #[test]
 fn what_is_no_statement_is_refused_where_it_goes_wrong() {
     let mut lines = include_str!("refused.txt").lines();
@@ -190,7 +190,8 @@ fn long_strings_are_held_apart_where_plans_are_made() {
         _ => 0,
     };
     assert!(names(&parsed) < 100, "{}", names(&parsed));
-    // Joined strings, and those that are more than a value, are in the tree; so are all of other statements.
+    // Joined strings, and those that are more than a value, are in the tree; so are all of other
+    // statements.
     for text in [
         format!("SELECT '{long}' 'a'"),
         format!("SELECT 'a' LIKE 'b' ESCAPE '{long}'"),

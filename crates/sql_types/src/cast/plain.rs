@@ -1,10 +1,10 @@
 //! Texts as programs write them: those of most literals and most files to be loaded.
 //!
 //! ```text
-//!   INT             -?[0-9]{1,18}             that the column can hold
-//!   DECIMAL(p,s)    -?[0-9]+(\.[0-9]+)?       up to 18 digits, none to be rounded
-//!   DATE            [0-9]{4}-[0-9]{2}-[0-9]{2}                          a day of the calendar, not the year 0
-//!   DATETIME        [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}
+//!   INT           -?[0-9]{1,18}             that the column can hold
+//!   DECIMAL(p,s)  -?[0-9]+(\.[0-9]+)?       up to 18 digits, none to be rounded
+//!   DATE          [0-9]{4}-[0-9]{2}-[0-9]{2}                          on the calendar, not year 0
+//!   DATETIME      [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}
 //! ```
 //!
 //! For a text that is read here, the general way of [`super::assign`] returns the same and has no

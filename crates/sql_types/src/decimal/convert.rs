@@ -198,7 +198,8 @@ impl Decimal {
         Some(encoded.into())
     }
 
-    /// Writes the digits of the magnitude, each 0 to 9, at the end of `digits`, which are 0.
+    /// Writes the digits of the magnitude, each 0 to 9, at the end of `digits`, which must be
+    /// zeros.
     fn write_digits(&self, digits: &mut [u8; MAX_DIGITS as usize]) {
         let mut rest = self.magnitude;
         for group in digits.rchunks_mut(DIGITS_PER_WORD as usize) {
@@ -213,7 +214,7 @@ impl Decimal {
         }
     }
 
-    /// Appends bytes that compare as the numbers do, whatever their scales, none a prefix of
+    /// Appends bytes that compare as the numbers do, whatever their scales; no key is a prefix of
     /// another:
     ///
     /// ```text
@@ -247,7 +248,7 @@ fn digits_at(text: &[u8], at: usize) -> &[u8] {
     &rest[..rest.iter().take_while(|byte| byte.is_ascii_digit()).count()]
 }
 
-/// The exponent at the head of `text` and its length; 0 when there is none.
+/// The exponent at the start of `text` and its length; 0 if there is none.
 fn exponent_at(text: &[u8]) -> (i64, usize) {
     if !matches!(text.first(), Some(b'e' | b'E')) {
         return (0, 0);

@@ -49,7 +49,6 @@ pub enum JsonValue {
     Opaque {
         /// The type byte of MySQL's protocol.
         type_code: u8,
-        /// The bytes.
         bytes: Box<[u8]>,
     },
     /// `[…]`

@@ -5,7 +5,6 @@ use firn_format::value::{Date, DateTime};
 use crate::calendar;
 use crate::decimal::{Decimal, Rounding};
 
-/// The unit of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // The names are SQL's.
 pub enum IntervalUnit {
@@ -66,7 +65,6 @@ impl IntervalUnit {
         Unit::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, unit)| unit)
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         Unit::NAMES.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)

@@ -1,9 +1,9 @@
 //! Text and numbers to dates and times, in every form that MySQL accepts.
 //!
 //! ```text
-//!   '2026-11-21 15:04:05.5'  '26/1/2 3:4'  '20261121T150405'  '2026-11-21 15:04:05+02:00'   dates
-//!   '15:04:05'  '-3 15:04'  '150405'  '15:04:05.5'                                           times
-//!   20261121  261121  20261121150405                                                         numbers
+//!   '2026-11-21 15:04:05.5'  '26/1/2 3:4'  '20261121T150405'  '2026-11-21 15:04:05+02:00'  dates
+//!   '15:04:05'  '-3 15:04'  '150405'  '15:04:05.5'                                          times
+//!   20261121  261121  20261121150405                                                        numbers
 //! ```
 //!
 //! A result may have both a value and a fault, such as garbage after the value; the caller turns

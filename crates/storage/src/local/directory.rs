@@ -40,7 +40,6 @@ pub enum OpenError {
         "{directory} is in use by another Firn process; stop that one, or give this one a directory of its own"
     )]
     InUse {
-        /// The directory.
         directory: String,
     },
     /// An older or newer build made it.
@@ -48,7 +47,6 @@ pub enum OpenError {
         "{directory} has directory format {found}, this build reads and writes format {known}; open it with the build that made it, and load a dump of it into a new directory"
     )]
     Format {
-        /// The directory.
         directory: String,
         /// The format of the directory.
         found: u32,
@@ -58,7 +56,6 @@ pub enum OpenError {
     /// The format file is invalid.
     #[error("{file} is not a Firn format file: {reason}; restore it from a backup")]
     FormatFile {
-        /// The file.
         file: String,
         /// What is wrong.
         reason: &'static str,
@@ -68,7 +65,6 @@ pub enum OpenError {
         "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
     )]
     FormatMissing {
-        /// The directory.
         directory: String,
     },
     /// The disk said no.

@@ -26,17 +26,13 @@ use page_log::PageLog;
 /// How a directory is used.
 #[derive(Debug, Clone, Default)]
 pub struct LocalOptions {
-    /// The log.
     pub log: LogOptions,
-    /// The pages.
     pub pages: PageStoreOptions,
 }
 
 /// Log and pages of an open directory.
 pub struct LocalStorage {
-    /// The log.
     pub log: Arc<LocalLog>,
-    /// The pages.
     pub pages: Arc<LocalPages>,
 }
 

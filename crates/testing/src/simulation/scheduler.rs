@@ -2,9 +2,9 @@
 //! that has the *turn* runs.
 //!
 //! ```text
-//!   task a   ──run──┤wait(event)                          ├──run──
-//!   task b          ├──run──┤disk call (the seed: stay)──run──┤sleep(5 ms)
-//!   task c                                            ...nobody ready: time jumps to the next timer
+//!   task a  ──run──┤wait(event)                          ├──run──
+//!   task b         ├──run──┤disk call (the seed: stay)──run──┤sleep(5 ms)
+//!   task c                                           ...nobody ready: time jumps to the next timer
 //! ```
 //!
 //! [`super::state`] has the scheduler's state and decisions; this module has the threads.

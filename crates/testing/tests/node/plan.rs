@@ -2,8 +2,8 @@
 //! number; and the model that the verification compares a database with.
 //!
 //! ```text
-//!   table tree:   r thread key → tag value     c thread → sequence number     a n → balance, transfers
-//!   index tree:   tag thread   → key of the record that has this tag
+//!   table tree:  r thread key → tag value     c thread → sequence number  a n → balance, transfers
+//!   index tree:  tag thread   → key of the record that has this tag
 //! ```
 //!
 //! Each thread has its own records, so its last sequence number alone determines them. All threads

@@ -92,7 +92,8 @@ fn live(environment: &Environment, random: &Random, outside: &Outside) -> bool {
 
 /// The same; the node is left open.
 fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option<Arc<LocalNode>> {
-    // A bad disk may refuse even that; the verifier, whose disk is good, tells whether harm was done.
+    // A bad disk may refuse even that; the verifier, whose disk is good, tells whether harm was
+    // done.
     let node = open(environment, random).map(Arc::new).ok()?;
     end_prepared(node.engine(), random, &outside.report()).ok()?;
     let tasks = (0..outside.shape.threads).map(|thread| {

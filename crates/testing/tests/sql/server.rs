@@ -1,7 +1,7 @@
 //! A server for tests: a node over a temporary directory that listens at a free port.
 //!
-//! `FIRN_SQL_NODE=messages` puts the codec of the row messages between SQL and the node: every call is
-//! encoded, decoded and done, as if the node were elsewhere.
+//! `FIRN_SQL_NODE=messages` puts the codec of the row messages between SQL and the node: every call
+//! is encoded, decoded and done, as if the node were elsewhere.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 

@@ -1,5 +1,5 @@
-//! `KILL QUERY` of statements that wait for somebody at the database node: the wait ends, and nothing
-//! of the wish is left for the statements after it.
+//! `KILL QUERY` of statements that wait for somebody at the database node: the wait ends, and
+//! nothing of the wish is left for the statements after it.
 
 use std::time::{Duration, Instant};
 

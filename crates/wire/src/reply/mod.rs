@@ -1,12 +1,12 @@
 //! Replies: a session's answers to commands, encoded straight into the connection's output.
 //!
 //! ```text
-//!   replies.ok(..)                                     one OK packet
-//!   replies.columns(..) → ResultSet                    column count, definitions, (EOF)
-//!        .row() → Row  .int(1) .text(b"x") .end()      a row, field by field
-//!        .finish(..)                                   EOF, or OK in its place
-//!   replies.local_infile(..) → LocalInfile             asks the client for a file; an OK or error follows
-//!   Err(WireError::Refused(..)) from the session       an ERR packet, even after some rows
+//!   replies.ok(..)                                 one OK packet
+//!   replies.columns(..) → ResultSet                column count, definitions, (EOF)
+//!        .row() → Row  .int(1) .text(b"x") .end()  a row, field by field
+//!        .finish(..)                               EOF, or OK in its place
+//!   replies.local_infile(..) → LocalInfile         asks the client for a file; an OK or error follows
+//!   Err(WireError::Refused(..)) from the session   an ERR packet, even after some rows
 //! ```
 //!
 //! A command is answered by one result; a text of several statements and a procedure are answered

@@ -5,8 +5,8 @@
 //! command is the same as at the last visit, and cancels the statements of those that disconnect.
 //!
 //! ```text
-//! looks             |         |         |         |
-//! statement              =====================X       noticed at once: the second look has found it running
+//! looks            |     |         |        |
+//! statement         =====================X   noticed at once: the second look has found it running
 //! ```
 //!
 //! Rule 3: the mutex is held only to change or copy the list.

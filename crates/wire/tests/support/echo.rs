@@ -1,13 +1,13 @@
 //! A service that knows a handful of words instead of SQL; each shows one thing of the protocol.
 //!
 //! ```text
-//!   one              a row of one integer          rows N           N rows of a number and a text
-//!   echo TEXT        a row of that text            big N            a row of one text of N bytes
-//!   types            a row of every type           attributes       a row for each query attribute
-//!   use SCHEMA, set  OK, with session changes      infile NAME      reads the client's file
-//!   wait             runs until it is cancelled    panic, endbadly  panics; again when it is dropped
-//!   refuse           an error                      partly           a row, then an error
-//!   A; B             several of these              anything else    error 1064
+//!   one              a row of one integer        rows N           N rows of a number and a text
+//!   echo TEXT        a row of that text          big N            a row of one text of N bytes
+//!   types            a row of every type         attributes       a row for each query attribute
+//!   use SCHEMA, set  OK, with session changes    infile NAME      reads the client's file
+//!   wait             runs until it is cancelled  panic, endbadly  panics; again when it is dropped
+//!   refuse           an error                    partly           a row, then an error
+//!   A; B             several of these            anything else    error 1064
 //! ```
 //!
 //! A prepared text with `?` answers with a row of its parameters as Rust prints them.

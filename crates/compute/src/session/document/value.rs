@@ -1,12 +1,12 @@
-//! Values of user variables with their types, as they are written down.
+//! The stored form of user variables' values, with their types.
 //!
 //! ```json
 //! {"type": ["decimal", 5, 2, false], "nullable": true, "coercibility": 5, "value": ["decimal", "12.30"]}
 //! ```
 //!
-//! Numbers are texts, since JSON's would lose digits; bytes that are no UTF-8 are
-//! `["bytes", "C3FF"]`. How clients are shown a constant's type is not kept: a value that was moved
-//! is shown by its type.
+//! Numbers are texts, since JSON numbers would lose digits; bytes that are not UTF-8 are `["bytes",
+//! "C3FF"]`. The display of a constant's type is not kept: a value that was moved is shown by its
+//! type.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) fn decode_value(value: &Value) -> Read<(Datum, SqlType)> {
     Ok((datum.ok_or_else(|| missing("a user variable's value"))?, ty))
 }
 
-/// A value by its form: its name and its text.
+/// A value: the name of its form, and its text.
 fn encode_datum(value: &Datum) -> Value {
     match value {
         Datum::Null => Value::Null,

@@ -1,12 +1,12 @@
-//! Text files taken apart: lines and fields as `LOAD DATA` describes them.
+//! Text files split into lines and fields, in the format of `LOAD DATA`.
 //!
 //! ```text
 //!   1\t"a, b"\t\N\n      fields terminated by \t, optionally enclosed by ", escaped by \
 //!   Some("1") Some("a, b") None
 //! ```
 //!
-//! Invariant: a field is at most as long as the limit that the reader was given; a longer one is an error,
-//! not memory.
+//! Invariant: a field is at most as long as the reader's limit; a longer one is an error and takes
+//! no memory.
 
 use std::io::{self, BufRead};
 
@@ -27,7 +27,8 @@ struct Marks {
     line_end: Vec<u8>,
     enclosure: Option<u8>,
     escape: Option<u8>,
-    /// Bytes at which a field without an enclosure may end or go on otherwise; none: there are no such bytes.
+    /// Bytes at which a field without an enclosure may end or change its meaning; `None`: there are
+    /// no such bytes.
     stops: Option<Stops>,
     /// The same within an enclosure.
     enclosed_stops: Option<Stops>,
@@ -41,7 +42,7 @@ fn stops(bytes: [Option<u8>; 3]) -> Option<Stops> {
     Some(bytes.map(|byte| byte.unwrap_or(any)))
 }
 
-/// The fields of a line, in one piece of memory that the next line uses again.
+/// The fields of a line, in one piece of memory that the next line reuses.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     bytes: Vec<u8>,
@@ -60,7 +61,7 @@ impl Line {
         self.fields.len()
     }
 
-    /// A field; `None` is NULL, and what is behind the last one.
+    /// A field; `None` is NULL, or after the last field.
     pub(super) fn field(&self, number: usize) -> Option<&[u8]> {
         let field = self.fields.get(number).filter(|field| !field.is_null)?;
         let start = number.checked_sub(1).map_or(0, |before| self.fields[before].end);
@@ -73,7 +74,7 @@ impl Line {
         self.end_field(field.is_none());
     }
 
-    /// Forgets all fields.
+    /// Removes all fields.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
@@ -92,7 +93,7 @@ impl Line {
     }
 }
 
-/// How a field has ended.
+/// How a field ended.
 enum End {
     Field,
     Line,
@@ -100,7 +101,7 @@ enum End {
 }
 
 impl<R: BufRead> FieldReader<R> {
-    /// A reader of that format.
+    /// A reader for that format.
     pub(super) fn new(input: R, format: &FileFormat, longest_field_bytes: usize) -> FieldReader<R> {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let last = |text: &str| text.bytes().next_back();
@@ -137,7 +138,7 @@ impl<R: BufRead> FieldReader<R> {
         }
     }
 
-    /// Reads on to behind the mark that begins a line; false if there is none any more.
+    /// Reads past the mark that begins a line; false if there is none any more.
     fn skip_line_start(&mut self) -> io::Result<bool> {
         if self.format.line_start.is_empty() {
             return Ok(true);
@@ -162,7 +163,7 @@ impl<R: BufRead> FieldReader<R> {
         Ok(byte)
     }
 
-    /// Takes over what stands before the next of `stops`; false at the end of the file.
+    /// Copies the bytes before the next of `stops`; false at the end of the file.
     fn read_run(&mut self, enclosed: bool, into: &mut Vec<u8>) -> io::Result<bool> {
         let stops = if enclosed { self.format.enclosed_stops } else { self.format.stops };
         loop {
@@ -213,7 +214,7 @@ impl<R: BufRead> FieldReader<R> {
         Ok(end)
     }
 
-    /// Whether the mark that ended the field before was the beginning of the one that ends the
+    /// Whether the mark that ended the previous field was the beginning of the one that ends the
     /// line, as in `FIELDS TERMINATED BY ',' LINES TERMINATED BY ',\n'`: there is no field between
     /// the two.
     fn ends_line_after_field(&self, line: &Line, start: usize) -> bool {
@@ -223,7 +224,7 @@ impl<R: BufRead> FieldReader<R> {
         is_split && line.len() > 0 && rest == Some(&line.bytes[start..])
     }
 
-    /// Takes an end mark off what begins at `start`, if it ends with one.
+    /// Removes an end mark from what begins at `start`, if it ends with one.
     fn ending(&self, bytes: &mut Vec<u8>, start: usize) -> Option<End> {
         let marks = &self.format;
         for (mark, end) in [(&marks.line_end, End::Line), (&marks.field_end, End::Field)] {
@@ -240,7 +241,7 @@ impl<R: BufRead> FieldReader<R> {
         None
     }
 
-    /// What follows an escape; true for `\N`.
+    /// Reads what follows an escape; true for `\N`.
     fn read_escaped(&mut self, field: &mut Vec<u8>) -> io::Result<bool> {
         let Some(byte) = self.next_byte()? else { return Ok(false) };
         field.push(match byte {
@@ -279,7 +280,7 @@ impl<R: BufRead> FieldReader<R> {
         Ok(end)
     }
 
-    /// Reads the mark behind a closing enclosure. `None`: none follows, the enclosure is content.
+    /// Reads the mark after a closing enclosure. `None`: none follows, so the enclosure is content.
     fn end_behind_enclosure(
         &mut self,
         field: &mut Vec<u8>,

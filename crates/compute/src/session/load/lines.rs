@@ -10,18 +10,18 @@ use firn_sql::types::{Datum, EvaluationContext, SqlType};
 use super::fields::{FieldReader, Line};
 use super::reading;
 
-/// See the module's page.
+/// See the module documentation.
 pub(super) struct LineRows<R> {
     pub(super) reader: FieldReader<R>,
-    /// The present one.
+    /// The current one.
     pub(super) line: Line,
-    /// What the file is written in.
+    /// The character set of the file.
     pub(super) charset: Charset,
     /// The type of each field.
     pub(super) ty: SqlType,
-    /// A line of another length than was wanted is an error.
+    /// A line with the wrong number of fields is an error.
     pub(super) is_strict: bool,
-    /// How many fields a line is to have.
+    /// The expected number of fields.
     pub(super) wanted: usize,
     /// Lines so far.
     pub(super) read: u64,
@@ -46,13 +46,13 @@ impl<R: BufRead> LineRows<R> {
         SqlError::new(1300, format!("Invalid {} character string", self.charset.name()))
     }
 
-    /// Whether there is nothing behind the mark that ends the last field that is wanted.
+    /// Whether nothing follows the mark that ends the last expected field.
     fn ends_with_mark(&self) -> bool {
         let is_empty = self.line.field(self.wanted).is_some_and(<[u8]>::is_empty);
         self.line.len() == self.wanted + 1 && is_empty
     }
 
-    /// Lines that are too short or too long.
+    /// Reports lines that are too short or too long.
     fn check_length(&self, context: &EvaluationContext) -> Result<()> {
         let (given, row) = (self.line.len(), self.read);
         let (code, message) = if given < self.wanted {

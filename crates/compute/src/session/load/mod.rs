@@ -1,9 +1,9 @@
 //! `LOAD DATA`: lines of a file as rows, inserted by one plan.
 //!
 //! ```text
-//!   file ─► lines of fields ─► rows of INSERT … VALUES (?, …)                    one execution for all lines
-//!                          └─► user variables, and INSERT … VALUES (?, expression)   line by line, with SET or
-//!                                                                                    @variables
+//!   file ─► lines of fields ─► rows of INSERT … VALUES (?, …)         one execution for all lines
+//!                          └─► user variables, and                    line by line,
+//!                              INSERT … VALUES (?, expression)        with SET or @variables
 //! ```
 
 #![allow(clippy::disallowed_types, reason = "files of users, which are no part of the database")]
@@ -36,12 +36,12 @@ use lines::LineRows;
 
 type Answered = std::result::Result<(), WireError>;
 
-/// The longest field that is taken.
+/// The longest field that is accepted.
 const LONGEST_FIELD_BYTES: usize = 1 << 30;
 /// Bytes that are read from the file at once.
 const READ_BYTES: usize = 1 << 18;
 
-/// What has come of it so far.
+/// The totals so far.
 #[derive(Default)]
 struct Totals {
     records: u64,
@@ -115,8 +115,8 @@ impl LoadStatements<'_> {
         self.load(load, file)
     }
 
-    /// Loads the file. What a statement that fails has done is undone before `file` goes: a client may take
-    /// its time to send what is left of it.
+    /// Loads the file. The work of a failed statement is undone before `file` is dropped: a client
+    /// may take a long time to send the rest of it.
     fn load(&mut self, load: &LoadData, mut file: impl Read) -> Result<Totals> {
         let charset = match load.charset.as_deref() {
             Some(name) => super::settings::charset_of_file(name)?,
@@ -124,7 +124,7 @@ impl LoadStatements<'_> {
         };
         let lasting = self.session.transactions.is_lasting();
         if !lasting {
-            // All batches are one statement's, so they are one transaction's.
+            // All batches belong to one statement, so they are in one transaction.
             let node = Arc::clone(&self.session.instance.node);
             self.session.transactions.begin(
                 &*node,
@@ -184,7 +184,7 @@ impl LoadStatements<'_> {
         }
     }
 
-    /// The plan that takes all lines; `None` if what is inserted is more than their fields.
+    /// The plan for all lines; `None` if the inserted rows are more than their fields.
     fn load_plan(&mut self, loader: &Loader<'_>) -> Result<Option<CachedPlan>> {
         if !is_plain(loader) {
             return Ok(None);
@@ -248,7 +248,7 @@ impl LoadStatements<'_> {
         Ok(totals)
     }
 
-    /// Where the fields go, all columns if the statement does not say.
+    /// The targets of the fields; all columns if the statement does not list any.
     fn load_targets(&self, load: &LoadData) -> Result<Vec<LoadTarget>> {
         if !load.targets.is_empty() {
             return Ok(load.targets.clone());
@@ -305,14 +305,14 @@ impl Loader<'_> {
     }
 }
 
-/// Whether every field goes to a column as it is.
+/// Whether every field goes to a column unchanged.
 fn is_plain(loader: &Loader<'_>) -> bool {
     let is_column = |target: &LoadTarget| matches!(target, LoadTarget::Column(_));
     loader.load.set.is_empty() && loader.targets.iter().all(is_column)
 }
 
-/// The statement of a client's own file: the server cannot stop it from being sent, so that what
-/// would be an error is a warning, as with `IGNORE`.
+/// The statement for a client's own file: the server cannot stop it from being sent, so errors
+/// become warnings, as with `IGNORE`.
 fn without_refusals(load: &LoadData) -> LoadData {
     let on_conflict = match load.on_conflict {
         OnConflict::Replace => OnConflict::Replace,

@@ -1,4 +1,5 @@
-//! A table with two secondary indexes against maps, under random operations, savepoints and rollbacks.
+//! A table with two secondary indexes against maps, under random operations, savepoints and
+//! rollbacks.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Tables over a page store that is elsewhere, in a pool that is much too small; and a second pool that
-//! follows the log and shows every page as the writer had it.
+//! Tables over a page store that is elsewhere, in a pool that is much too small; and a second pool
+//! that follows the log and shows every page as the writer had it.
 
 use std::sync::Arc;
 

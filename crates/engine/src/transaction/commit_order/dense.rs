@@ -1,5 +1,5 @@
-//! Timestamps of one node, without gaps: a transaction that has filled its slot marks it in a window,
-//! and `max_committed` moves over what is marked without a gap.
+//! Timestamps of one node, without gaps: a transaction that has filled its slot marks it in a
+//! window, and `max_committed` moves over what is marked without a gap.
 
 use crossbeam_utils::CachePadded;
 use firn_base::Cts;

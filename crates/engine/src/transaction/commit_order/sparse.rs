@@ -1,5 +1,5 @@
-//! Timestamps of a source that other nodes share, with gaps: each commit that is being written has a
-//! *place*, which says up to where its own timestamp is in nobody's way.
+//! Timestamps of a source that other nodes share, with gaps: each commit that is being written has
+//! a *place*, which says up to where its own timestamp is in nobody's way.
 //!
 //! ```text
 //!   place 0   14      reserved 15, slot not filled yet
@@ -9,11 +9,11 @@
 //!                     max_committed = min(17, 14, 11) = 11
 //! ```
 //!
-//! Why `max_committed` never passes a timestamp whose slot is not filled: it is moved to the least of
-//! `last`, which is read first, and of all places. A commit that the look at the places misses takes
-//! its place later, so it asks the source later than `last` was handed out, and gets more than that.
-//! One that the look finds has a place below its timestamp: what had been `max_committed` when it came,
-//! until the timestamp is known, and one less than it from then on.
+//! Why `max_committed` never passes a timestamp whose slot is not filled: it is moved to the least
+//! of `last`, which is read first, and of all places. A commit that the look at the places misses
+//! takes its place later, so it asks the source later than `last` was handed out, and gets more
+//! than that. One that the look finds has a place below its timestamp: what had been
+//! `max_committed` when it came, until the timestamp is known, and one less than it from then on.
 //!
 //! Why it reaches `last` once nobody commits: who leaves its place last finds all places free. Both
 //! leave first and look then, by sequentially consistent operations.
@@ -112,8 +112,8 @@ impl Sparse {
         self.leave(counters, place);
     }
 
-    /// From now on nobody gets a timestamp up to `cts`, and `max_committed` reaches it once those who
-    /// have one are through.
+    /// From now on nobody gets a timestamp up to `cts`, and `max_committed` reaches it once those
+    /// who have one are through.
     pub(super) fn close_up_to(&self, counters: &Counters, cts: Cts) -> Result<(), TimestampError> {
         self.source.observe(cts)?;
         counters.last().fetch_max(cts.0, Ordering::SeqCst);

@@ -262,7 +262,8 @@ fn check_against(remote: &RemoteTransactions, rounds: usize) {
         let newest = snapshot.cts().0 + snapshot.cts().0 / 6;
         for number in newest.saturating_sub(20).max(1)..newest + 20 {
             let Some(cts) = committed_at(number) else { continue };
-            // A transaction that has not begun is as little in the table as one that everybody sees.
+            // A transaction that has not begun is as little in the table as one that everybody
+            // sees.
             if cts > snapshot.cts() && remote.durable_commits().unwrap() < cts {
                 continue;
             }

@@ -7,7 +7,8 @@ use shuttle::thread;
 
 use super::*;
 
-/// Transaction n commits with timestamp 10n; a reader never sees another's, nor "settled" too early.
+/// Transaction n commits with timestamp 10n; a reader never sees another's, nor "settled" too
+/// early.
 fn outcomes_belong_to_their_transaction() {
     let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
     let table = Arc::new(TransactionTable::register(fabric, 2).expect("a new fabric"));

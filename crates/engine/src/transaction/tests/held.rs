@@ -12,8 +12,8 @@ use crate::transaction::{Cursor, Direction, IsolationLevel, KeyRange, ReadMode, 
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a caller keeps: the rows of leaves, since when they are what is seen, and the leaves in the order in which the
-/// last scan came to them.
+/// What a caller keeps: the rows of leaves, since when they are what is seen, and the leaves in the
+/// order in which the last scan came to them.
 #[derive(Default)]
 struct Holder {
     rows: HashMap<PageId, (Lsn, Cts, Rows)>,

@@ -1,16 +1,18 @@
 //! Undo segments: binding them to transactions, and appending to them.
 //!
-//! A segment is a first-in-first-out stream of undo records over linked pages (`firn_format::undo`). One
-//! transaction at a time is bound to it, so there is no history list that all commits meet at: each
-//! segment's stream is in commit order, and purge eats each from its front.
+//! A segment is a first-in-first-out stream of undo records over linked pages
+//! (`firn_format::undo`). One transaction at a time is bound to it, so there is no history list
+//! that all commits meet at: each segment's stream is in commit order, and purge eats each from its
+//! front.
 //!
 //! ```text
 //!   segment 3:   ▒▒▒ freed ▒▒▒ │ trx 7 … committed │ trx 9 … committed │ trx 12 …
 //!                              ▲ first page          ▲ finished queue    ▲ bound
 //! ```
 //!
-//! The header page changes only when a page is linked or freed. What state the bound transaction is in
-//! stands in the stream's last record: an end marker (idle), *prepared*, or anything else (active).
+//! The header page changes only when a page is linked or freed. What state the bound transaction is
+//! in stands in the stream's last record: an end marker (idle), *prepared*, or anything else
+//! (active).
 
 mod purge;
 mod rollback;
@@ -151,7 +153,8 @@ impl UndoSegments {
         let mut frames = self.pages.pool.reserve(2);
         self.pages.run(|| {
             let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
-            // Numbers are handed out by who has the directory latched, so it is filled without gaps.
+            // Numbers are handed out by who has the directory latched, so it is filled without
+            // gaps.
             let directory = mtr.exclusive(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
             let number = directory_entries(mtr.page(directory)).count();
             if number == MAX_SEGMENTS {

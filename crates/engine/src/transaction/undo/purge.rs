@@ -1,15 +1,15 @@
 //! Purge: forgetting what no snapshot can ask for any more.
 //!
-//! For every segment, transactions are taken from the front of the stream while their end is at or below
-//! the horizon. Records that say "deleted" leave their trees, replaced long values and abandoned spaces
-//! are given back, and then the undo pages that were passed. A transaction that only inserted, or updated
-//! without deleting, costs nothing but its pages.
+//! For every segment, transactions are taken from the front of the stream while their end is at or
+//! below the horizon. Records that say "deleted" leave their trees, replaced long values and
+//! abandoned spaces are given back, and then the undo pages that were passed. A transaction that
+//! only inserted, or updated without deleting, costs nothing but its pages.
 //!
 //! A transaction's records are found by following their chain back from its end marker: what it had
 //! undone itself, back to a savepoint, is not on the chain.
 //!
-//! Everything here looks at the present state first, so it may be repeated after a crash. How far purge
-//! got is written down only when a page is freed; a restart begins behind that place.
+//! Everything here looks at the present state first, so it may be repeated after a crash. How far
+//! purge got is written down only when a page is freed; a restart begins behind that place.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ use crate::transaction::undo::{Finished, Segment, Work, not_undo};
 
 /// Transactions that are passed before others may have the core.
 const STRETCH: u64 = 8;
-/// A pass that goes on beyond so many is behind, and keeps the core: a busy scheduler may let who gives it away wait for very
-/// long.
+/// A pass that goes on beyond so many is behind, and keeps the core: a busy scheduler may let who
+/// gives it away wait for very long.
 const YIELDING: u64 = 128;
 
 impl TransactionSystem {
-    /// Purges what the horizon allows, over all segments. Returns how many transactions were passed.
-    /// For one background task. Blocks.
+    /// Purges what the horizon allows, over all segments. Returns how many transactions were
+    /// passed. For one background task. Blocks.
     pub(crate) fn purge(&self, horizon: Cts) -> Result<u64, EngineError> {
         let mut passed = 0_u64;
         // What was dropped before this pass has no records left behind the horizon after it.
@@ -151,7 +151,8 @@ impl TransactionSystem {
         }
     }
 
-    /// Takes the transaction that ends at `end` off the queue and frees the pages before its end marker.
+    /// Takes the transaction that ends at `end` off the queue and frees the pages before its end
+    /// marker.
     fn pass(&self, segment: &Arc<Segment>, end: UndoPointer) -> Result<(), EngineError> {
         loop {
             let first = segment.stream.lock().first_page;

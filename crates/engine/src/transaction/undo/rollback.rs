@@ -1,11 +1,11 @@
 //! Rollback: undoing a transaction's changes, newest first.
 //!
-//! Each step finds the record by its key and undoes it only if the record's undo pointer is this very
-//! undo record; else the step was done before (a crash during rollback begins again from the end). So
-//! every step can be repeated, and nothing has to be logged about how far a rollback got.
+//! Each step finds the record by its key and undoes it only if the record's undo pointer is this
+//! very undo record; else the step was done before (a crash during rollback begins again from the
+//! end). So every step can be repeated, and nothing has to be logged about how far a rollback got.
 //!
-//! A step that would bring back a version that says "deleted" and that nobody needs any more removes the
-//! record instead: purge has passed it already and will not come back.
+//! A step that would bring back a version that says "deleted" and that nobody needs any more
+//! removes the record instead: purge has passed it already and will not come back.
 
 use firn_base::{IndexId, PageId, TrxId};
 use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
@@ -81,7 +81,8 @@ impl TransactionSystem {
         }
     }
 
-    /// Takes out what was inserted, leaf by leaf; others may have inserted between the records of a run since.
+    /// Takes out what was inserted, leaf by leaf; others may have inserted between the records of a
+    /// run since.
     fn undo_insert(
         &self,
         pointer: UndoPointer,

@@ -2,8 +2,8 @@
 //! point.
 //!
 //! ```text
-//!   a (INT, 11 characters) + 1 (2 characters, its sign included)      LONGLONG, 12 characters
-//!   MAX(f) of FLOAT(7,2)                                              FLOAT, 7 characters, 2 decimals
+//!   a (INT, 11 characters) + 1 (2 characters, its sign included)   LONGLONG, 12 characters
+//!   MAX(f) of FLOAT(7,2)                                           FLOAT, 7 characters, 2 decimals
 //! ```
 //!
 //! Slots are looked up in [`Binder::displays`]: a slot that is not there follows its type.

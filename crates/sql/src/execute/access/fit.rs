@@ -1,7 +1,7 @@
 //! Where a value lies among the values that a column can hold.
 //!
 //! ```text
-//!   DECIMAL(4,1):   2.5 ─► Exact 2.5     2.55 ─► Above 2.5     1e9 ─► AboveAll     -1e9 ─► BelowAll
+//!   DECIMAL(4,1):   2.5 ─► Exact 2.5     2.55 ─► Above 2.5     1e9 ─► AboveAll    -1e9 ─► BelowAll
 //! ```
 
 use std::cmp::Ordering;
@@ -16,9 +16,8 @@ use crate::types::{Datum, Decimal, EvaluationContext, SqlType, TypeKind, cast};
 /// A value in the form that a column stores.
 #[derive(Debug, Clone)]
 pub(crate) enum Fitted<'a> {
-    /// As it is.
+    /// Unchanged.
     Value(ValueRef<'a>),
-    /// A decimal.
     Decimal(Box<[u8]>),
     /// Text created for it.
     Bytes(Vec<u8>),

@@ -17,7 +17,7 @@ use super::super::memory::{Reservation, size_of_values};
 use super::concatenate::Concatenation;
 use super::number::{Sum, Variance};
 
-/// An aggregate at work.
+/// A running aggregate.
 #[derive(Clone)]
 pub struct Accumulator {
     kind: Kind,

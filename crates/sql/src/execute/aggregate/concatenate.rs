@@ -1,7 +1,7 @@
 //! `GROUP_CONCAT`: concatenated texts in their own order, up to the session's longest result.
 //!
 //! ```text
-//!   longest 9, separator ','     kept: 'ant', 'bee', 'elk'     'cat' comes: 'elk' is beyond the end now, and goes
+//!   longest 9, separator ','  kept: 'ant', 'bee', 'elk'  'cat' comes: 'elk' is dropped
 //! ```
 //!
 //! With an order, the first texts in that order are kept, and no more than the longest result
@@ -17,7 +17,7 @@ use super::super::memory::Reservation;
 use super::super::sort::Keyed;
 use super::super::values;
 
-/// Texts that are to be joined.
+/// Texts to concatenate.
 #[derive(Clone, Default)]
 pub(super) struct Concatenation {
     /// The first texts, if there is an order.

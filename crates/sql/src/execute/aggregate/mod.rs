@@ -3,10 +3,10 @@
 //! ```text
 //!   input row ──► [group values │ arguments of each call] ──► accumulators of its group
 //!     sorted      one group at a time
-//!     hashed      all groups at once; rows of groups that there is no memory for go to disk, split by
-//!                 their keys, and come back part by part
-//!     rollup      rows sorted by their groups; each counts for its group and for all that it is rolled up into, which
-//!                 come out when the next group begins
+//!     hashed      all groups at once; rows of groups without memory go to disk, split by their
+//!                 keys, and come back part by part
+//!     rollup      rows sorted by their groups; each counts for its group and for all groups into
+//!                 which it is rolled up, which come out when the next group begins
 //! ```
 
 mod accumulator;
@@ -37,7 +37,7 @@ pub(crate) use over_scan::AggregateOverScan;
 /// `GROUP BY`, and so that each pass over a part on disk makes it smaller.
 const LEAST_GROUPS: usize = 4;
 
-/// A group at work.
+/// A group in progress.
 struct Group {
     values: Vec<Datum>,
     /// How many of the values are not rolled up.
@@ -72,7 +72,7 @@ enum State {
     Parts(Vec<PartitionReader>),
     /// The rows of a rollup, in order.
     Rollup(Rollup),
-    /// There is no more.
+    /// The end.
     Ended,
 }
 

@@ -35,7 +35,6 @@ impl Sum {
         Ok(())
     }
 
-    /// Adds an integer.
     #[inline]
     pub(crate) fn add_integer(&mut self, number: i64) {
         self.whole += i128::from(number);

@@ -58,7 +58,7 @@ impl<'p> AggregateOverScan<'p> {
         Some(AggregateOverScan { cursor: Cursor::new(scan), calls, is_given: false })
     }
 
-    /// Lets all rows count.
+    /// Counts all rows.
     fn gather(
         &mut self,
         accumulators: &mut [Accumulator],

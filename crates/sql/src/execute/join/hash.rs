@@ -3,7 +3,7 @@
 //! ```text
 //!   right fits       table of all of it;  left streams past
 //!   it does not      both sides on disk, split by their keys; part by part as above
-//!   a part does not  as much of its right side as fits;  its left side streams past, once for each such piece
+//!   a part does not  as much of its right side as fits;  its left side streams past once per piece
 //! ```
 //!
 //! Rows whose key is NULL match nothing, unless the pair is compared by `<=>`.
@@ -28,7 +28,6 @@ use super::nested_loop::fill_null;
 /// The end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// A hash join.
 pub(crate) struct HashJoin<'p> {
     left: Input<'p>,
     right: Input<'p>,
@@ -42,7 +41,7 @@ pub(crate) struct HashJoin<'p> {
     parts: Option<Parts>,
 }
 
-/// What a node says.
+/// The parts of a node.
 struct Plan<'p> {
     join: JoinKind,
     keys: &'p [(Expression, Expression)],

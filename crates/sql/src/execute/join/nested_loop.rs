@@ -8,7 +8,6 @@ use crate::types::Datum;
 use super::super::Execution;
 use super::super::operator::{Input, Operator, all_true};
 
-/// A nested loop.
 pub(crate) struct NestedLoop<'p> {
     left: Input<'p>,
     right: Input<'p>,

@@ -1,8 +1,8 @@
 //! Values as bytes, within the lifetime of a statement.
 //!
 //! ```text
-//!   tag ‖ payload      1 Int 8 bytes, 2 UInt 8, 3 Double 8, 4 Decimal text, 5 Text, 6 Date 8, 7 Time 8,
-//!                      8 DateTime 8, 9 JSON text; texts behind their length in 4 bytes; 0 is NULL
+//!   tag ‖ payload  1 Int 8 bytes, 2 UInt 8, 3 Double 8, 4 Decimal text, 5 Text, 6 Date 8,
+//!                  7 Time 8, 8 DateTime 8, 9 JSON text; texts after their length in 4 bytes; 0 is NULL
 //! ```
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Window functions.
 //!
 //! ```text
-//!   input ─► sorted by PARTITION BY, ORDER BY ─► one partition in memory ─► each row with its functions
+//!   input ─► sorted by PARTITION BY, ORDER BY ─► one partition in memory ─► rows with functions
 //!
 //!   a row:  kept slots │ arguments of the calls │ bounds of the frame │ first order value │ keys
 //! ```

@@ -2,7 +2,7 @@
 //! pieces.
 //!
 //! ```text
-//!   rows 0 … 63 │ 64 … 127 │ …      the place of each piece is known; the pieces read last are kept
+//!   rows 0 … 63 │ 64 … 127 │ …     the place of each piece is known; the pieces read last are kept
 //! ```
 
 use std::cell::RefCell;
@@ -17,7 +17,6 @@ use super::super::bulk::Bulk;
 use super::super::memory::{Reservation, size_of_values};
 use super::super::spill::{SpillFile, SpillReader};
 
-/// Rows of a piece.
 const PIECE_ROWS: usize = 64;
 /// Pieces in the cache: a few places of a partition are read in turn.
 const PIECES: usize = 8;
@@ -60,7 +59,7 @@ impl Deref for RowRef<'_> {
 }
 
 impl Rows {
-    /// How many there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.count
     }

@@ -18,7 +18,7 @@ use super::super::Execution;
 pub(super) struct Assigned<'t> {
     /// Its type.
     pub(super) ty: &'t SqlType,
-    /// What it is of.
+    /// The kind of source.
     pub(super) source: Source,
 }
 

@@ -1,7 +1,7 @@
 //! What an update makes of a row: its assignments, `ON UPDATE`, generated columns and checks.
 //!
 //! ```text
-//!   values assigned, over the source row ─► the row as it is now with them ─► what differs from its bytes
+//!   values assigned, over the source row ─► the current row with them ─► the differing bytes
 //! ```
 //!
 //! Both steps directly follow each other if nothing comes between them. If the row may change

@@ -2,10 +2,10 @@
 //! changes or is deleted.
 //!
 //! ```text
-//!   INSERT child  ─► parent's index: a row with these values?   no ─► 1452
-//!   DELETE parent ─► child's index: rows with these values?     RESTRICT ─► 1451
-//!                                                               CASCADE  ─► DELETE child, and so on
-//!                                                               SET NULL ─► UPDATE child, and so on
+//!   INSERT child  ─► parent's index: a row with these values?  no ─► 1452
+//!   DELETE parent ─► child's index: rows with these values?    RESTRICT ─► 1451
+//!                                                              CASCADE  ─► DELETE child, and so on
+//!                                                              SET NULL ─► UPDATE child, and so on
 //! ```
 //!
 //! Parents are read with shared locks, changing children with exclusive ones, both in the current
@@ -82,7 +82,7 @@ impl Cause<'_> {
 
 /// Foreign keys whose parent is the table.
 enum Children {
-    /// Nobody has asked yet.
+    /// Not looked up yet.
     Unknown,
     None,
     Known(Arc<[ReferencingKey]>),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   given columns ─► defaults, AUTO_INCREMENT, generated ─► checks ─► insert ─┬─► parents exist?
-//!                                                                 taken key ─┴─► refuse │ delete and insert │ update
+//!                                                             duplicate key ─┴─► act on it
 //! ```
 //!
 //! Consecutive rows without parents to look for are [held back](super::pending) and inserted in
@@ -69,7 +69,7 @@ struct Inserter<'p> {
     unchanged: u64,
 }
 
-/// What became of a row.
+/// The result of writing a row.
 enum Written {
     Inserted,
     /// It met an existing row, which was updated or left; this is that row's `AUTO_INCREMENT`

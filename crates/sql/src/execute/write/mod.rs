@@ -1,7 +1,7 @@
 //! Statements that write: `INSERT`, `REPLACE`, `UPDATE`, `DELETE`.
 //!
 //! ```text
-//!   source rows ─► values (defaults, conversions, generated columns, checks) ─► Transaction ─► foreign keys
+//!   source rows ─► values (defaults, casts, generated, checks) ─► Transaction ─► foreign keys
 //! ```
 //!
 //! Rules:

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   built ─► pending ──full, or at the end──► insert_rows ─┬─► all are there
-//!                                                          └─► one was refused: none is there, and each is
-//!                                                              written alone, as the statement says of taken keys
+//!                                                          └─► one was refused: none is written,
+//!                                                              then each one alone
 //! ```
 
 use crate::types::Datum;
@@ -40,7 +40,7 @@ impl Pending {
         self.rows.len() >= MOST_ROWS || self.size_bytes >= MOST_BYTES
     }
 
-    /// Takes all rows out.
+    /// Removes and returns all rows.
     pub(super) fn take(&mut self) -> Vec<(Row, Option<u64>)> {
         self.size_bytes = 0;
         std::mem::take(&mut self.rows)

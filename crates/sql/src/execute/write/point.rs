@@ -1,7 +1,7 @@
 //! The single row that an `UPDATE` or `DELETE` finds by its full primary key.
 //!
 //! ```text
-//!   WHERE id = ?   key ──get──► bytes ──► the slots that are read ──► conditions ──► changed where it lies
+//!   WHERE id = ?  key ──get──► bytes ──► the slots it reads ──► conditions ──► changed in place
 //! ```
 //!
 //! No operator is built, and the row is not put into the frame and read again from there: key and

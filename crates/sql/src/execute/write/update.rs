@@ -1,7 +1,7 @@
 //! `UPDATE`.
 //!
 //! ```text
-//!   source row ─► assignments, ON UPDATE, generated ─► checks ─► what differs from the row's bytes ─► update
+//!   source row ─► assignments, ON UPDATE, generated ─► checks ─► differing bytes ─► update
 //! ```
 //!
 //! A row's [change](super::change) is computed while its source row is in the frame. If rows are

@@ -44,7 +44,7 @@ pub struct ExplainRow {
     pub key_length: Option<String>,
     /// What its columns are compared with.
     pub reference: Option<String>,
-    /// Rows looked at.
+    /// Examined rows.
     pub rows: Option<u64>,
     /// The share of them that remains, in percent.
     pub filtered: Option<f64>,

@@ -96,7 +96,6 @@ impl Database {
         }
     }
 
-    /// Sets the modes.
     pub(super) fn set_mode(&mut self, mode: SqlMode) {
         self.evaluation.sql_mode = mode;
     }

@@ -3,11 +3,11 @@
 //! ```text
 //!   0  u32  crc32c of bytes 4..512
 //!   4  u16  data length            488, or less in the block where the log ends
-//!   6  u16  first group            offset in the data where the first group begins; 0xffff: none does
+//!   6  u16  first group            offset in the data of the first group's start; 0xffff: none
 //!   8  u64  LSN of the first data byte
 //!  16  u32  incarnation            which opening of the log wrote the block
-//!  20  u32  durable distance       how far before the data's end the durable log ended when the block
-//!                                  was written; 0xffff_ffff: unknown
+//!  20  u32  durable distance       how far before the data's end the durable log ended when
+//!                                  the block was written; 0xffff_ffff: unknown
 //!  24       data, then zeros up to 512
 //! ```
 //!
@@ -27,7 +27,6 @@ pub(super) const BLOCK_DATA_BYTES: usize = BLOCK_BYTES - BLOCK_HEADER_BYTES;
 const NO_GROUP: u16 = u16::MAX;
 const UNKNOWN_DISTANCE: u32 = u32::MAX;
 
-/// The header of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockHeader {
     /// Position of the first data byte.

@@ -1,22 +1,22 @@
 //! The footer of a full segment: its index, so that a restart does not have to read the log.
 //!
 //! ```text
-//!   head, 512 bytes, where the payload ends          64  u32  bytes of the summary
-//!     0  magic "FIRNIDX\0"                           68  u32  bytes of the lists
-//!     8  u16  version                                72  u32  crc32c of the summary
-//!    10  u16  reserved, zero                         76  u32  crc32c of the lists
-//!    12  u32  incarnation of the last block         508  u32  crc32c of bytes 0..508
+//!   head, 512 bytes, where the payload ends   64  u32  bytes of the summary
+//!     0  magic "FIRNIDX\0"                    68  u32  bytes of the lists
+//!     8  u16  version                         72  u32  crc32c of the summary
+//!    10  u16  reserved, zero                  76  u32  crc32c of the lists
+//!    12  u32  incarnation of the last block  508  u32  crc32c of bytes 0..508
 //!    16  u64  first LSN of the segment
-//!    24  u64  where the first group begins          summary, behind the head
-//!             (all ones: none begins here)            per page, sorted:  page, less the one before
-//!    32  u64  where the next segment's first                             start of the first group
-//!             group begins                                               end of the last, less that start
-//!    40  u64  transaction id limit                                       bytes of the page's list
-//!    48  u64  commit timestamp limit                  per dropped space: space, end of the group
+//!    24  u64  where the first group begins   summary, behind the head
+//!             (all ones: none begins here)     per page, sorted:  page, less the one before
+//!    32  u64  where the next segment's first                      start of the first group
+//!             group begins                                        end of the last, less that start
+//!    40  u64  transaction id limit                                bytes of the page's list
+//!    48  u64  commit timestamp limit           per dropped space: space, end of the group
 //!    56  u32  pages
-//!    60  u32  dropped spaces                        lists, behind the summary
-//!                                                     per page: starts of its groups but the first,
-//!                                                     each less the one before
+//!    60  u32  dropped spaces                 lists, behind the summary
+//!                                              per page: starts of its groups but the first,
+//!                                              each less the one before
 //! ```
 //!
 //! Numbers in the summary and the lists are variable-length (7 bits a byte, lowest first);
@@ -56,7 +56,6 @@ pub(super) struct FooterHead {
 }
 
 impl FooterHead {
-    /// Bytes of the summary.
     pub(super) fn summary_bytes(&self) -> usize {
         self.summary_bytes as usize
     }

@@ -59,7 +59,7 @@ impl Pace {
     }
 }
 
-/// Who is told.
+/// The listener.
 #[derive(Clone)]
 enum Listener {
     None,

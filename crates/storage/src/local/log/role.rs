@@ -4,9 +4,9 @@
 //! waits.
 //!
 //! ```text
-//!   free ──try_take──► held ──begin_round(end)──► writing [durable, taken) ──end_round──► held ──drop──► free
-//!                                                      │                                          │
-//!                                                      └── fails, or its task dies ──► nothing more is written
+//!   free ─try_take─► held ─begin_round─► writing [durable, taken) ─end_round─► held ─drop─► free
+//!                                           │                                    │
+//!                                           └─ fails, or its task dies ─► nothing more is written
 //!
 //!          durable            taken               appended
 //!   ──────────┴─ this round ────┴─ the next round ────┴──►      between rounds durable = taken

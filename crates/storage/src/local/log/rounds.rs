@@ -2,10 +2,10 @@
 //! syncs it.
 //!
 //! ```text
-//!   what is wanted                   who leads the rounds
-//!   a commit that a thread waits for that thread, if the role is free; else the role's holder, or the next one
-//!   a commit that was handed over    the task `log-writer`, which tells the source too
-//!   room in the buffer, idle log     the task `log-writer`
+//!   what is wanted                  which thread leads the rounds
+//!   a commit with a waiting thread  that thread if the role is free; else its holder, now or next
+//!   a commit that was handed over   the task `log-writer`, which also informs the source
+//!   room in the buffer, idle log    the task `log-writer`
 //! ```
 //!
 //! Rules, cited by number:

@@ -5,13 +5,14 @@
 //!   4096           block 0 │ block 1 │ … │ block N-1        N a multiple of 8
 //!   4096 + 512 N   footer: the index from page to groups, written when the segment is full
 //!
-//!   block k holds the log from first + 488 k to first + 488 (k+1);  end = first + 488 N = the next one's first
+//!   block k holds the log from first + 488 k to first + 488 (k+1)
+//!   end = first + 488 N = the next segment's first
 //!
 //!   header   0  magic "FIRNLOG\0"          32  u64  first LSN
 //!            8  u16  version               40  u32  incarnation that made the file
 //!           10  u16  log stream            44  u32  reserved, zero
-//!           12  u32  blocks (N)            48  u64  transaction id limit  ┐ highest watermarks that were
-//!           16  database id, 16 bytes      56  u64  commit timestamp limit┘ known when it was written
+//!           12  u32  blocks (N)            48  u64  transaction id limit  ┐ highest known
+//!           16  database id, 16 bytes      56  u64  commit timestamp limit┘ when it was written
 //!                                         508  u32  crc32c of bytes 0..508
 //! ```
 //!
@@ -46,7 +47,6 @@ const MAX_BLOCKS: u64 = 1 << 25;
 const MAGIC: &[u8; 8] = b"FIRNLOG\0";
 const SUFFIX: &str = ".log";
 
-/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     /// The stream that the segment belongs to.
@@ -153,7 +153,6 @@ pub(super) struct Segment {
     pub(super) blocks: u32,
     /// The file's path, until it is released.
     pub(super) path: PathBuf,
-    /// The file.
     pub(super) file: Arc<dyn File>,
     /// The index from pages to the groups that begin here.
     pub(super) index: Mutex<SegmentIndex>,

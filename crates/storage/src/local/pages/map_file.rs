@@ -100,7 +100,6 @@ impl MapFile {
         self.tail.as_ref().map_or(1.0, kept).min(1.0)
     }
 
-    /// Bytes of the snapshot.
     pub(super) fn snapshot_bytes(&self) -> u64 {
         self.snapshot_bytes
     }

@@ -30,7 +30,6 @@ use super::super::directory::DatabaseId;
 use super::slots::SlotNo;
 use super::version::Version;
 
-/// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = SECTOR_BYTES;
 /// Bytes of a batch before its first put.
 pub(super) const BATCH_HEADER_BYTES: usize = 56;

@@ -9,7 +9,7 @@
 //!   read ──► queue of offered images ─┐
 //!        └─► page map ─► slot ────────┴─► + log that the image lacks ─► page
 //!
-//!   log ──► indexer ──► pending table ──► materialiser ──► free slots ──► page map ──► log released
+//!   log ──► indexer ──► pending table ──► materialiser ─► free slots ─► page map ─► log released
 //!   buffer pool ──► offered images ──────────┘
 //! ```
 //!

@@ -25,7 +25,6 @@ pub struct PageStoreStatus {
     pub map_memory_bytes: u64,
     /// Slots of all page files.
     pub slots: u64,
-    /// Free slots.
     pub free_slots: u64,
     /// Batches of images made durable.
     pub batches: u64,
@@ -49,7 +48,6 @@ pub struct PageStoreStatus {
     pub failures: u64,
     /// Whether the store waits before it retries a failed operation.
     pub is_paused: bool,
-    /// The last error.
     pub last_error: Option<String>,
 }
 
