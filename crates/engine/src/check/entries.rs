@@ -13,6 +13,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use firn_api::rows::Fetched;
 use firn_base::IndexId;
 use firn_format::definition::IndexState;
 use firn_format::key::SecondaryLayout;
@@ -20,7 +21,7 @@ use firn_format::key::SecondaryLayout;
 use super::Problems;
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table};
-use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, Transaction};
+use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, RecordReader};
 
 /// What entries add up to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +48,7 @@ type Index<'t> = (&'t SecondaryIndex, &'t SecondaryLayout);
 /// A cancelled transaction, or why a page could not be had. Damage is no error: it goes to
 /// `problems`.
 pub(crate) fn check(
-    trx: &mut Transaction,
+    trx: &mut impl RecordReader,
     table: &Table,
     problems: &mut Problems,
 ) -> Result<u64, EngineError> {
@@ -93,14 +94,14 @@ fn damage(error: EngineError, tree: IndexId, problems: &mut Problems) -> Result<
 
 /// What the entries add up to that the rows ought to have, index by index.
 fn sum_rows(
-    trx: &mut Transaction,
+    trx: &mut impl RecordReader,
     table: &Table,
     indexes: &[Index<'_>],
 ) -> Result<Vec<Sum>, EngineError> {
     let mut sums = vec![Sum::default(); indexes.len()];
     for_each(trx, table.clustered(), |trx, key, payload| {
         for (sum, (_, layout)) in sums.iter_mut().zip(indexes) {
-            let entry = table.entry(trx, layout, key, payload)?;
+            let entry = table.entry(trx.snapshot_reader(), layout, key, payload)?;
             sum.add(&entry.key, &entry.value);
         }
         Ok(())
@@ -110,7 +111,7 @@ fn sum_rows(
 
 /// Says which rows lack their entries and which entries have no row.
 fn find_differences(
-    trx: &mut Transaction,
+    trx: &mut impl RecordReader,
     table: &Table,
     (index, layout): Index<'_>,
     problems: &mut Problems,
@@ -118,7 +119,7 @@ fn find_differences(
     let name = &table.secondary_definition(index).name;
     let mut found = Vec::new();
     for_each(trx, table.clustered(), |trx, key, payload| {
-        let entry = table.entry(trx, layout, key, payload)?;
+        let entry = table.entry(trx.snapshot_reader(), layout, key, payload)?;
         found.clear();
         let is_there = trx.get(index.id, &entry.key, ReadMode::Consistent, &mut found)?;
         if !is_there || found != entry.value {
@@ -132,7 +133,7 @@ fn find_differences(
         let has_row = match layout.primary_key(key, value) {
             Ok(primary_key) => {
                 trx.get(table.clustered(), primary_key, ReadMode::Consistent, &mut found)? && {
-                    let entry = table.entry(trx, layout, primary_key, &found)?;
+                    let entry = table.entry(trx.snapshot_reader(), layout, primary_key, &found)?;
                     entry.key == key && entry.value == value
                 }
             }
@@ -146,13 +147,13 @@ fn find_differences(
     })
 }
 
-fn for_each(
-    trx: &mut Transaction,
+fn for_each<T: RecordReader>(
+    trx: &mut T,
     tree: IndexId,
-    mut visit: impl FnMut(&mut Transaction, &[u8], &[u8]) -> Result<(), EngineError>,
+    mut visit: impl FnMut(&mut T, &[u8], &[u8]) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
     let mut cursor = Cursor::new(tree, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
-    while cursor.fetch(trx)? {
+    while trx.fetch(&mut cursor, None)? != Fetched::End {
         for (key, value) in cursor.rows() {
             visit(trx, key, value)?;
         }

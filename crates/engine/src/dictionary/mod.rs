@@ -298,6 +298,12 @@ impl DictionaryReader {
         Table::new(definition, Arc::clone(&self.collations), sequences, visible_from)
     }
 
+    /// Which versions the node's snapshots see.
+    #[must_use]
+    pub(crate) fn versions(&self) -> &Arc<Versions> {
+        &self.versions
+    }
+
     /// Locks on definitions.
     #[must_use]
     pub fn metadata_locks(&self) -> &Arc<MetadataLockTable> {

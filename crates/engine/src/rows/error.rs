@@ -22,6 +22,7 @@ impl From<EngineError> for RowsError {
             EngineError::TableExists { schema, name } => RowsError::TableExists { schema, name },
             EngineError::IndexExists(name) => RowsError::IndexExists(name),
             EngineError::NoSuchIndex(name) => RowsError::NoSuchIndex(name),
+            EngineError::ReadOnly => RowsError::NotLeader { hint: None },
             EngineError::Log(LogError::NoRoom { .. }) => {
                 RowsError::DiskFull { message: error.to_string() }
             }

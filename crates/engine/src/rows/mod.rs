@@ -5,6 +5,7 @@
 //!     ├─ begin ───────────────► EngineTransaction   a Transaction with the buffers of its writes
 //!     │                            └─ scan ───────► EngineScan
 //!     └─ change_definitions ──► DefinitionChange    a Ddl
+//!   ReplicaNode ([`replica`])                       the same seam over a node that follows the log
 //! ```
 //!
 //! This module decides nothing: it translates errors into those of the seam, and recovers tables
@@ -13,6 +14,9 @@
 mod buffers;
 mod definitions;
 mod error;
+mod lookup;
+mod reading;
+pub mod replica;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -33,7 +37,7 @@ use crate::dictionary::Dictionary;
 use crate::dictionary::index_build::{self, BuildPatience};
 use crate::error::EngineError;
 use crate::metadata_lock::LockContext;
-use crate::table::{SecondaryIndex, Table};
+use crate::table::Table;
 
 pub use transaction::EngineTransaction;
 
@@ -89,23 +93,9 @@ fn engine_context(context: Arc<dyn MetadataContext>) -> Option<Arc<LockContext>>
     any.downcast().ok()
 }
 
-fn shared_engine_table(table: &TableRef) -> RowsResult<Arc<Table>> {
-    let any: Arc<dyn Any + Send + Sync> = Arc::clone(table) as _;
-    any.downcast::<Table>().map_err(|_| foreign_table())
-}
-
 #[cold]
 fn foreign_table() -> RowsError {
     RowsError::Other { code: 1030, message: "the table is of another database node".to_owned() }
-}
-
-/// The secondary index with this number in the definition.
-fn secondary(table: &Table, number: usize) -> RowsResult<&SecondaryIndex> {
-    let found = table.secondary().iter().find(|index| index.number == number);
-    found.ok_or_else(|| {
-        let name = table.definition().indexes.get(number).map_or("?", |index| index.name.as_str());
-        RowsError::NoSuchIndex(name.into())
-    })
 }
 
 impl DatabaseNode for EngineNode {
@@ -134,16 +124,15 @@ impl DatabaseNode for EngineNode {
     }
 
     fn tables_of(&self, schema: &str) -> RowsResult<Option<Vec<TableRef>>> {
-        let tables = self.dictionary.tables_of(schema);
-        Ok(tables.map(|tables| tables.into_iter().map(|table| table as TableRef).collect()))
+        Ok(lookup::tables_of(&self.dictionary, schema))
     }
 
     fn table_named(&self, schema: &str, name: &str) -> RowsResult<Option<TableRef>> {
-        Ok(self.dictionary.table_named(schema, name).map(|table| table as TableRef))
+        Ok(lookup::table_named(&self.dictionary, schema, name))
     }
 
     fn table(&self, table: TableId) -> RowsResult<Option<TableRef>> {
-        Ok(self.dictionary.table(table).map(|table| table as TableRef))
+        Ok(lookup::table(&self.dictionary, table))
     }
 
     fn change_definitions(&self) -> RowsResult<Box<dyn Definitions>> {
@@ -175,7 +164,7 @@ impl DatabaseNode for EngineNode {
     }
 
     fn next_auto_increment(&self, table: &TableRef) -> RowsResult<u64> {
-        Ok(engine_table(table)?.sequences().auto_increment.peek()?)
+        lookup::next_auto_increment(table)
     }
 
     fn estimate(
@@ -184,13 +173,7 @@ impl DatabaseNode for EngineNode {
         index: Option<usize>,
         range: &KeyRange,
     ) -> RowsResult<Estimate> {
-        let table = engine_table(table)?;
-        let tree = match index {
-            None => table.clustered(),
-            Some(number) => secondary(table, number)?.id,
-        };
-        let forest = self.dictionary.system().forest();
-        Ok(forest.tree(tree).estimate(&range.start, range.end.as_deref())?)
+        lookup::estimate(&self.dictionary, table, index, range)
     }
 
     fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>> {

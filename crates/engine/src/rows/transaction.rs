@@ -1,29 +1,27 @@
-//! A transaction and its scans behind the seam.
+//! A transaction of a node that writes, behind the seam.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, Fetched, FilteredScan, HeldLeaves, IsolationLevel,
-    MetadataContext, Prepared, ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint,
-    Scan, ScanOptions, ScanRow, TableRef, Transaction as RowsTransaction,
+    Cancellation, DetachedLocks, IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode,
+    RowsResult, Savepoint, Scan, ScanOptions, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
 use firn_format::undo::UndoPointer;
 use firn_format::value::ValueRef;
 
-use crate::check::{Problem, Problems, entries};
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::lock::LockMode;
-use crate::table::{self, Table, TableScan};
 use crate::transaction::{self, Transaction};
 
 use super::buffers::SpareBuffers;
+use super::engine_table;
 use super::error::of_commit;
-use super::{engine_table, secondary, shared_engine_table};
+use super::reading::{self, OverReader};
 
 /// An open transaction of this process's engine.
 pub struct EngineTransaction {
@@ -64,6 +62,15 @@ impl EngineTransaction {
     }
 }
 
+impl OverReader for EngineTransaction {
+    type Reader = Transaction;
+
+    #[inline]
+    fn reader_mut(&mut self) -> &mut Transaction {
+        &mut self.inner
+    }
+}
+
 impl RowsTransaction for EngineTransaction {
     fn isolation(&self) -> IsolationLevel {
         self.inner.isolation()
@@ -96,16 +103,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn check_table(&mut self, table: &TableRef) -> RowsResult<Vec<String>> {
-        let table = engine_table(table)?;
-        self.inner.ensure_snapshot();
-        let mut problems = Problems::default();
-        entries::check(&mut self.inner, table, &mut problems)?;
-        let mut words: Vec<String> = problems.first.iter().map(Problem::to_string).collect();
-        let left_out = problems.count - words.len() as u64;
-        if left_out > 0 {
-            words.push(format!("{left_out} more"));
-        }
-        Ok(words)
+        reading::check_table(&mut self.inner, table)
     }
 
     fn open_snapshot(&mut self) {
@@ -141,12 +139,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn is_current(&mut self, table: &TableRef, version: u64) -> bool {
-        // The snapshot first: what is dropped from now on stays until it is closed.
-        self.inner.ensure_snapshot();
-        let is_visible = |table: &Table| {
-            self.inner.snapshot().is_none_or(|snapshot| snapshot >= table.visible_from())
-        };
-        self.dictionary.version() == version && engine_table(table).is_ok_and(is_visible)
+        reading::is_current(&self.dictionary, &mut self.inner, table, version)
     }
 
     fn table_for_write(&mut self, table: TableId) -> RowsResult<TableRef> {
@@ -178,37 +171,13 @@ impl RowsTransaction for EngineTransaction {
         primary_key: &mut Vec<u8>,
         payload: &mut Vec<u8>,
     ) -> RowsResult<bool> {
-        let table = engine_table(table)?;
-        let index = secondary(table, index)?;
         let row = &mut self.buffers.get().row;
-        std::mem::swap(&mut row.key, primary_key);
-        std::mem::swap(&mut row.payload, payload);
-        let found = table.get_by_entry(&mut self.inner, index, entry, mode, row);
-        std::mem::swap(&mut row.key, primary_key);
-        std::mem::swap(&mut row.payload, payload);
-        Ok(found?)
+        let found = (primary_key, payload);
+        reading::get_by_entry(&mut self.inner, table, (index, entry), mode, row, found)
     }
 
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>> {
-        let seam_table = table;
-        let table = shared_engine_table(table)?;
-        let index = options.index.map(|number| secondary(&table, number)).transpose()?.copied();
-        let scanned = table::ScanOptions {
-            index,
-            range: options.range.clone(),
-            direction: options.direction,
-            mode: options.mode,
-            columns: options.columns.clone(),
-            batch_rows: options.batch_rows,
-        };
-        let scan = Box::new(EngineScan { scan: table.scan(&mut self.inner, scanned)? });
-        Ok(match &options.filter {
-            Some(filter) => {
-                let columns = options.columns.as_deref();
-                Box::new(FilteredScan::over(scan, seam_table, (**filter).clone(), columns))
-            }
-            None => scan,
-        })
+        reading::scan(self, table, options)
     }
 
     fn unlock(&mut self, table: &TableRef, key: &[u8]) {
@@ -283,51 +252,5 @@ impl RowsTransaction for EngineTransaction {
 
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared> {
         self.inner.prepare(xid, locks).map_err(of_commit)
-    }
-}
-
-/// A scan of this process's engine.
-struct EngineScan {
-    scan: TableScan,
-}
-
-/// The engine's transaction behind the seam.
-fn engine_transaction(trx: &mut dyn RowsTransaction) -> RowsResult<&mut Transaction> {
-    let any: &mut dyn std::any::Any = trx;
-    let trx = any.downcast_mut::<EngineTransaction>();
-    let trx = trx.ok_or_else(|| RowsError::Other {
-        code: 1030,
-        message: "the transaction is of another database node".to_owned(),
-    })?;
-    Ok(&mut trx.inner)
-}
-
-impl Scan for EngineScan {
-    fn fetch(&mut self, trx: &mut dyn RowsTransaction) -> RowsResult<bool> {
-        Ok(self.scan.fetch(engine_transaction(trx)?)?)
-    }
-
-    fn fetch_unless_held(
-        &mut self,
-        trx: &mut dyn RowsTransaction,
-        held: HeldLeaves<'_>,
-    ) -> RowsResult<Fetched> {
-        Ok(self.scan.fetch_unless_held(engine_transaction(trx)?, held)?)
-    }
-
-    fn len(&self) -> usize {
-        self.scan.row_count()
-    }
-
-    fn row(&self, number: usize) -> ScanRow<'_> {
-        self.scan.row(number)
-    }
-
-    fn batch(&self) -> Option<RowBatch<'_>> {
-        self.scan.batch()
-    }
-
-    fn is_covered(&self) -> bool {
-        self.scan.is_covered()
     }
 }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table, WriteBuffers, overflow};
-use crate::transaction::{ReadMode, Transaction, WaitPolicy};
+use crate::transaction::{ReadMode, ReadTransaction, Transaction, WaitPolicy};
 
 /// The cells of a row, one for each ordinal.
 type Cells<'a> = SmallVec<[ColumnValue<'a>; 16]>;
@@ -389,13 +389,17 @@ impl Table {
     }
 
     /// Fetches the values that entries need and that are out of line.
-    fn fetch(&self, trx: &Transaction, cells: &[ColumnValue<'_>]) -> Result<Fetched, EngineError> {
+    fn fetch(
+        &self,
+        trx: &ReadTransaction,
+        cells: &[ColumnValue<'_>],
+    ) -> Result<Fetched, EngineError> {
         let mut fetched = Fetched::new();
         for (ordinal, cell) in (0..).zip(cells) {
             let ColumnValue::Overflow(reference) = *cell else { continue };
             let Some(bytes) = self.indexed_bytes(ordinal) else { continue };
             let mut value = Vec::new();
-            overflow::read(trx.system.pages(), self.space(), reference, 0..bytes, &mut value)?;
+            overflow::read(trx.versions().pages(), self.space(), reference, 0..bytes, &mut value)?;
             fetched.push((ordinal, value));
         }
         Ok(fetched)
@@ -404,7 +408,7 @@ impl Table {
     /// The entry that a row has in an index.
     pub(crate) fn entry(
         &self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         layout: &SecondaryLayout,
         key: &[u8],
         payload: &[u8],
