@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Accounts, persisted variables and statistics are rows of the database node: a member that hears
-//! of a change reads them again. Global variables that are not persisted, user locks and the global
+//! of a change reads them again, at a snapshot that has it: its database node may be one that follows
+//! the log and has not come so far. Global variables that are not persisted, user locks and the global
 //! read lock live as long as the server state.
 //!
 //! Invariants that every implementation keeps:
@@ -31,7 +32,7 @@ use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_base::TableId;
+use firn_base::{Cts, TableId};
 
 /// One life of a compute node: its identity, and a number that distinguishes this start from
 /// earlier ones. Objects that must not outlive it, such as temporary tables, carry it in their
@@ -215,9 +216,12 @@ pub trait ServerState: Send + Sync {
     /// [`ServerStateError::NotAMember`], [`ServerStateError::Unavailable`].
     fn begin_account_change(&self, node: Incarnation) -> Result<(), ServerStateError>;
 
-    /// Ends what [`ServerState::begin_account_change`] began. If rows changed, the other members
-    /// are told.
-    fn end_account_change(&self, node: Incarnation, has_changed: bool);
+    /// Ends what [`ServerState::begin_account_change`] began. If rows were changed, `since` is a
+    /// snapshot that sees it, and the other members are told.
+    fn end_account_change(&self, node: Incarnation, since: Option<Cts>);
+
+    /// A snapshot that sees every change of accounts so far that this server state knows of.
+    fn accounts_since(&self) -> Cts;
 
     /// Tells the other members that a table has new statistics.
     fn statistics_gathered(&self, node: Incarnation, table: TableId);
@@ -275,8 +279,9 @@ pub trait ServerState: Send + Sync {
 
 /// A compute node, as the server state calls it. No call waits for a client's statement.
 pub trait ServerMember: Send + Sync {
-    /// Accounts have changed: the member reads them again before it next uses them.
-    fn accounts_changed(&self);
+    /// Accounts have changed, which a snapshot at `since` sees: what is known of them is read again
+    /// before it is used.
+    fn accounts_changed(&self, since: Cts);
     /// A table has new statistics.
     fn statistics_changed(&self, table: TableId);
     /// A global variable was set. A version older than the last one set changes nothing.

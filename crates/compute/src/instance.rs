@@ -12,7 +12,7 @@ use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
 };
 use firn_base::memory::Cache;
-use firn_base::{Environment, TableId};
+use firn_base::{Cts, Environment, TableId};
 use firn_sql::catalog::Catalog;
 use firn_sql::execute::SpillDirectory;
 use firn_sql::execute::vectorised::VectorisedEngine;
@@ -176,8 +176,9 @@ impl Cache for Instance {
 }
 
 impl Instance {
-    /// Starts a compute node: reads the accounts, joins the server, and removes leftover temporary
-    /// tables of compute nodes that have ended. Blocks.
+    /// Starts a compute node: reads the accounts, joins the server, and removes what compute nodes
+    /// that have ended have left of temporary tables. Over a database node that follows the log
+    /// nothing is stored and nothing removed. Blocks.
     ///
     /// # Errors
     /// If the accounts cannot be read or stored, or the server does not accept the node.
@@ -233,7 +234,7 @@ impl Instance {
     fn join(self: &Arc<Self>) -> Result<(), ServerStateError> {
         let member: Arc<dyn ServerMember> = Arc::clone(self) as _;
         self.server.attach(self.incarnation, Arc::downgrade(&member))?;
-        self.accounts.have_changed();
+        self.accounts.have_changed(self.server.accounts_since());
         self.obey_read_only();
         for variable in self.server.variables()? {
             self.variable_set(&variable);
@@ -403,8 +404,8 @@ impl Instance {
 }
 
 impl ServerMember for Instance {
-    fn accounts_changed(&self) {
-        self.accounts.have_changed();
+    fn accounts_changed(&self, since: Cts) {
+        self.accounts.have_changed(since);
     }
 
     fn statistics_changed(&self, table: TableId) {

@@ -1,16 +1,18 @@
 //! One of the server's own tables: keys and documents, in the schema `mysql`.
 //!
-//! Data that must survive a restart beside users' tables (accounts, persisted variables) is stored
-//! in ordinary tables through the same seam, so it is logged, recovered and replicated like
-//! everything else.
+//! What must survive a restart beside users' tables (accounts, persisted variables) is kept in ordinary
+//! tables through the same seam, so it is logged, recovered and replicated like everything else.
+//!
+//! A node that does not write makes no tables: one that is not there yet is empty, and is found once the
+//! node that writes has made it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use firn_api::rows::{
     DatabaseNode, IsolationLevel, ReadMode, RowContent, RowsError, RowsResult, ScanOptions,
     TableRef, Transaction, WaitPolicy, cell_value,
 };
-use firn_base::{IndexId, PageNo, SpaceId, TableId};
+use firn_base::{Cts, IndexId, PageNo, SpaceId, TableId};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
@@ -23,35 +25,75 @@ pub const SYSTEM_SCHEMA: &str = "mysql";
 /// See the module documentation.
 pub struct SystemTable {
     node: Arc<dyn DatabaseNode>,
-    table: TableId,
+    name: &'static str,
+    /// Once it is there.
+    table: OnceLock<TableId>,
 }
 
+/// A transaction, and the table as it reads it.
+type Reading = (Box<dyn Transaction>, TableRef);
+
 impl SystemTable {
-    /// Opens a table, and creates it if it does not exist yet. Blocks.
+    /// Opens a table, which is made if it is not there yet and the node writes. Blocks.
     ///
     /// # Errors
-    /// If it can be neither found nor created.
-    pub fn open(node: Arc<dyn DatabaseNode>, name: &str) -> RowsResult<SystemTable> {
-        ensure_schema(&*node)?;
-        let table = match node.table_named(SYSTEM_SCHEMA, name)? {
-            Some(table) => table.definition().table_id,
-            None => {
-                let mut change = node.change_definitions()?;
-                let table = change.create_table(definition(name))?;
-                change.commit()?;
-                table
-            }
-        };
-        Ok(SystemTable { node, table })
+    /// If it can be neither found nor made.
+    pub fn open(node: Arc<dyn DatabaseNode>, name: &'static str) -> RowsResult<SystemTable> {
+        let table = SystemTable { node, name, table: OnceLock::new() };
+        match table.find_or_make() {
+            Ok(_) | Err(RowsError::NotLeader { .. }) => Ok(table),
+            Err(error) => Err(error),
+        }
     }
 
-    /// All documents, by key. Blocks.
+    fn find(&self) -> RowsResult<Option<TableId>> {
+        if let Some(known) = self.table.get() {
+            return Ok(Some(*known));
+        }
+        let found = self.node.table_named(SYSTEM_SCHEMA, self.name)?;
+        let found = found.map(|table| table.definition().table_id);
+        Ok(found.map(|table| *self.table.get_or_init(|| table)))
+    }
+
+    fn find_or_make(&self) -> RowsResult<TableId> {
+        if let Some(found) = self.find()? {
+            return Ok(found);
+        }
+        ensure_schema(&*self.node)?;
+        let mut change = self.node.change_definitions()?;
+        let table = change.create_table(definition(self.name))?;
+        change.commit()?;
+        Ok(*self.table.get_or_init(|| table))
+    }
+
+    /// Begins to read what a snapshot at `since` sees, or a later one; `None` if the table is not
+    /// there. A node that follows the log is waited for until it has come so far.
+    fn begin_since(&self, since: Cts) -> RowsResult<Option<Reading>> {
+        let now = self.begin_reading(self.node.begin(IsolationLevel::RepeatableRead)?)?;
+        let is_enough = match &now {
+            Some((trx, _)) => trx.snapshot().is_none_or(|snapshot| snapshot >= since),
+            None => since == Cts(0),
+        };
+        if is_enough {
+            return Ok(now);
+        }
+        drop(now);
+        self.begin_reading(self.node.begin_at(IsolationLevel::RepeatableRead, since)?)
+    }
+
+    fn begin_reading(&self, mut trx: Box<dyn Transaction>) -> RowsResult<Option<Reading>> {
+        trx.open_snapshot();
+        let Some(table) = self.find()? else { return Ok(None) };
+        let table = trx.table_for_read(table)?;
+        Ok(Some((trx, table)))
+    }
+
+    /// All documents, by key, as a snapshot at `since` sees them, or a later one. Blocks.
     ///
     /// # Errors
-    /// If the table cannot be read.
-    pub fn load(&self) -> RowsResult<Vec<(Vec<u8>, Vec<u8>)>> {
-        let mut trx = self.node.begin(IsolationLevel::RepeatableRead)?;
-        let table = trx.table_for_read(self.table)?;
+    /// If the table cannot be read, or the node has not come to `since` in time.
+    pub fn load(&self, since: Cts) -> RowsResult<Vec<(Vec<u8>, Vec<u8>)>> {
+        let Some((mut trx, table)) = self.begin_since(since)? else { return Ok(Vec::new()) };
         let options = ScanOptions::all();
         let mut scan = trx.scan(&table, &options)?;
         let mut documents = Vec::new();
@@ -67,21 +109,24 @@ impl SystemTable {
         Ok(documents)
     }
 
-    /// Stores documents by key, and removes keys without one; all or nothing. Blocks until it is
-    /// durable.
+    /// Stores documents by key, and takes out those of keys without one; all or nothing. Blocks until it
+    /// is durable. Answers a snapshot that sees it.
     ///
     /// # Errors
     /// If it cannot be stored.
-    pub fn store(&self, changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> RowsResult<()> {
+    pub fn store(&self, changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> RowsResult<Cts> {
         if changes.is_empty() {
-            return Ok(());
+            return Ok(Cts(0));
         }
+        let id = self.find_or_make()?;
         let mut trx = self.node.begin(IsolationLevel::ReadCommitted)?;
-        let table = trx.table_for_write(self.table)?;
+        let table = trx.table_for_write(id)?;
         for (key, document) in changes {
             replace(&mut *trx, &table, key, document.as_deref())?;
         }
-        trx.commit()
+        trx.commit()?;
+        let seen = self.begin_since(Cts(0))?;
+        Ok(seen.and_then(|(trx, _)| trx.snapshot()).unwrap_or_default())
     }
 }
 

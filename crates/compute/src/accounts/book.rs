@@ -5,6 +5,9 @@
 //!   a change elsewhere  told += 1, version += 1 ─► read again when an account is next looked up
 //! ```
 //!
+//! Who tells of a change names a snapshot that has it: over a database node that follows the log, the
+//! rows are read again once the node has come so far.
+//!
 //! Rules:
 //! * only one compute node of the server changes accounts at a time;
 //! * `loaded` never passes `told`, and no account is looked up while `loaded < told`. The
@@ -16,7 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::Incarnation;
+use firn_api::rows::RowsError;
 use firn_api::server::{ServerState, ServerStateError};
+use firn_base::Cts;
 use parking_lot::{Mutex, RwLock};
 
 use super::account::{Account, AccountName};
@@ -28,7 +33,7 @@ use super::grants::Grants;
 pub enum StoreError {
     /// The store failed.
     #[error("accounts could not be stored: {0}")]
-    Rows(#[from] firn_api::rows::RowsError),
+    Rows(#[from] RowsError),
     /// A stored account cannot be read.
     #[error(transparent)]
     Document(#[from] DocumentError),
@@ -39,17 +44,17 @@ pub enum StoreError {
 
 /// The storage of accounts.
 pub trait AccountStore: Send + Sync {
-    /// The documents of all accounts. Blocks.
+    /// The documents of all accounts, as a snapshot at `since` sees them, or a later one. Blocks.
     ///
     /// # Errors
-    /// If they cannot be read.
-    fn load(&self) -> Result<Vec<Vec<u8>>, StoreError>;
-    /// Stores documents by account, and removes the accounts without one; all or nothing. Blocks
-    /// until it is durable.
+    /// Why they cannot be read.
+    fn load(&self, since: Cts) -> Result<Vec<Vec<u8>>, StoreError>;
+    /// Stores documents by account, and takes those out that have none now; all or nothing. Blocks until
+    /// it is durable. Answers a snapshot that sees it.
     ///
     /// # Errors
-    /// If they cannot be stored.
-    fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<(), StoreError>;
+    /// Why they cannot be stored.
+    fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<Cts, StoreError>;
 }
 
 type Accounts = BTreeMap<AccountName, Arc<Account>>;
@@ -62,7 +67,9 @@ pub struct AccountBook {
     told: AtomicU64,
     /// How many of them are in `accounts`.
     loaded: AtomicU64,
-    /// Held while rows are being read again.
+    /// A snapshot that has all of them.
+    since: AtomicU64,
+    /// Held while rows are read again.
     loading: Mutex<()>,
     store: Box<dyn AccountStore>,
     server: Arc<dyn ServerState>,
@@ -79,8 +86,8 @@ impl std::fmt::Debug for AccountBook {
 }
 
 impl AccountBook {
-    /// Reads the accounts; if there are none, makes `root` for loopback, without a password.
-    /// Blocks.
+    /// Reads the accounts; if there are none and the database node writes, makes `root` for loopback,
+    /// without a password. Blocks.
     ///
     /// # Errors
     /// If the accounts cannot be read or stored.
@@ -89,13 +96,14 @@ impl AccountBook {
         server: Arc<dyn ServerState>,
         node: Incarnation,
     ) -> Result<AccountBook, StoreError> {
-        let accounts = load(&*store)?;
+        let accounts = load(&*store, Cts(0))?;
         let is_new = accounts.is_empty();
         let book = AccountBook {
             accounts: RwLock::new(Arc::new(accounts)),
             version: AtomicU64::new(1),
             told: AtomicU64::new(0),
             loaded: AtomicU64::new(0),
+            since: AtomicU64::new(0),
             loading: Mutex::new(()),
             store,
             server,
@@ -103,14 +111,18 @@ impl AccountBook {
             changing: Mutex::new(()),
         };
         if is_new {
-            book.make_root()?;
+            match book.make_root() {
+                // A compute node over the node that writes makes it.
+                Ok(()) | Err(StoreError::Rows(RowsError::NotLeader { .. })) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(book)
     }
 
     /// Makes `root`, unless another compute node has made accounts meanwhile.
     fn make_root(&self) -> Result<(), StoreError> {
-        self.have_changed();
+        self.have_changed(Cts(0));
         let name = AccountName::new("root", "localhost");
         let root = Account { grants: Grants::everything(), ..Account::new(name.clone()) };
         self.change(|accounts| {
@@ -121,8 +133,10 @@ impl AccountBook {
         })
     }
 
-    /// Another compute node has changed accounts: they are read again before the next look-up.
-    pub(crate) fn have_changed(&self) {
+    /// Another compute node has changed accounts, which a snapshot at `since` sees: they are read again
+    /// before one is looked up.
+    pub(crate) fn have_changed(&self, since: Cts) {
+        self.since.fetch_max(since.0, Ordering::Release);
         self.told.fetch_add(1, Ordering::Release);
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -135,7 +149,8 @@ impl AccountBook {
         let _one_at_a_time = self.loading.lock();
         let told = self.told.load(Ordering::Acquire);
         if self.loaded.load(Ordering::Acquire) < told {
-            *self.accounts.write() = Arc::new(load(&*self.store)?);
+            let since = Cts(self.since.load(Ordering::Acquire));
+            *self.accounts.write() = Arc::new(load(&*self.store, since)?);
             self.loaded.store(told, Ordering::Release);
         }
         Ok(())
@@ -216,29 +231,31 @@ impl AccountBook {
         let _one_at_a_time = self.changing.lock();
         self.server.begin_account_change(self.node).map_err(StoreError::Server)?;
         let changed = self.change_alone(change);
-        self.server.end_account_change(self.node, changed.is_ok());
-        changed
+        let since = changed.as_ref().ok().map(|(_, since)| *since);
+        self.server.end_account_change(self.node, since);
+        changed.map(|(answer, _)| answer)
     }
 
-    /// As [`AccountBook::change`], while no other compute node changes accounts.
+    /// As [`AccountBook::change`], while no other compute node changes accounts. Answers a snapshot
+    /// that sees the change, too.
     fn change_alone<T, E: From<StoreError>>(
         &self,
         change: impl FnOnce(&mut Accounts) -> Result<T, E>,
-    ) -> Result<T, E> {
+    ) -> Result<(T, Cts), E> {
         self.catch_up()?;
         let before = Arc::clone(&self.accounts.read());
         let mut after = (*before).clone();
         let answer = change(&mut after)?;
-        self.store.store(&differences(&before, &after))?;
+        let since = self.store.store(&differences(&before, &after))?;
         *self.accounts.write() = Arc::new(after);
         self.version.fetch_add(1, Ordering::Release);
-        Ok(answer)
+        Ok((answer, since))
     }
 }
 
-fn load(store: &dyn AccountStore) -> Result<Accounts, StoreError> {
+fn load(store: &dyn AccountStore, since: Cts) -> Result<Accounts, StoreError> {
     let mut accounts = Accounts::new();
-    for document in store.load()? {
+    for document in store.load(since)? {
         let account = document::decode(&document)?;
         accounts.insert(account.name.clone(), Arc::new(account));
     }

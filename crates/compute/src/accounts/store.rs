@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use firn_api::rows::DatabaseNode;
+use firn_base::Cts;
 
 use crate::system_table::SystemTable;
 
@@ -21,18 +22,18 @@ impl RowsAccountStore {
     /// The accounts of a database node. Blocks.
     ///
     /// # Errors
-    /// If the table can be neither found nor made.
+    /// If the table cannot be looked up, or not be made where the node writes.
     pub fn open(node: Arc<dyn DatabaseNode>) -> Result<RowsAccountStore, StoreError> {
         Ok(RowsAccountStore { table: SystemTable::open(node, TABLE)? })
     }
 }
 
 impl AccountStore for RowsAccountStore {
-    fn load(&self) -> Result<Vec<Vec<u8>>, StoreError> {
-        Ok(self.table.load()?.into_iter().map(|(_, document)| document).collect())
+    fn load(&self, since: Cts) -> Result<Vec<Vec<u8>>, StoreError> {
+        Ok(self.table.load(since)?.into_iter().map(|(_, document)| document).collect())
     }
 
-    fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<(), StoreError> {
+    fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<Cts, StoreError> {
         let key = |name: &AccountName| [name.user.as_bytes(), b"\0", name.host.as_bytes()].concat();
         let changes: Vec<_> =
             changes.iter().map(|(name, document)| (key(name), document.clone())).collect();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use expect_test::expect;
 use firn_api::Incarnation;
 use firn_api::server::ServerState;
+use firn_base::Cts;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::{self, ast::Statement};
 use parking_lot::Mutex;
@@ -22,21 +23,21 @@ use super::{
 struct Memory(Arc<Mutex<std::collections::BTreeMap<AccountName, Vec<u8>>>>);
 
 impl AccountStore for Memory {
-    fn load(&self) -> std::result::Result<Vec<Vec<u8>>, StoreError> {
+    fn load(&self, _since: Cts) -> std::result::Result<Vec<Vec<u8>>, StoreError> {
         Ok(self.0.lock().values().cloned().collect())
     }
 
     fn store(
         &self,
         changes: &[(AccountName, Option<Vec<u8>>)],
-    ) -> std::result::Result<(), StoreError> {
+    ) -> std::result::Result<Cts, StoreError> {
         for (name, document) in changes {
             match document {
                 Some(document) => self.0.lock().insert(name.clone(), document.clone()),
                 None => self.0.lock().remove(name),
             };
         }
-        Ok(())
+        Ok(Cts(0))
     }
 }
 
@@ -107,16 +108,16 @@ fn a_change_of_another_compute_node_is_read_when_it_is_told() {
     run(&one, "CREATE USER app@localhost").unwrap();
     assert!(other.find("app", "localhost").is_none());
     let version = other.version();
-    other.have_changed();
+    other.have_changed(Cts(0));
     assert_ne!(other.version(), version, "sessions work their rights out again");
     assert!(other.find("app", "localhost").is_some());
     run(&one, "GRANT SELECT ON s.* TO app@localhost").unwrap();
-    other.have_changed();
+    other.have_changed(Cts(0));
     run(&other, "GRANT INSERT ON s.* TO app@localhost").unwrap();
     let account = other.find("app", "localhost").unwrap();
     let shown = account.grants.shown(&account.name).join("\n");
     assert!(shown.contains("SELECT, INSERT"), "{shown}");
-    one.have_changed();
+    one.have_changed(Cts(0));
     assert_eq!(one.all(), other.all());
 }
 

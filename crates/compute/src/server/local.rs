@@ -11,8 +11,8 @@ use firn_api::server::{
     ConnectionIds, Incarnation, KillScope, LockAnswer, Membership, Patience, Process, ServerMember,
     ServerState, ServerStateError, SharedVariable,
 };
-use firn_base::TableId;
 use firn_base::event::Event;
+use firn_base::{Cts, TableId};
 use parking_lot::Mutex;
 
 use super::user_locks::UserLocks;
@@ -35,6 +35,8 @@ struct Members {
     readers: Vec<u64>,
     /// The member that is changing accounts.
     changes_accounts: Option<Incarnation>,
+    /// A snapshot that sees all changes of accounts.
+    accounts_since: Cts,
 }
 
 /// Variables that were set, by name.
@@ -189,12 +191,19 @@ impl ServerState for LocalServerState {
         if is_member() { Ok(()) } else { Err(ServerStateError::NotAMember(node)) }
     }
 
-    fn end_account_change(&self, node: Incarnation, has_changed: bool) {
-        if has_changed {
-            self.others(node).iter().for_each(|member| member.accounts_changed());
+    fn end_account_change(&self, node: Incarnation, since: Option<Cts>) {
+        if let Some(since) = since {
+            let mut members = self.members.lock();
+            members.accounts_since = members.accounts_since.max(since);
+            drop(members);
+            self.others(node).iter().for_each(|member| member.accounts_changed(since));
         }
         self.members.lock().changes_accounts.take_if(|changing| *changing == node);
         self.accounts_free.notify_all();
+    }
+
+    fn accounts_since(&self) -> Cts {
+        self.members.lock().accounts_since
     }
 
     fn statistics_gathered(&self, node: Incarnation, table: TableId) {

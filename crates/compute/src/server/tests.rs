@@ -6,7 +6,7 @@ use firn_api::server::{
     Incarnation, KillScope, LockAnswer, Patience, Process, ServerMember, ServerState,
     ServerStateError, SharedVariable,
 };
-use firn_base::TableId;
+use firn_base::{Cts, TableId};
 use parking_lot::Mutex;
 
 use super::{LocalServerState, WriteGate};
@@ -36,8 +36,8 @@ impl Node {
 }
 
 impl ServerMember for Node {
-    fn accounts_changed(&self) {
-        self.tell("accounts".to_owned());
+    fn accounts_changed(&self, since: Cts) {
+        self.tell(format!("accounts as of {}", since.0));
     }
     fn statistics_changed(&self, table: TableId) {
         self.tell(format!("statistics of {}", table.0));
@@ -120,11 +120,12 @@ fn members_are_told_of_what_others_change() {
     server.set_variable("a", b"1").unwrap();
     server.statistics_gathered(life(1), TableId(7));
     server.begin_account_change(life(2)).unwrap();
-    server.end_account_change(life(2), true);
+    server.end_account_change(life(2), Some(Cts(40)));
     server.begin_account_change(life(1)).unwrap();
-    server.end_account_change(life(1), false);
-    assert_eq!(one.told(), ["a=1 1", "accounts"]);
+    server.end_account_change(life(1), None);
+    assert_eq!(one.told(), ["a=1 1", "accounts as of 40"]);
     assert_eq!(other.told(), ["a=1 1", "statistics of 7"]);
+    assert_eq!(server.accounts_since(), Cts(40), "for members that join later");
     let late = server.variables().unwrap();
     assert_eq!(late.len(), 1, "members that join later read it");
 }

@@ -456,18 +456,15 @@ impl DefinitionStatements<'_> {
         }
     }
 
-    /// Inconsistencies of a table's indexes, by a snapshot of now. Other sessions may write
-    /// meanwhile; changes of the definition wait.
+    /// What is wrong with a table's indexes, by a snapshot of now. Others may write meanwhile, and
+    /// change the definition: what the snapshot sees stays. Nothing is locked, so that a node which
+    /// follows the log checks its tables, too.
     fn check_entries(&self, model: &TableModel) -> Result<Vec<String>> {
         let begun = self.session.instance.node.begin(IsolationLevel::RepeatableRead);
         let mut transaction = begun.map_err(from_rows)?;
         transaction.set_cancelled(&self.session.facts.cancelled);
-        let metadata = &self.session.transactions.metadata;
-        transaction.set_metadata_context(Arc::clone(metadata));
-        let mark = metadata.mark();
-        let table = transaction.table_for_write(model.id);
+        let table = transaction.table_for_read(model.id);
         let problems = table.and_then(|table| transaction.check_table(&table));
-        metadata.release_to(mark);
         problems.map_err(from_rows)
     }
 

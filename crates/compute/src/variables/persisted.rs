@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use firn_api::rows::{DatabaseNode, RowsResult};
+use firn_base::Cts;
 
 use super::{GlobalVariables, Setting};
 use crate::system_table::SystemTable;
@@ -25,7 +26,7 @@ impl PersistedVariables {
     /// The variables of a node. Blocks.
     ///
     /// # Errors
-    /// If the table can be neither found nor created.
+    /// If the table cannot be looked up, or not be made where the node writes.
     pub fn open(node: Arc<dyn DatabaseNode>) -> RowsResult<PersistedVariables> {
         Ok(PersistedVariables { table: SystemTable::open(node, TABLE)? })
     }
@@ -35,7 +36,7 @@ impl PersistedVariables {
     /// # Errors
     /// If the table cannot be read.
     pub fn load(&self) -> RowsResult<Vec<(String, Setting)>> {
-        let decoded = self.table.load()?.into_iter().filter_map(|(name, value)| {
+        let decoded = self.table.load(Cts(0))?.into_iter().filter_map(|(name, value)| {
             let name = String::from_utf8(name).ok()?;
             let setting = decode(&value);
             if setting.is_none() {
@@ -68,7 +69,7 @@ impl PersistedVariables {
     /// # Errors
     /// If it cannot be stored.
     pub fn keep(&self, name: &str, value: &Setting) -> RowsResult<()> {
-        self.table.store(&[(name.as_bytes().to_vec(), Some(encode(value)))])
+        self.table.store(&[(name.as_bytes().to_vec(), Some(encode(value)))]).map(drop)
     }
 
     /// Removes stored values. Blocks until it is durable.
@@ -78,7 +79,7 @@ impl PersistedVariables {
     pub fn forget<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> RowsResult<()> {
         let changes: Vec<_> =
             names.into_iter().map(|name| (name.as_bytes().to_vec(), None)).collect();
-        self.table.store(&changes)
+        self.table.store(&changes).map(drop)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use firn_api::Incarnation;
-use firn_api::rows::MetadataLock;
+use firn_api::rows::{MetadataLock, RowsError};
 use firn_base::TableId;
 use firn_sql_grammar::ast;
 use firn_sql_types::error::{Result, SqlError};
@@ -167,29 +167,51 @@ impl SessionCatalog {
 }
 
 impl Catalog {
-    /// Drops the temporary tables and unfinished copies of compute nodes that have ended, and only
-    /// those. Blocks.
+    /// Drops the temporary tables and half-made copies of compute nodes that have ended, and only
+    /// those. A node that does not write leaves that to the one that does. Blocks.
     ///
     /// # Errors
     /// Errors of the node.
     pub fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) -> Result<()> {
+        let left = self.leftovers(has_ended)?;
+        if left.schemas.is_empty() && left.tables.is_empty() {
+            return Ok(());
+        }
+        let mut definitions = match self.node().change_definitions() {
+            Err(RowsError::NotLeader { .. }) => return Ok(()),
+            begun => begun.map_err(from_rows)?,
+        };
+        for schema in &left.schemas {
+            definitions.drop_schema(schema).map_err(from_rows)?;
+        }
+        for table in &left.tables {
+            definitions.drop_table(*table).map_err(from_rows)?;
+        }
+        definitions.commit().map_err(from_rows)
+    }
+
+    fn leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) -> Result<Leftovers> {
         let is_left = |name: &str| owner_of(name).is_some_and(has_ended);
         let node = self.node();
-        let mut definitions = node.change_definitions().map_err(from_rows)?;
-        let mut changed = false;
+        let mut left = Leftovers::default();
         for schema in node.schemas().map_err(from_rows)? {
             if is_left(&schema) {
-                definitions.drop_schema(&schema).map_err(from_rows)?;
-                changed = true;
+                left.schemas.push(schema);
                 continue;
             }
-            for table in node.tables_of(&schema).map_err(from_rows)?.unwrap_or_default() {
-                if is_left(&table.definition().name) {
-                    definitions.drop_table(table.definition().table_id).map_err(from_rows)?;
-                    changed = true;
-                }
-            }
+            let tables = node.tables_of(&schema).map_err(from_rows)?.unwrap_or_default();
+            let definitions = tables.iter().map(|table| table.definition());
+            let left_tables = definitions.filter(|definition| is_left(&definition.name));
+            left.tables.extend(left_tables.map(|definition| definition.table_id));
         }
-        if changed { definitions.commit().map_err(from_rows) } else { Ok(()) }
+        Ok(left)
     }
+}
+
+/// What compute nodes that have ended have left.
+#[derive(Default)]
+struct Leftovers {
+    /// With all their tables.
+    schemas: Vec<Box<str>>,
+    tables: Vec<TableId>,
 }
