@@ -14,6 +14,7 @@ pub mod memory;
 pub mod metrics;
 pub mod node;
 mod options;
+pub mod replica;
 pub mod report;
 mod server_uuid;
 pub mod size;

@@ -7,7 +7,7 @@ use firn_api::report::MemoryReport;
 use firn_api::{Timestamps, WriterEpoch};
 use firn_base::{Environment, Lsn};
 use firn_engine::{Engine, EngineError, Storage};
-use firn_fabric::{Epoch, InProcessFabric};
+use firn_fabric::{Epoch, InProcessFabric, Peer};
 use firn_storage::local::{LocalStorage, OpenError};
 
 use crate::memory::{self, Governor};
@@ -31,6 +31,7 @@ pub struct LocalNode {
     governor: Governor,
     engine: Engine,
     storage: LocalStorage,
+    regions: Arc<dyn Peer>,
     opened_at: Lsn,
     column_cache: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
@@ -46,21 +47,23 @@ impl LocalNode {
         options: &NodeOptions,
     ) -> Result<LocalNode, NodeError> {
         let storage = LocalStorage::open(environment, path, options.storage.clone())?;
+        // Other processes cannot reach these regions, so any number that grows will do.
+        let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
+        let regions = fabric.peer();
         let seams = Storage {
             log: storage.log.clone(),
             // The directory's lock has decided that this node writes.
             epoch: WriterEpoch::Next,
             pages: storage.pages.clone(),
             timestamps: Timestamps::Local,
-            // Other processes cannot reach these regions, so any number that grows will do.
-            fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
+            fabric: Arc::new(fabric),
         };
         let engine = Engine::open(environment, seams, &options.engine)?;
         let pool = &engine.system().pages().pool;
         let governor = Governor::start(environment, pool, options.memory_budget_bytes);
         let opened_at = storage.log.end_lsn();
         let column_cache = OnceLock::new();
-        Ok(LocalNode { governor, engine, storage, opened_at, column_cache })
+        Ok(LocalNode { governor, engine, storage, regions, opened_at, column_cache })
     }
 
     /// The engine.
@@ -81,8 +84,13 @@ impl LocalNode {
         &self.storage
     }
 
-    /// What the node takes in memory, by part. Reads figures of the system; not for every
-    /// statement.
+    /// The regions of the engine, as other nodes of this process reach them.
+    #[must_use]
+    pub fn regions(&self) -> &Arc<dyn Peer> {
+        &self.regions
+    }
+
+    /// What the node takes in memory, by part. Reads figures of the system; not for every statement.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         let column_cache = self.column_cache.get().map_or(0, |bytes| bytes());

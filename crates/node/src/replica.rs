@@ -1,0 +1,38 @@
+//! A node that follows another one of the same process.
+//!
+//! ```text
+//!   LocalNode ──► log, pages ─────► Replica ──► ReplicaNode ──► an endpoint of its own
+//!       └───────► regions ────────────┘
+//! ```
+
+use std::sync::Arc;
+
+use firn_base::Environment;
+use firn_engine::EngineError;
+use firn_engine::replica::{Replica, ReplicaOptions, ReplicaStorage};
+use firn_fabric::{Epoch, InProcessFabric};
+use firn_sql_collation::Collations;
+
+use crate::node::LocalNode;
+
+/// Opens a replica beside a node whose dictionary is open. It is closed before the node. Blocks for I/O,
+/// and until a snapshot can be opened.
+///
+/// # Errors
+/// As [`Replica::open`].
+pub fn open_beside(
+    environment: &Environment,
+    node: &LocalNode,
+    options: ReplicaOptions,
+) -> Result<Arc<Replica>, EngineError> {
+    let storage = ReplicaStorage {
+        log: node.storage().log.clone(),
+        pages: node.storage().pages.clone(),
+        // Nobody else reads these regions, so any number that grows will do.
+        fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
+        writer: Arc::clone(node.regions()),
+        // A local node numbers its commits itself.
+        is_dense: true,
+    };
+    Ok(Arc::new(Replica::open(environment, storage, options, Arc::new(Collations))?))
+}
