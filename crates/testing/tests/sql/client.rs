@@ -9,6 +9,13 @@ use sqllogictest::{DB, DBOutput, DefaultColumnType};
 #[error("{0}")]
 pub(crate) struct ClientError(String);
 
+impl ClientError {
+    /// The number of a server's error; the whole text of others.
+    pub(crate) fn code(&self) -> String {
+        self.0.split(": ").next().unwrap_or_default().to_owned()
+    }
+}
+
 impl From<mysql::Error> for ClientError {
     fn from(error: mysql::Error) -> ClientError {
         ClientError(match error {

@@ -17,6 +17,7 @@ mod kill;
 mod messages;
 mod plans;
 mod renewal;
+mod replica;
 mod server;
 mod spilling;
 mod statistics;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 use client::Client;
 use mysql::prelude::Queryable;
 use server::Server;
-use sqllogictest::{Normalizer, Runner, Validator, default_validator};
+use sqllogictest::{DB, Normalizer, Runner, Validator, default_validator};
 
 fn files() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sql/files");
@@ -55,8 +56,17 @@ fn server() -> (Option<Server>, u16) {
     (Some(server), port)
 }
 
-/// The failures of each file.
+/// The failures of each file, run by clients of a server.
 fn run_files(port: u16, validator: Option<Validator>) -> Vec<String> {
+    run_files_by(port, validator, |schema| Client::connect(port, Some(schema)))
+}
+
+/// The failures of each file. `connect` makes what runs the statements of a connection.
+fn run_files_by<D: DB + Send>(
+    port: u16,
+    validator: Option<Validator>,
+    connect: impl Fn(&str) -> D,
+) -> Vec<String> {
     let mut failures = Vec::new();
     let files = files();
     assert!(!files.is_empty(), "no file matches FIRN_SQL_FILES");
@@ -65,8 +75,8 @@ fn run_files(port: u16, validator: Option<Validator>) -> Vec<String> {
         let schema = format!("slt_{name}");
         Client::connect(port, None).make_schema(&schema);
         let mut runner = Runner::new(|| {
-            let schema = schema.clone();
-            async move { Ok(Client::connect(port, Some(&schema))) }
+            let connection = connect(&schema);
+            async move { Ok(connection) }
         });
         if let Some(validator) = validator {
             runner.with_validator(validator);

@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,42 +21,45 @@ use firn_sql_collation::Collations;
 /// A running server; it ends when this is dropped.
 pub(crate) struct Server {
     endpoint: Endpoint,
-    _node: Arc<LocalNode>,
+    state: Arc<LocalServerState>,
+    node: Arc<LocalNode>,
     directory: tempfile::TempDir,
 }
 
 impl Server {
     pub(crate) fn start() -> Server {
-        Server::start_with(|rows| match std::env::var("FIRN_SQL_NODE").as_deref() {
-            Ok("messages") => remote(Arc::new(Loopback::to(rows))),
-            Ok(other) => panic!("FIRN_SQL_NODE is 'messages' or not set, not {other:?}"),
-            Err(_) => rows,
-        })
+        Server::start_in(LocalServerState::of_one_node())
     }
 
-    /// A server that reaches its node as `reach` says.
-    pub(crate) fn start_with(
-        reach: impl FnOnce(Arc<dyn DatabaseNode>) -> Arc<dyn DatabaseNode>,
-    ) -> Server {
+    /// Starts a server to which more compute nodes may come.
+    pub(crate) fn start_of_several() -> Server {
+        Server::start_in(LocalServerState::of_nodes())
+    }
+
+    fn start_in(state: LocalServerState) -> Server {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let environment = Environment::system();
         let node = LocalNode::open(&environment, directory.path(), &NodeOptions::default());
         let node = Arc::new(node.expect("an empty directory opens"));
         let files = directory.path().join("files");
         std::fs::create_dir(&files).expect("a directory for files of statements");
-        let options = EndpointOptions {
-            listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
-            data_dir: directory.path().to_owned(),
-            secure_file_priv: Some(files),
-            ..EndpointOptions::default()
-        };
-        let seams = ComputeSeams {
-            rows: reach(open_rows(&node).expect("a dictionary")),
-            server: Arc::new(LocalServerState::of_one_node()),
-        };
-        let endpoint = Endpoint::start_over(&environment, &node, seams, &options);
-        let endpoint = endpoint.expect("an endpoint");
-        Server { endpoint, _node: node, directory }
+        let state = Arc::new(state);
+        let rows = open_rows(&node).expect("a dictionary");
+        let endpoint = start_endpoint(&node, &state, rows, directory.path(), &files);
+        Server { endpoint, state, node, directory }
+    }
+
+    /// Starts another compute node of the server, over these rows.
+    pub(crate) fn start_another(&self, name: &str, rows: Arc<dyn DatabaseNode>) -> Endpoint {
+        let data_dir = self.directory.path().join(name);
+        std::fs::create_dir(&data_dir).expect("a directory for the compute node");
+        let files = self.directory.path().join("files");
+        start_endpoint(&self.node, &self.state, rows, &data_dir, &files)
+    }
+
+    /// The database node that writes.
+    pub(crate) fn node(&self) -> &Arc<LocalNode> {
+        &self.node
     }
 
     /// The state that the sessions share.
@@ -79,9 +82,35 @@ impl Server {
     }
 }
 
-/// The node at the other end of a link.
-pub(crate) fn remote(link: Arc<dyn Link>) -> Arc<dyn DatabaseNode> {
-    Arc::new(RemoteNode::over(link, Arc::new(Collations)).expect("a node that answers"))
+fn start_endpoint(
+    node: &Arc<LocalNode>,
+    state: &Arc<LocalServerState>,
+    rows: Arc<dyn DatabaseNode>,
+    data_dir: &Path,
+    files: &Path,
+) -> Endpoint {
+    let options = EndpointOptions {
+        listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+        data_dir: data_dir.to_owned(),
+        secure_file_priv: Some(files.to_owned()),
+        ..EndpointOptions::default()
+    };
+    let seams = ComputeSeams { rows: as_wanted(rows), server: Arc::clone(state) as _ };
+    let endpoint = Endpoint::start_over(&Environment::system(), node, seams, &options);
+    endpoint.expect("an endpoint")
+}
+
+/// The rows, as the environment wants them reached.
+fn as_wanted(rows: Arc<dyn DatabaseNode>) -> Arc<dyn DatabaseNode> {
+    match std::env::var("FIRN_SQL_NODE").as_deref() {
+        Ok("messages") => {
+            let link = Arc::new(Loopback::to(rows));
+            let remote = RemoteNode::over(link, Arc::new(Collations));
+            Arc::new(remote.expect("a node that answers"))
+        }
+        Ok(other) => panic!("FIRN_SQL_NODE is 'messages' or not set, not {other:?}"),
+        Err(_) => rows,
+    }
 }
 
 impl Drop for Server {
