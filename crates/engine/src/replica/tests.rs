@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 
 use firn_api::Timestamps;
 use firn_api::WriterEpoch;
-use firn_api::rows::IsolationLevel;
+use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMode, RowsError, WaitPolicy};
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, TableId};
 use firn_fabric::{Epoch, InProcessFabric};
@@ -19,6 +19,7 @@ use firn_storage::local::{LocalOptions, LocalStorage};
 use super::*;
 use crate::dictionary::Dictionary;
 use crate::engine::{Engine, EngineOptions, Storage};
+use crate::rows::replica::ReplicaNode;
 use crate::table::{ScanOptions, Table, WriteBuffers};
 use crate::test_support::{index_over, table_definition};
 use crate::transaction::{ReadTransaction, RecordReader, Transaction};
@@ -305,11 +306,40 @@ fn a_replica_neither_locks_nor_writes() {
     let table = replica.dictionary().table_for_read(&mut trx, table.id()).unwrap();
     let mut key = Vec::new();
     table.primary_key(&[ValueRef::Int(3)], &mut key).unwrap();
-    let mode = firn_api::rows::ReadMode::Update(firn_api::rows::WaitPolicy::Wait);
+    let mode = ReadMode::Update(WaitPolicy::Wait);
     let locked = table.get(&mut trx, &key, mode, &mut Vec::new());
     assert!(matches!(locked, Err(EngineError::ReadOnly)));
     assert!(matches!(table.sequences().auto_increment.take(1), Err(EngineError::ReadOnly)));
     drop(trx);
+    replica.close();
+    writer.close();
+}
+
+#[test]
+fn a_snapshot_that_was_decided_elsewhere_is_waited_for() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..10, 1);
+    let replica = Arc::new(writer.replica());
+    let node = ReplicaNode::new(Arc::clone(&replica), Duration::from_millis(50));
+    let never = node.begin_at(IsolationLevel::RepeatableRead, Cts(replica.visible().0 + 1000));
+    assert!(matches!(never, Err(RowsError::Unavailable { .. })));
+
+    let node = ReplicaNode::new(Arc::clone(&replica), TIMEOUT);
+    for id in 10..40 {
+        writer.insert(&table, id..id + 1, 1);
+        let newest = writer.engine.system().order().max_committed();
+        let mut trx = node.begin_at(IsolationLevel::RepeatableRead, newest).unwrap();
+        assert_eq!(trx.snapshot(), Some(newest));
+        let here = trx.table_for_read(table.id()).unwrap();
+        let mut key = Vec::new();
+        table.primary_key(&[ValueRef::Int(id)], &mut key).unwrap();
+        let mut payload = Vec::new();
+        assert!(trx.get(&here, &key, ReadMode::Consistent, &mut payload).unwrap());
+        let locked = trx.get(&here, &key, ReadMode::Share(WaitPolicy::Wait), &mut payload);
+        assert_eq!(locked, Err(RowsError::NotLeader { hint: None }));
+    }
+    drop(node);
     replica.close();
     writer.close();
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsResult, Savepoint, Scan,
-    ScanOptions, TableRef, Transaction as RowsTransaction,
+    Cancellation, DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsError, RowsResult,
+    Savepoint, Scan, ScanOptions, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -107,8 +107,13 @@ impl RowsTransaction for ReplicaTransaction {
         Some(Box::new(ReplicaTransaction::over(&self.dictionary, sibling)))
     }
 
+    /// No metadata lock keeps the writer from dropping or copying a table after a statement has looked
+    /// it up: then it has changed, and the statement looks again.
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef> {
-        Ok(self.dictionary.table_for_read(&mut self.inner, table)?)
+        match self.dictionary.table_for_read(&mut self.inner, table) {
+            Err(EngineError::NoSuchTable(gone)) => Err(RowsError::TableChanged(gone)),
+            found => Ok(found?),
+        }
     }
 
     fn is_current(&mut self, table: &TableRef, version: u64) -> bool {

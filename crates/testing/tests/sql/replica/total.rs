@@ -1,0 +1,154 @@
+//! A total that each commit leaves as it is, asked of a replica in the midst of what it follows.
+//!
+//! ```text
+//!   writers      move amounts between rows, or take it back      total = ROWS × AMOUNT
+//!   definer      columns and indexes come and go, rows are copied into a new table
+//!   readers      of the replica: the total, by rows and over columns; twice in one transaction
+//! ```
+//!
+//! A reader does not wait for the replica. What it may meet is a table that has changed since its
+//! snapshot (1412).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::{EXECUTORS, Follower};
+use crate::client::Client;
+use crate::executors::Numbers;
+use crate::server::Server;
+
+const SCHEMA: &str = "replica_total";
+const ROWS: u64 = 400;
+const AMOUNT: u64 = 100;
+/// Changes of the definition.
+const CHANGES: usize = 40;
+/// Between two of them; readers come to an answer in between.
+const PAUSE: Duration = Duration::from_millis(25);
+const DEFINITIONS: [&str; 6] = [
+    "ALTER TABLE w ADD COLUMN b INT DEFAULT 7",
+    "CREATE INDEX a ON w (a)",
+    "ALTER TABLE w MODIFY a BIGINT",
+    "ALTER TABLE w DROP COLUMN b",
+    "DROP INDEX a ON w",
+    "ALTER TABLE w MODIFY a INT",
+];
+
+/// What is asked in one transaction; the first answer has the total.
+const QUERIES: [&str; 3] = [
+    "SELECT SUM(a), COUNT(*) FROM w",
+    "SELECT SUM(a), COUNT(*) FROM w WHERE a > -1000000",
+    "SELECT SUM(a * id), COUNT(*) FROM w",
+];
+
+/// What a reader has met.
+#[derive(Debug, Default)]
+struct Met {
+    answers: usize,
+    refused: usize,
+}
+
+fn is_refused(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::MySqlError(error) if error.code == 1412)
+}
+
+/// Moves an amount; a conflict takes it back.
+fn transfer(connection: &mut Conn, numbers: &mut Numbers) -> mysql::Result<()> {
+    let (from, to, amount) = (numbers.next(ROWS), numbers.next(ROWS), numbers.next(50));
+    connection.query_drop("BEGIN")?;
+    connection.query_drop(format!("UPDATE w SET a = a - {amount} WHERE id = {from}"))?;
+    connection.query_drop(format!("UPDATE w SET a = a + {amount} WHERE id = {to}"))?;
+    connection.query_drop(if amount % 8 == 0 { "ROLLBACK" } else { "COMMIT" })
+}
+
+fn write(port: u16, seed: u64, is_over: &AtomicBool) -> usize {
+    let mut client = Client::connect(port, Some(SCHEMA));
+    let mut numbers = Numbers(seed);
+    let mut done = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        match transfer(client.connection(), &mut numbers) {
+            Ok(()) => done += 1,
+            Err(_) => client.connection().query_drop("ROLLBACK").expect("a rollback"),
+        }
+    }
+    done
+}
+
+/// The answers of one transaction.
+fn ask(connection: &mut Conn) -> mysql::Result<Vec<(i64, u64)>> {
+    connection.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
+    let rounds = QUERIES.iter().chain(&QUERIES);
+    let answers = rounds.map(|query| {
+        let first: Option<(i64, u64)> = connection.query_first(query)?;
+        Ok(first.expect("a row"))
+    });
+    let answers: mysql::Result<Vec<_>> = answers.collect();
+    connection.query_drop("COMMIT")?;
+    answers
+}
+
+fn read(follower: &Follower, executor: &str, is_over: &AtomicBool) -> Met {
+    let mut client = follower.connect(Some(SCHEMA));
+    let connection = client.connection();
+    connection.query_drop(format!("SET firn_executor = {executor}")).expect("a setting");
+    let mut met = Met::default();
+    while !is_over.load(Ordering::Relaxed) {
+        match ask(connection) {
+            Ok(answers) => {
+                let (sum, count) = answers[0];
+                assert_eq!((sum as u64, count), (ROWS * AMOUNT, ROWS), "{executor}");
+                assert_eq!(answers[1], answers[0], "{executor}");
+                assert_eq!(answers[..3], answers[3..], "{executor}: a snapshot stays as it is");
+                met.answers += 1;
+            }
+            Err(error) if is_refused(&error) => met.refused += 1,
+            Err(error) => panic!("{executor}: {error}"),
+        }
+    }
+    met
+}
+
+fn define(port: u16) {
+    let mut client = Client::connect(port, Some(SCHEMA));
+    for number in 0..CHANGES {
+        let change = DEFINITIONS[number % DEFINITIONS.len()];
+        let mut tries = 0;
+        // A row lock may hold it up for as long as it waits; then it is tried again.
+        while let Err(error) = client.connection().query_drop(change) {
+            tries += 1;
+            assert!(tries < 20, "{change}: {error}");
+        }
+        firn_base::task::sleep(PAUSE);
+    }
+}
+
+#[test]
+fn a_total_is_the_same_at_every_commit() {
+    let server = Server::start_of_several();
+    let port = server.port();
+    let mut writer = Client::connect(port, None);
+    writer.make_schema(SCHEMA);
+    let rows: Vec<String> = (0..ROWS).map(|id| format!("({id}, {AMOUNT})")).collect();
+    for text in [
+        format!("CREATE TABLE {SCHEMA}.w (id INT PRIMARY KEY, a INT)"),
+        format!("INSERT INTO {SCHEMA}.w VALUES {}", rows.join(",")),
+    ] {
+        writer.connection().query_drop(text).expect("the table");
+    }
+    let (follower, _running) = Follower::of(&server);
+    let is_over = AtomicBool::new(false);
+    let (written, met) = std::thread::scope(|scope| {
+        let (follower, is_over) = (&follower, &is_over);
+        let writers = [1, 2].map(|seed| scope.spawn(move || write(port, seed, is_over)));
+        let readers = EXECUTORS.map(|by| scope.spawn(move || read(follower, by, is_over)));
+        let defined = scope.spawn(move || define(port)).join();
+        is_over.store(true, Ordering::Relaxed);
+        let written: usize = writers.map(|one| one.join().expect("a writer")).iter().sum();
+        defined.expect("the definitions");
+        (written, readers.map(|one| one.join().expect("a reader")))
+    });
+    println!("{written} transfers; {met:?}");
+    assert!(written > 20 && met.iter().all(|met| met.answers > 5), "{written}, {met:?}");
+}
