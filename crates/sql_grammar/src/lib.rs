@@ -83,7 +83,7 @@ use ast::{ColumnType, Expr, Statement};
 use firn_sql_types::Octets;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::watch::Watch;
-use parser::Parser;
+use parser::{Parser, whole_column_type, whole_expression, whole_statement};
 
 /// Flags of `sql_mode` that change the meaning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -159,7 +159,7 @@ pub fn parse_apart(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> 
 }
 
 fn parsed(mut parser: Parser<'_>) -> Result<Parsed> {
-    let statement = parser.whole_statement()?;
+    let statement = whole_statement(&mut parser)?;
     Ok(Parsed {
         statement,
         parameter_count: parser.parameter_count(),
@@ -193,7 +193,7 @@ fn tree_bytes(text: &str, mode: Mode, long_bytes: usize) -> usize {
 /// # Errors
 /// 1064 if it is none.
 pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
-    parser_of(text, mode, &Watch::default())?.whole_expression()
+    whole_expression(&mut parser_of(text, mode, &Watch::default())?)
 }
 
 /// Parses a single column type.
@@ -201,7 +201,7 @@ pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
 /// # Errors
 /// 1064 if it is none.
 pub fn parse_column_type(text: &str, mode: Mode) -> Result<ColumnType> {
-    parser_of(text, mode, &Watch::default())?.whole_column_type()
+    whole_column_type(&mut parser_of(text, mode, &Watch::default())?)
 }
 
 /// The parser counts bytes in 32 bits; no MySQL packet is longer.

@@ -23,15 +23,9 @@ pub enum Kind {
     Switch,
     /// A whole number between two bounds; a value outside is moved to the nearer bound, with a
     /// warning.
-    Number {
-        least: i64,
-        greatest: u64,
-    },
+    Number { least: i64, greatest: u64 },
     /// A number.
-    Real {
-        least: f64,
-        greatest: f64,
-    },
+    Real { least: f64, greatest: f64 },
     /// One of several words; a number is an index into the list.
     Word(&'static [&'static str]),
     /// Any text.

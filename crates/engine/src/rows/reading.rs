@@ -12,8 +12,8 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use firn_api::rows::{
-    Fetched, FilteredScan, HeldLeaves, ReadMode, RowBatch, RowsError, RowsResult, Scan, ScanOptions, ScanRow,
-    TableRef, Transaction as RowsTransaction,
+    Fetched, FilteredScan, HeldLeaves, ReadMode, RowBatch, RowsError, RowsResult, Scan,
+    ScanOptions, ScanRow, TableRef, Transaction as RowsTransaction,
 };
 
 use crate::check::{Problem, Problems, entries};

@@ -372,15 +372,9 @@ pub enum AlterAction {
         position: Option<ColumnPosition>,
     },
     /// `RENAME COLUMN`.
-    RenameColumn {
-        from: String,
-        to: String,
-    },
+    RenameColumn { from: String, to: String },
     /// `ALTER COLUMN … SET DEFAULT`.
-    SetDefault {
-        column: String,
-        default: ColumnDefault,
-    },
+    SetDefault { column: String, default: ColumnDefault },
     /// `ALTER COLUMN … DROP DEFAULT`.
     DropDefault(String),
     /// `ALTER COLUMN … SET VISIBLE`.
@@ -403,10 +397,7 @@ pub enum AlterAction {
         enforced: bool,
     },
     /// `RENAME INDEX`.
-    RenameIndex {
-        from: String,
-        to: String,
-    },
+    RenameIndex { from: String, to: String },
     /// `RENAME TO`.
     RenameTable(TableName),
     /// Table options.

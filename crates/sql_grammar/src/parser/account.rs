@@ -7,7 +7,7 @@ use super::super::ast::{
     Proof, Revoke, Statement, TableName, TlsRequirement, UserDefinition, UserOptions,
 };
 use super::super::lexer::Kind;
-use super::Parser;
+use super::{Parser, admin, session, transaction};
 
 /// Words that may follow the first in a privilege of several words.
 const PRIVILEGE_WORDS: &[&str] = &[
@@ -24,374 +24,376 @@ const PRIVILEGE_WORDS: &[&str] = &[
     "VIEW",
 ];
 
-impl Parser<'_> {
-    /// `'user'@'host'`, `user`, `CURRENT_USER`.
-    pub(super) fn account(&mut self) -> Result<Account> {
-        if self.accept("CURRENT_USER") {
-            if self.take(Kind::LeftParen) {
-                self.need(Kind::RightParen)?;
+/// `'user'@'host'`, `user`, `CURRENT_USER`.
+pub(super) fn account(parser: &mut Parser<'_>) -> Result<Account> {
+    if parser.accept("CURRENT_USER") {
+        if parser.take(Kind::LeftParen) {
+            parser.need(Kind::RightParen)?;
+        }
+        return Ok(Account::Current);
+    }
+    let user = match parser.kind() {
+        Kind::Text => {
+            let token = parser.advance();
+            super::unquote(parser.text_of(token), !parser.mode.no_backslash_escapes)
+        }
+        _ => parser.ident()?,
+    };
+    let host = match parser.kind() {
+        Kind::UserVariable => host(parser)?,
+        _ => "%".to_owned(),
+    };
+    Ok(Account::Named { user, host })
+}
+
+/// The host after `@`, which the lexer reads as a variable; a string may be separated from it.
+fn host(parser: &mut Parser<'_>) -> Result<String> {
+    let host = parser.variable()?;
+    if host.is_empty() {
+        return parser.ident_or_text().map(|host| host.to_ascii_lowercase());
+    }
+    Ok(host.to_ascii_lowercase())
+}
+
+pub(super) fn create_user(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("USER")?;
+    let if_not_exists = parser.if_not_exists();
+    let users = parser.list(user_definition)?;
+    let default_roles = match parser.accept_all(&["DEFAULT", "ROLE"]) {
+        true => parser.list(account)?,
+        false => Vec::new(),
+    };
+    let options = user_options(parser)?;
+    let create = CreateUser { if_not_exists, users, default_roles, options };
+    Ok(Statement::CreateUser(Box::new(create)))
+}
+
+pub(super) fn alter_user(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("USER")?;
+    let if_exists = parser.if_exists();
+    let mut users = vec![altered_user(parser)?];
+    let mut default_role = None;
+    if parser.accept_all(&["DEFAULT", "ROLE"]) {
+        default_role = Some(session::role_choice(parser)?);
+    }
+    while default_role.is_none() && parser.take(Kind::Comma) {
+        users.push(altered_user(parser)?);
+    }
+    let options = user_options(parser)?;
+    let alter = AlterUser { if_exists, users, default_role, options };
+    Ok(Statement::AlterUser(Box::new(alter)))
+}
+
+/// `USER()` also names the current account here.
+fn altered_user(parser: &mut Parser<'_>) -> Result<UserDefinition> {
+    if parser.is("USER") && parser.kind_at(1) == Kind::LeftParen {
+        parser.at += 2;
+        parser.need(Kind::RightParen)?;
+        return user_definition_of(parser, Account::Current);
+    }
+    user_definition(parser)
+}
+
+fn user_definition(parser: &mut Parser<'_>) -> Result<UserDefinition> {
+    let account = account(parser)?;
+    user_definition_of(parser, account)
+}
+
+fn user_definition_of(parser: &mut Parser<'_>, account: Account) -> Result<UserDefinition> {
+    let first = match parser.accept("IDENTIFIED") {
+        true => Some(authentication(parser)?),
+        false => None,
+    };
+    while parser.accept("AND") {
+        parser.expect("IDENTIFIED")?;
+        authentication(parser)?;
+    }
+    let discard_old_password = parser.accept_all(&["DISCARD", "OLD", "PASSWORD"]);
+    Ok(UserDefinition { account, authentication: first, discard_old_password })
+}
+
+fn authentication(parser: &mut Parser<'_>) -> Result<Authentication> {
+    let mut authentication = Authentication::default();
+    if parser.accept("WITH") {
+        authentication.plugin = Some(parser.ident_or_text()?);
+    }
+    authentication.proof = if parser.accept("BY") {
+        match parser.accept_all(&["RANDOM", "PASSWORD"]) {
+            true => Proof::RandomPassword,
+            false => Proof::Password(parser.string()?),
+        }
+    } else if parser.accept("AS") {
+        Proof::Hash(transaction::byte_string(parser)?)
+    } else if authentication.plugin.is_none() {
+        return parser.error();
+    } else {
+        Proof::None
+    };
+    if parser.accept("REPLACE") {
+        authentication.current_password = Some(parser.string()?);
+    }
+    authentication.retain_current = parser.accept_all(&["RETAIN", "CURRENT", "PASSWORD"]);
+    Ok(authentication)
+}
+
+fn user_options(parser: &mut Parser<'_>) -> Result<UserOptions> {
+    let mut options = UserOptions::default();
+    while !admin::at_end(parser) {
+        match parser.upper().as_str() {
+            "REQUIRE" => options.require = Some(tls_requirement(parser)?),
+            "WITH" => {
+                parser.at += 1;
+                while parser.is_any(&LIMITS) {
+                    let name = parser.expect_any(&LIMITS)?.to_owned();
+                    options.limits.push((name, parser.integer()?));
+                }
             }
-            return Ok(Account::Current);
-        }
-        let user = match self.kind() {
-            Kind::Text => {
-                let token = self.advance();
-                super::unquote(self.text_of(token), !self.mode.no_backslash_escapes)
+            "ACCOUNT" => {
+                parser.at += 1;
+                options.locked = Some(parser.expect_any(&["LOCK", "UNLOCK"])? == "LOCK");
             }
-            _ => self.ident()?,
-        };
-        let host = match self.kind() {
-            Kind::UserVariable => self.host()?,
-            _ => "%".to_owned(),
-        };
-        Ok(Account::Named { user, host })
-    }
-
-    /// The host after `@`, which the lexer reads as a variable; a string may be separated from it.
-    fn host(&mut self) -> Result<String> {
-        let host = self.variable()?;
-        if host.is_empty() {
-            return self.ident_or_text().map(|host| host.to_ascii_lowercase());
-        }
-        Ok(host.to_ascii_lowercase())
-    }
-
-    pub(super) fn create_user(&mut self) -> Result<Statement> {
-        self.expect("USER")?;
-        let if_not_exists = self.if_not_exists();
-        let users = self.list(Self::user_definition)?;
-        let default_roles = match self.accept_all(&["DEFAULT", "ROLE"]) {
-            true => self.list(Self::account)?,
-            false => Vec::new(),
-        };
-        let options = self.user_options()?;
-        let create = CreateUser { if_not_exists, users, default_roles, options };
-        Ok(Statement::CreateUser(Box::new(create)))
-    }
-
-    pub(super) fn alter_user(&mut self) -> Result<Statement> {
-        self.expect("USER")?;
-        let if_exists = self.if_exists();
-        let mut users = vec![self.altered_user()?];
-        let mut default_role = None;
-        if self.accept_all(&["DEFAULT", "ROLE"]) {
-            default_role = Some(self.role_choice()?);
-        }
-        while default_role.is_none() && self.take(Kind::Comma) {
-            users.push(self.altered_user()?);
-        }
-        let options = self.user_options()?;
-        let alter = AlterUser { if_exists, users, default_role, options };
-        Ok(Statement::AlterUser(Box::new(alter)))
-    }
-
-    /// `USER()` also names the current account here.
-    fn altered_user(&mut self) -> Result<UserDefinition> {
-        if self.is("USER") && self.kind_at(1) == Kind::LeftParen {
-            self.at += 2;
-            self.need(Kind::RightParen)?;
-            return self.user_definition_of(Account::Current);
-        }
-        self.user_definition()
-    }
-
-    fn user_definition(&mut self) -> Result<UserDefinition> {
-        let account = self.account()?;
-        self.user_definition_of(account)
-    }
-
-    fn user_definition_of(&mut self, account: Account) -> Result<UserDefinition> {
-        let authentication = match self.accept("IDENTIFIED") {
-            true => Some(self.authentication()?),
-            false => None,
-        };
-        while self.accept("AND") {
-            self.expect("IDENTIFIED")?;
-            self.authentication()?;
-        }
-        let discard_old_password = self.accept_all(&["DISCARD", "OLD", "PASSWORD"]);
-        Ok(UserDefinition { account, authentication, discard_old_password })
-    }
-
-    fn authentication(&mut self) -> Result<Authentication> {
-        let mut authentication = Authentication::default();
-        if self.accept("WITH") {
-            authentication.plugin = Some(self.ident_or_text()?);
-        }
-        authentication.proof = if self.accept("BY") {
-            match self.accept_all(&["RANDOM", "PASSWORD"]) {
-                true => Proof::RandomPassword,
-                false => Proof::Password(self.string()?),
+            "PASSWORD" => {
+                let policy = password_policy(parser)?;
+                options.password_policies.push(policy);
             }
-        } else if self.accept("AS") {
-            Proof::Hash(self.byte_string()?)
-        } else if authentication.plugin.is_none() {
-            return self.error();
+            "FAILED_LOGIN_ATTEMPTS" => {
+                parser.at += 1;
+                options.failed_login_attempts = Some(parser.integer()?);
+            }
+            "PASSWORD_LOCK_TIME" => {
+                parser.at += 1;
+                let days = if parser.accept("UNBOUNDED") { None } else { Some(parser.integer()?) };
+                options.password_lock_days = Some(days);
+            }
+            "COMMENT" => {
+                parser.at += 1;
+                options.comment = Some(parser.string()?);
+            }
+            "ATTRIBUTE" => {
+                parser.at += 1;
+                options.attribute = Some(parser.string()?);
+            }
+            _ => return parser.error(),
+        }
+    }
+    Ok(options)
+}
+
+fn tls_requirement(parser: &mut Parser<'_>) -> Result<TlsRequirement> {
+    parser.expect("REQUIRE")?;
+    if parser.accept("NONE") {
+        return Ok(TlsRequirement::None);
+    }
+    if parser.accept("SSL") {
+        return Ok(TlsRequirement::Ssl);
+    }
+    if parser.accept("X509") {
+        return Ok(TlsRequirement::X509);
+    }
+    let mut specified = Vec::new();
+    while let Some(word) = parser.accept_any(&["CIPHER", "ISSUER", "SUBJECT"]) {
+        specified.push((word.to_owned(), parser.string()?));
+        parser.accept("AND");
+    }
+    if specified.is_empty() { parser.error() } else { Ok(TlsRequirement::Specified(specified)) }
+}
+
+/// `PASSWORD …` as its words; all of them are accepted.
+fn password_policy(parser: &mut Parser<'_>) -> Result<String> {
+    parser.expect("PASSWORD")?;
+    let mut policy = parser.expect_any(&["EXPIRE", "HISTORY", "REUSE", "REQUIRE"])?.to_owned();
+    let words = ["DEFAULT", "NEVER", "INTERVAL", "CURRENT", "OPTIONAL", "DAY"];
+    loop {
+        if parser.kind() == Kind::Integer {
+            let token = parser.advance();
+            policy.push(' ');
+            policy.push_str(parser.text_of(token));
+        } else if let Some(word) = parser.accept_any(&words) {
+            policy.push(' ');
+            policy.push_str(word);
         } else {
-            Proof::None
-        };
-        if self.accept("REPLACE") {
-            authentication.current_password = Some(self.string()?);
-        }
-        authentication.retain_current = self.accept_all(&["RETAIN", "CURRENT", "PASSWORD"]);
-        Ok(authentication)
-    }
-
-    fn user_options(&mut self) -> Result<UserOptions> {
-        let mut options = UserOptions::default();
-        while !self.at_end() {
-            match self.upper().as_str() {
-                "REQUIRE" => options.require = Some(self.tls_requirement()?),
-                "WITH" => {
-                    self.at += 1;
-                    while self.is_any(&LIMITS) {
-                        let name = self.expect_any(&LIMITS)?.to_owned();
-                        options.limits.push((name, self.integer()?));
-                    }
-                }
-                "ACCOUNT" => {
-                    self.at += 1;
-                    options.locked = Some(self.expect_any(&["LOCK", "UNLOCK"])? == "LOCK");
-                }
-                "PASSWORD" => {
-                    let policy = self.password_policy()?;
-                    options.password_policies.push(policy);
-                }
-                "FAILED_LOGIN_ATTEMPTS" => {
-                    self.at += 1;
-                    options.failed_login_attempts = Some(self.integer()?);
-                }
-                "PASSWORD_LOCK_TIME" => {
-                    self.at += 1;
-                    let days = if self.accept("UNBOUNDED") { None } else { Some(self.integer()?) };
-                    options.password_lock_days = Some(days);
-                }
-                "COMMENT" => {
-                    self.at += 1;
-                    options.comment = Some(self.string()?);
-                }
-                "ATTRIBUTE" => {
-                    self.at += 1;
-                    options.attribute = Some(self.string()?);
-                }
-                _ => return self.error(),
-            }
-        }
-        Ok(options)
-    }
-
-    fn tls_requirement(&mut self) -> Result<TlsRequirement> {
-        self.expect("REQUIRE")?;
-        if self.accept("NONE") {
-            return Ok(TlsRequirement::None);
-        }
-        if self.accept("SSL") {
-            return Ok(TlsRequirement::Ssl);
-        }
-        if self.accept("X509") {
-            return Ok(TlsRequirement::X509);
-        }
-        let mut specified = Vec::new();
-        while let Some(word) = self.accept_any(&["CIPHER", "ISSUER", "SUBJECT"]) {
-            specified.push((word.to_owned(), self.string()?));
-            self.accept("AND");
-        }
-        if specified.is_empty() { self.error() } else { Ok(TlsRequirement::Specified(specified)) }
-    }
-
-    /// `PASSWORD …` as its words; all of them are accepted.
-    fn password_policy(&mut self) -> Result<String> {
-        self.expect("PASSWORD")?;
-        let mut policy = self.expect_any(&["EXPIRE", "HISTORY", "REUSE", "REQUIRE"])?.to_owned();
-        let words = ["DEFAULT", "NEVER", "INTERVAL", "CURRENT", "OPTIONAL", "DAY"];
-        loop {
-            if self.kind() == Kind::Integer {
-                let token = self.advance();
-                policy.push(' ');
-                policy.push_str(self.text_of(token));
-            } else if let Some(word) = self.accept_any(&words) {
-                policy.push(' ');
-                policy.push_str(word);
-            } else {
-                return Ok(policy);
-            }
+            return Ok(policy);
         }
     }
+}
 
-    pub(super) fn drop_user(&mut self) -> Result<Statement> {
-        self.expect("USER")?;
-        let if_exists = self.if_exists();
-        Ok(Statement::DropUser { if_exists, users: self.list(Self::account)? })
+pub(super) fn drop_user(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("USER")?;
+    let if_exists = parser.if_exists();
+    Ok(Statement::DropUser { if_exists, users: parser.list(account)? })
+}
+
+pub(super) fn rename_user(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("USER")?;
+    let pairs = parser.list(|parser| {
+        let from = account(parser)?;
+        parser.expect("TO")?;
+        Ok((from, account(parser)?))
+    })?;
+    Ok(Statement::RenameUser(pairs))
+}
+
+pub(super) fn create_role(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("ROLE")?;
+    let if_not_exists = parser.if_not_exists();
+    Ok(Statement::CreateRole { if_not_exists, roles: parser.list(account)? })
+}
+
+pub(super) fn drop_role(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("ROLE")?;
+    let if_exists = parser.if_exists();
+    Ok(Statement::DropRole { if_exists, roles: parser.list(account)? })
+}
+
+pub(super) fn grant(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("GRANT")?;
+    if parser.accept("PROXY") {
+        parser.expect("ON")?;
+        let level = PrivilegeLevel::Proxy(account(parser)?);
+        return grant_to(parser, Privileges::These(vec![proxy()]), level);
     }
-
-    pub(super) fn rename_user(&mut self) -> Result<Statement> {
-        self.expect("USER")?;
-        let pairs = self.list(|p| {
-            let from = p.account()?;
-            p.expect("TO")?;
-            Ok((from, p.account()?))
-        })?;
-        Ok(Statement::RenameUser(pairs))
+    if names_roles(parser) {
+        let roles = parser.list(account)?;
+        parser.expect("TO")?;
+        let to = parser.list(account)?;
+        let with_admin_option = parser.accept_all(&["WITH", "ADMIN", "OPTION"]);
+        return Ok(Statement::GrantRoles { roles, to, with_admin_option });
     }
+    let privileges = privileges(parser)?;
+    parser.expect("ON")?;
+    let level = privilege_level(parser)?;
+    grant_to(parser, privileges, level)
+}
 
-    pub(super) fn create_role(&mut self) -> Result<Statement> {
-        self.expect("ROLE")?;
-        let if_not_exists = self.if_not_exists();
-        Ok(Statement::CreateRole { if_not_exists, roles: self.list(Self::account)? })
-    }
-
-    pub(super) fn drop_role(&mut self) -> Result<Statement> {
-        self.expect("ROLE")?;
-        let if_exists = self.if_exists();
-        Ok(Statement::DropRole { if_exists, roles: self.list(Self::account)? })
-    }
-
-    pub(super) fn grant(&mut self) -> Result<Statement> {
-        self.expect("GRANT")?;
-        if self.accept("PROXY") {
-            self.expect("ON")?;
-            let level = PrivilegeLevel::Proxy(self.account()?);
-            return self.grant_to(Privileges::These(vec![proxy()]), level);
-        }
-        if self.names_roles() {
-            let roles = self.list(Self::account)?;
-            self.expect("TO")?;
-            let to = self.list(Self::account)?;
-            let with_admin_option = self.accept_all(&["WITH", "ADMIN", "OPTION"]);
-            return Ok(Statement::GrantRoles { roles, to, with_admin_option });
-        }
-        let privileges = self.privileges()?;
-        self.expect("ON")?;
-        let level = self.privilege_level()?;
-        self.grant_to(privileges, level)
-    }
-
-    fn grant_to(&mut self, privileges: Privileges, level: PrivilegeLevel) -> Result<Statement> {
-        self.expect("TO")?;
-        let to = self.list(Self::account)?;
-        let with_grant_option = self.accept_all(&["WITH", "GRANT", "OPTION"]);
-        if self.accept("AS") {
-            self.account()?;
-            if self.accept_all(&["WITH", "ROLE"]) {
-                self.role_choice()?;
-            }
-        }
-        Ok(Statement::Grant(Box::new(Grant { privileges, level, to, with_grant_option })))
-    }
-
-    /// Whether roles are listed here and not privileges: there is no `ON` before `TO` or `FROM`.
-    fn names_roles(&self) -> bool {
-        let mut ahead = 0;
-        loop {
-            match self.upper_at(ahead).as_str() {
-                "ON" => return false,
-                "TO" | "FROM" => return true,
-                _ if self.kind_at(ahead) == Kind::End => return false,
-                _ => ahead += 1,
-            }
+fn grant_to(
+    parser: &mut Parser<'_>,
+    privileges: Privileges,
+    level: PrivilegeLevel,
+) -> Result<Statement> {
+    parser.expect("TO")?;
+    let to = parser.list(account)?;
+    let with_grant_option = parser.accept_all(&["WITH", "GRANT", "OPTION"]);
+    if parser.accept("AS") {
+        account(parser)?;
+        if parser.accept_all(&["WITH", "ROLE"]) {
+            session::role_choice(parser)?;
         }
     }
+    Ok(Statement::Grant(Box::new(Grant { privileges, level, to, with_grant_option })))
+}
 
-    fn privileges(&mut self) -> Result<Privileges> {
-        if self.accept("ALL") {
-            self.accept("PRIVILEGES");
-            return Ok(Privileges::All);
+/// Whether roles are listed here and not privileges: there is no `ON` before `TO` or `FROM`.
+fn names_roles(parser: &Parser<'_>) -> bool {
+    let mut ahead = 0;
+    loop {
+        match parser.upper_at(ahead).as_str() {
+            "ON" => return false,
+            "TO" | "FROM" => return true,
+            _ if parser.kind_at(ahead) == Kind::End => return false,
+            _ => ahead += 1,
         }
-        self.list(Self::privilege).map(Privileges::These)
     }
+}
 
-    fn privilege(&mut self) -> Result<Privilege> {
-        if self.kind() != Kind::Word || self.is("ON") {
-            return self.error();
-        }
-        let mut name = self.upper();
-        self.at += 1;
-        while let Some(word) = self.accept_any(PRIVILEGE_WORDS) {
-            name = format!("{name} {word}");
-        }
-        let columns = match self.kind() {
-            Kind::LeftParen => self.parens_list(Self::ident)?,
-            _ => Vec::new(),
-        };
-        Ok(Privilege { name, columns })
+fn privileges(parser: &mut Parser<'_>) -> Result<Privileges> {
+    if parser.accept("ALL") {
+        parser.accept("PRIVILEGES");
+        return Ok(Privileges::All);
     }
+    parser.list(privilege).map(Privileges::These)
+}
 
-    fn privilege_level(&mut self) -> Result<PrivilegeLevel> {
-        let next_names = self.kind_at(1) == Kind::Word || self.kind_at(1) == Kind::Quoted;
-        match self.upper().as_str() {
-            "FUNCTION" => {
-                self.at += 1;
-                return self.table_name().map(PrivilegeLevel::Function);
-            }
-            "PROCEDURE" => {
-                self.at += 1;
-                return self.table_name().map(PrivilegeLevel::Procedure);
-            }
-            "TABLE" if next_names || self.kind_at(1) == Kind::Star => self.at += 1,
-            _ => {}
-        }
-        if self.take(Kind::Star) {
-            if self.take(Kind::Dot) {
-                self.need(Kind::Star)?;
-                return Ok(PrivilegeLevel::Global);
-            }
-            return Ok(PrivilegeLevel::CurrentDatabase);
-        }
-        let first = self.ident()?;
-        if !self.take(Kind::Dot) {
-            return Ok(PrivilegeLevel::Table(TableName { schema: None, name: first }));
-        }
-        if self.take(Kind::Star) {
-            return Ok(PrivilegeLevel::Database(first));
-        }
-        let table = TableName { schema: Some(first), name: self.any_ident()? };
-        Ok(PrivilegeLevel::Table(table))
+fn privilege(parser: &mut Parser<'_>) -> Result<Privilege> {
+    if parser.kind() != Kind::Word || parser.is("ON") {
+        return parser.error();
     }
+    let mut name = parser.upper();
+    parser.at += 1;
+    while let Some(word) = parser.accept_any(PRIVILEGE_WORDS) {
+        name = format!("{name} {word}");
+    }
+    let columns = match parser.kind() {
+        Kind::LeftParen => parser.parens_list(Parser::ident)?,
+        _ => Vec::new(),
+    };
+    Ok(Privilege { name, columns })
+}
 
-    pub(super) fn revoke(&mut self) -> Result<Statement> {
-        self.expect("REVOKE")?;
-        let if_exists = self.if_exists();
-        let mut revoke = Revoke {
-            if_exists,
-            privileges: Privileges::All,
-            grant_option: false,
-            level: None,
-            from: Vec::new(),
-            ignore_unknown_user: false,
-        };
-        if self.accept("PROXY") {
-            self.expect("ON")?;
-            revoke.privileges = Privileges::These(vec![proxy()]);
-            revoke.level = Some(PrivilegeLevel::Proxy(self.account()?));
-        } else if self.is("ALL") {
-            self.privileges()?;
-            if self.take(Kind::Comma) {
-                self.expect_all(&["GRANT", "OPTION"])?;
-                revoke.grant_option = true;
-            } else {
-                self.expect("ON")?;
-                revoke.level = Some(self.privilege_level()?);
-            }
-        } else if self.names_roles() {
-            return self.revoke_roles(if_exists);
+fn privilege_level(parser: &mut Parser<'_>) -> Result<PrivilegeLevel> {
+    let next_names = parser.kind_at(1) == Kind::Word || parser.kind_at(1) == Kind::Quoted;
+    match parser.upper().as_str() {
+        "FUNCTION" => {
+            parser.at += 1;
+            return parser.table_name().map(PrivilegeLevel::Function);
+        }
+        "PROCEDURE" => {
+            parser.at += 1;
+            return parser.table_name().map(PrivilegeLevel::Procedure);
+        }
+        "TABLE" if next_names || parser.kind_at(1) == Kind::Star => parser.at += 1,
+        _ => {}
+    }
+    if parser.take(Kind::Star) {
+        if parser.take(Kind::Dot) {
+            parser.need(Kind::Star)?;
+            return Ok(PrivilegeLevel::Global);
+        }
+        return Ok(PrivilegeLevel::CurrentDatabase);
+    }
+    let first = parser.ident()?;
+    if !parser.take(Kind::Dot) {
+        return Ok(PrivilegeLevel::Table(TableName { schema: None, name: first }));
+    }
+    if parser.take(Kind::Star) {
+        return Ok(PrivilegeLevel::Database(first));
+    }
+    let table = TableName { schema: Some(first), name: parser.any_ident()? };
+    Ok(PrivilegeLevel::Table(table))
+}
+
+pub(super) fn revoke(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("REVOKE")?;
+    let if_exists = parser.if_exists();
+    let mut revoke = Revoke {
+        if_exists,
+        privileges: Privileges::All,
+        grant_option: false,
+        level: None,
+        from: Vec::new(),
+        ignore_unknown_user: false,
+    };
+    if parser.accept("PROXY") {
+        parser.expect("ON")?;
+        revoke.privileges = Privileges::These(vec![proxy()]);
+        revoke.level = Some(PrivilegeLevel::Proxy(account(parser)?));
+    } else if parser.is("ALL") {
+        privileges(parser)?;
+        if parser.take(Kind::Comma) {
+            parser.expect_all(&["GRANT", "OPTION"])?;
+            revoke.grant_option = true;
         } else {
-            revoke.privileges = self.privileges()?;
-            self.expect("ON")?;
-            revoke.level = Some(self.privilege_level()?);
+            parser.expect("ON")?;
+            revoke.level = Some(privilege_level(parser)?);
         }
-        self.expect("FROM")?;
-        revoke.from = self.list(Self::account)?;
-        revoke.ignore_unknown_user = self.accept_all(&["IGNORE", "UNKNOWN", "USER"]);
-        Ok(Statement::Revoke(Box::new(revoke)))
+    } else if names_roles(parser) {
+        return revoke_roles(parser, if_exists);
+    } else {
+        revoke.privileges = privileges(parser)?;
+        parser.expect("ON")?;
+        revoke.level = Some(privilege_level(parser)?);
     }
+    parser.expect("FROM")?;
+    revoke.from = parser.list(account)?;
+    revoke.ignore_unknown_user = parser.accept_all(&["IGNORE", "UNKNOWN", "USER"]);
+    Ok(Statement::Revoke(Box::new(revoke)))
+}
 
-    fn revoke_roles(&mut self, if_exists: bool) -> Result<Statement> {
-        let roles = self.list(Self::account)?;
-        self.expect("FROM")?;
-        let from = self.list(Self::account)?;
-        let ignore_unknown_user = self.accept_all(&["IGNORE", "UNKNOWN", "USER"]);
-        Ok(Statement::RevokeRoles { if_exists, roles, from, ignore_unknown_user })
-    }
+fn revoke_roles(parser: &mut Parser<'_>, if_exists: bool) -> Result<Statement> {
+    let roles = parser.list(account)?;
+    parser.expect("FROM")?;
+    let from = parser.list(account)?;
+    let ignore_unknown_user = parser.accept_all(&["IGNORE", "UNKNOWN", "USER"]);
+    Ok(Statement::RevokeRoles { if_exists, roles, from, ignore_unknown_user })
 }
 
 /// Resource limits of an account.

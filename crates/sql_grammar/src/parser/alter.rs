@@ -6,245 +6,243 @@ use super::super::ast::{
     AlterAction, AlterTable, ColumnDefinition, ColumnPosition, Statement, TableElement, TableOption,
 };
 use super::super::lexer::Kind;
-use super::Parser;
+use super::{Parser, column, dml, partition, table};
 
-impl Parser<'_> {
-    pub(super) fn alter_table(&mut self) -> Result<Statement> {
-        self.expect("TABLE")?;
-        let table = self.table_name()?;
-        let mut alter = AlterTable { table, actions: Vec::new(), algorithm: None, lock: None };
-        loop {
-            self.alter_item(&mut alter)?;
-            let comma = self.take(Kind::Comma);
-            let bare_partition =
-                self.are(&["PARTITION", "BY"]) || self.are(&["REMOVE", "PARTITIONING"]);
-            if !comma && !bare_partition {
-                break;
-            }
+pub(super) fn alter_table(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.expect("TABLE")?;
+    let table = parser.table_name()?;
+    let mut alter = AlterTable { table, actions: Vec::new(), algorithm: None, lock: None };
+    loop {
+        alter_item(parser, &mut alter)?;
+        let comma = parser.take(Kind::Comma);
+        let bare_partition =
+            parser.are(&["PARTITION", "BY"]) || parser.are(&["REMOVE", "PARTITIONING"]);
+        if !comma && !bare_partition {
+            break;
         }
-        Ok(Statement::AlterTable(Box::new(alter)))
     }
+    Ok(Statement::AlterTable(Box::new(alter)))
+}
 
-    fn alter_item(&mut self, alter: &mut AlterTable) -> Result<()> {
-        let at_end = matches!(self.kind(), Kind::End | Kind::Semicolon);
-        if at_end && alter.actions.is_empty() {
-            return Ok(());
-        }
-        if self.is_any(&["ALGORITHM", "LOCK"]) {
-            let (algorithm, lock) = self.algorithm_and_lock()?;
-            alter.algorithm = algorithm.or(alter.algorithm.take());
-            alter.lock = lock.or(alter.lock.take());
-            return Ok(());
-        }
-        if let Some(action) = self.partition_action()? {
-            alter.actions.push(AlterAction::Partitions(action));
-            return Ok(());
-        }
-        self.alter_action(&mut alter.actions)
+fn alter_item(parser: &mut Parser<'_>, alter: &mut AlterTable) -> Result<()> {
+    let at_end = matches!(parser.kind(), Kind::End | Kind::Semicolon);
+    if at_end && alter.actions.is_empty() {
+        return Ok(());
     }
-
-    fn alter_action(&mut self, actions: &mut Vec<AlterAction>) -> Result<()> {
-        let action = match self.upper().as_str() {
-            "ADD" => return self.add(actions),
-            "DROP" => self.drop_part()?,
-            "MODIFY" => {
-                self.at += 1;
-                self.accept("COLUMN");
-                self.if_exists();
-                let column = self.changed_column()?;
-                AlterAction::ModifyColumn { column, position: self.column_position()? }
-            }
-            "CHANGE" => {
-                self.at += 1;
-                self.accept("COLUMN");
-                self.if_exists();
-                let name = self.ident()?;
-                let column = self.changed_column()?;
-                AlterAction::ChangeColumn { name, column, position: self.column_position()? }
-            }
-            "ALTER" => self.alter_part()?,
-            "RENAME" => self.rename_part()?,
-            "CONVERT" => self.convert_charset()?,
-            "ORDER" => self.order_rows()?,
-            "PARTITION" => AlterAction::Partition(self.partitioning()?),
-            "FORCE" => {
-                self.at += 1;
-                AlterAction::Force
-            }
-            "DISABLE" | "ENABLE" => {
-                let enable = self.accept_any(&["DISABLE", "ENABLE"]) == Some("ENABLE");
-                self.expect("KEYS")?;
-                AlterAction::EnableKeys(enable)
-            }
-            "DISCARD" | "IMPORT" => {
-                let import = self.accept_any(&["DISCARD", "IMPORT"]) == Some("IMPORT");
-                self.expect("TABLESPACE")?;
-                AlterAction::Tablespace { import }
-            }
-            "WITH" | "WITHOUT" => {
-                let with = self.accept_any(&["WITH", "WITHOUT"]) == Some("WITH");
-                self.expect("VALIDATION")?;
-                AlterAction::Validation(with)
-            }
-            _ => self.alter_options()?,
-        };
-        actions.push(action);
-        Ok(())
+    if parser.is_any(&["ALGORITHM", "LOCK"]) {
+        let (algorithm, lock) = table::algorithm_and_lock(parser)?;
+        alter.algorithm = algorithm.or(alter.algorithm.take());
+        alter.lock = lock.or(alter.lock.take());
+        return Ok(());
     }
-
-    fn alter_options(&mut self) -> Result<AlterAction> {
-        let options: Vec<TableOption> = self.table_options()?;
-        if options.is_empty() { self.error() } else { Ok(AlterAction::Options(options)) }
+    if let Some(action) = partition::partition_action(parser)? {
+        alter.actions.push(AlterAction::Partitions(action));
+        return Ok(());
     }
+    alter_action(parser, &mut alter.actions)
+}
 
-    /// `ADD` of a column, of several in parentheses, or of an index or constraint.
-    fn add(&mut self, actions: &mut Vec<AlterAction>) -> Result<()> {
-        self.expect("ADD")?;
-        if let Some(constraint) = self.table_constraint()? {
-            actions.push(added(constraint));
-            return Ok(());
+fn alter_action(parser: &mut Parser<'_>, actions: &mut Vec<AlterAction>) -> Result<()> {
+    let action = match parser.upper().as_str() {
+        "ADD" => return add(parser, actions),
+        "DROP" => drop_part(parser)?,
+        "MODIFY" => {
+            parser.at += 1;
+            parser.accept("COLUMN");
+            parser.if_exists();
+            let column = changed_column(parser)?;
+            AlterAction::ModifyColumn { column, position: column_position(parser)? }
         }
-        self.accept("COLUMN");
-        self.if_not_exists();
-        if self.kind() == Kind::LeftParen {
-            let elements = self.parens_list(|p| match p.table_constraint()? {
-                Some(constraint) => Ok(constraint),
-                None => p.column_definition().map(TableElement::Column),
-            })?;
-            actions.extend(elements.into_iter().map(added));
-            return Ok(());
+        "CHANGE" => {
+            parser.at += 1;
+            parser.accept("COLUMN");
+            parser.if_exists();
+            let name = parser.ident()?;
+            let column = changed_column(parser)?;
+            AlterAction::ChangeColumn { name, column, position: column_position(parser)? }
         }
-        let column = self.column_definition()?;
-        let position = self.column_position()?;
-        actions.push(AlterAction::AddColumn { column, position });
-        Ok(())
+        "ALTER" => alter_part(parser)?,
+        "RENAME" => rename_part(parser)?,
+        "CONVERT" => convert_charset(parser)?,
+        "ORDER" => order_rows(parser)?,
+        "PARTITION" => AlterAction::Partition(partition::partitioning(parser)?),
+        "FORCE" => {
+            parser.at += 1;
+            AlterAction::Force
+        }
+        "DISABLE" | "ENABLE" => {
+            let enable = parser.accept_any(&["DISABLE", "ENABLE"]) == Some("ENABLE");
+            parser.expect("KEYS")?;
+            AlterAction::EnableKeys(enable)
+        }
+        "DISCARD" | "IMPORT" => {
+            let import = parser.accept_any(&["DISCARD", "IMPORT"]) == Some("IMPORT");
+            parser.expect("TABLESPACE")?;
+            AlterAction::Tablespace { import }
+        }
+        "WITH" | "WITHOUT" => {
+            let with = parser.accept_any(&["WITH", "WITHOUT"]) == Some("WITH");
+            parser.expect("VALIDATION")?;
+            AlterAction::Validation(with)
+        }
+        _ => alter_options(parser)?,
+    };
+    actions.push(action);
+    Ok(())
+}
+
+fn alter_options(parser: &mut Parser<'_>) -> Result<AlterAction> {
+    let options: Vec<TableOption> = table::table_options(parser)?;
+    if options.is_empty() { parser.error() } else { Ok(AlterAction::Options(options)) }
+}
+
+/// `ADD` of a column, of several in parentheses, or of an index or constraint.
+fn add(parser: &mut Parser<'_>, actions: &mut Vec<AlterAction>) -> Result<()> {
+    parser.expect("ADD")?;
+    if let Some(constraint) = table::table_constraint(parser)? {
+        actions.push(added(constraint));
+        return Ok(());
     }
-
-    /// An existing column: its new definition cannot contain a foreign key.
-    fn changed_column(&mut self) -> Result<ColumnDefinition> {
-        let column = self.column_definition()?;
-        if column.references.is_some() { self.error() } else { Ok(column) }
+    parser.accept("COLUMN");
+    parser.if_not_exists();
+    if parser.kind() == Kind::LeftParen {
+        let elements = parser.parens_list(|parser| match table::table_constraint(parser)? {
+            Some(constraint) => Ok(constraint),
+            None => column::column_definition(parser).map(TableElement::Column),
+        })?;
+        actions.extend(elements.into_iter().map(added));
+        return Ok(());
     }
+    let column = column::column_definition(parser)?;
+    let position = column_position(parser)?;
+    actions.push(AlterAction::AddColumn { column, position });
+    Ok(())
+}
 
-    fn column_position(&mut self) -> Result<Option<ColumnPosition>> {
-        if self.accept("FIRST") {
-            return Ok(Some(ColumnPosition::First));
-        }
-        if self.accept("AFTER") {
-            return Ok(Some(ColumnPosition::After(self.ident()?)));
-        }
-        Ok(None)
+/// An existing column: its new definition cannot contain a foreign key.
+fn changed_column(parser: &mut Parser<'_>) -> Result<ColumnDefinition> {
+    let column = column::column_definition(parser)?;
+    if column.references.is_some() { parser.error() } else { Ok(column) }
+}
+
+fn column_position(parser: &mut Parser<'_>) -> Result<Option<ColumnPosition>> {
+    if parser.accept("FIRST") {
+        return Ok(Some(ColumnPosition::First));
     }
-
-    fn drop_part(&mut self) -> Result<AlterAction> {
-        self.expect("DROP")?;
-        Ok(match self.upper().as_str() {
-            "PRIMARY" => {
-                self.expect_all(&["PRIMARY", "KEY"])?;
-                AlterAction::DropPrimaryKey
-            }
-            "FOREIGN" => {
-                self.expect_all(&["FOREIGN", "KEY"])?;
-                self.if_exists();
-                AlterAction::DropForeignKey(self.ident()?)
-            }
-            "INDEX" | "KEY" => {
-                self.at += 1;
-                self.if_exists();
-                AlterAction::DropIndex(self.index_name()?)
-            }
-            "CHECK" => {
-                self.at += 1;
-                AlterAction::DropCheck(self.ident()?)
-            }
-            "CONSTRAINT" => {
-                self.at += 1;
-                self.if_exists();
-                AlterAction::DropConstraint(self.ident()?)
-            }
-            _ => {
-                self.accept("COLUMN");
-                self.if_exists();
-                let column = self.ident()?;
-                let _ = self.accept_any(&["RESTRICT", "CASCADE"]);
-                AlterAction::DropColumn(column)
-            }
-        })
+    if parser.accept("AFTER") {
+        return Ok(Some(ColumnPosition::After(parser.ident()?)));
     }
+    Ok(None)
+}
 
-    fn alter_part(&mut self) -> Result<AlterAction> {
-        self.expect("ALTER")?;
-        if self.accept("INDEX") {
-            let index = self.index_name()?;
-            let visible = self.expect_any(&["VISIBLE", "INVISIBLE"])? == "VISIBLE";
-            return Ok(AlterAction::SetIndexVisible { index, visible });
+fn drop_part(parser: &mut Parser<'_>) -> Result<AlterAction> {
+    parser.expect("DROP")?;
+    Ok(match parser.upper().as_str() {
+        "PRIMARY" => {
+            parser.expect_all(&["PRIMARY", "KEY"])?;
+            AlterAction::DropPrimaryKey
         }
-        if self.accept_any(&["CHECK", "CONSTRAINT"]).is_some() {
-            let name = self.ident()?;
-            let enforced = !self.accept("NOT");
-            self.expect("ENFORCED")?;
-            return Ok(AlterAction::SetCheckEnforced { name, enforced });
+        "FOREIGN" => {
+            parser.expect_all(&["FOREIGN", "KEY"])?;
+            parser.if_exists();
+            AlterAction::DropForeignKey(parser.ident()?)
         }
-        self.accept("COLUMN");
-        let column = self.ident()?;
-        if self.accept_all(&["DROP", "DEFAULT"]) {
-            return Ok(AlterAction::DropDefault(column));
+        "INDEX" | "KEY" => {
+            parser.at += 1;
+            parser.if_exists();
+            AlterAction::DropIndex(table::index_name(parser)?)
         }
-        self.expect("SET")?;
-        if self.accept("DEFAULT") {
-            return Ok(AlterAction::SetDefault { column, default: self.column_default()? });
+        "CHECK" => {
+            parser.at += 1;
+            AlterAction::DropCheck(parser.ident()?)
         }
-        let visible = self.expect_any(&["VISIBLE", "INVISIBLE"])? == "VISIBLE";
-        Ok(AlterAction::SetColumnVisible { column, visible })
+        "CONSTRAINT" => {
+            parser.at += 1;
+            parser.if_exists();
+            AlterAction::DropConstraint(parser.ident()?)
+        }
+        _ => {
+            parser.accept("COLUMN");
+            parser.if_exists();
+            let column = parser.ident()?;
+            let _ = parser.accept_any(&["RESTRICT", "CASCADE"]);
+            AlterAction::DropColumn(column)
+        }
+    })
+}
+
+fn alter_part(parser: &mut Parser<'_>) -> Result<AlterAction> {
+    parser.expect("ALTER")?;
+    if parser.accept("INDEX") {
+        let index = table::index_name(parser)?;
+        let visible = parser.expect_any(&["VISIBLE", "INVISIBLE"])? == "VISIBLE";
+        return Ok(AlterAction::SetIndexVisible { index, visible });
     }
-
-    fn rename_part(&mut self) -> Result<AlterAction> {
-        self.expect("RENAME")?;
-        if self.accept("COLUMN") {
-            let from = self.ident()?;
-            self.expect("TO")?;
-            return Ok(AlterAction::RenameColumn { from, to: self.ident()? });
-        }
-        if self.accept_any(&["INDEX", "KEY"]).is_some() {
-            let from = self.ident()?;
-            self.expect("TO")?;
-            return Ok(AlterAction::RenameIndex { from, to: self.ident()? });
-        }
-        if self.accept_any(&["TO", "AS"]).is_none() {
-            self.take(Kind::Equal);
-        }
-        Ok(AlterAction::RenameTable(self.table_name()?))
+    if parser.accept_any(&["CHECK", "CONSTRAINT"]).is_some() {
+        let name = parser.ident()?;
+        let enforced = !parser.accept("NOT");
+        parser.expect("ENFORCED")?;
+        return Ok(AlterAction::SetCheckEnforced { name, enforced });
     }
-
-    fn convert_charset(&mut self) -> Result<AlterAction> {
-        self.expect_all(&["CONVERT", "TO"])?;
-        if !self.charset_words() {
-            return self.error();
-        }
-        self.take(Kind::Equal);
-        let charset = if self.accept("DEFAULT") { None } else { Some(self.word_or_text()?) };
-        let collation = match self.accept("COLLATE") {
-            true => {
-                self.take(Kind::Equal);
-                Some(self.word_or_text()?)
-            }
-            false => None,
-        };
-        Ok(AlterAction::ConvertCharset { charset, collation })
+    parser.accept("COLUMN");
+    let column = parser.ident()?;
+    if parser.accept_all(&["DROP", "DEFAULT"]) {
+        return Ok(AlterAction::DropDefault(column));
     }
+    parser.expect("SET")?;
+    if parser.accept("DEFAULT") {
+        return Ok(AlterAction::SetDefault { column, default: column::column_default(parser)? });
+    }
+    let visible = parser.expect_any(&["VISIBLE", "INVISIBLE"])? == "VISIBLE";
+    Ok(AlterAction::SetColumnVisible { column, visible })
+}
 
-    fn order_rows(&mut self) -> Result<AlterAction> {
-        self.expect_all(&["ORDER", "BY"])?;
-        let mut columns = Vec::new();
-        loop {
-            let column = self.column_name()?.column;
-            columns.push((column, self.accept_any(&["ASC", "DESC"]) == Some("DESC")));
-            let more = self.kind() == Kind::Comma && self.is_ident_at(1);
-            if !more {
-                return Ok(AlterAction::OrderBy(columns));
-            }
-            self.at += 1;
+fn rename_part(parser: &mut Parser<'_>) -> Result<AlterAction> {
+    parser.expect("RENAME")?;
+    if parser.accept("COLUMN") {
+        let from = parser.ident()?;
+        parser.expect("TO")?;
+        return Ok(AlterAction::RenameColumn { from, to: parser.ident()? });
+    }
+    if parser.accept_any(&["INDEX", "KEY"]).is_some() {
+        let from = parser.ident()?;
+        parser.expect("TO")?;
+        return Ok(AlterAction::RenameIndex { from, to: parser.ident()? });
+    }
+    if parser.accept_any(&["TO", "AS"]).is_none() {
+        parser.take(Kind::Equal);
+    }
+    Ok(AlterAction::RenameTable(parser.table_name()?))
+}
+
+fn convert_charset(parser: &mut Parser<'_>) -> Result<AlterAction> {
+    parser.expect_all(&["CONVERT", "TO"])?;
+    if !parser.charset_words() {
+        return parser.error();
+    }
+    parser.take(Kind::Equal);
+    let charset = if parser.accept("DEFAULT") { None } else { Some(parser.word_or_text()?) };
+    let collation = match parser.accept("COLLATE") {
+        true => {
+            parser.take(Kind::Equal);
+            Some(parser.word_or_text()?)
         }
+        false => None,
+    };
+    Ok(AlterAction::ConvertCharset { charset, collation })
+}
+
+fn order_rows(parser: &mut Parser<'_>) -> Result<AlterAction> {
+    parser.expect_all(&["ORDER", "BY"])?;
+    let mut columns = Vec::new();
+    loop {
+        let column = dml::column_name(parser)?.column;
+        columns.push((column, parser.accept_any(&["ASC", "DESC"]) == Some("DESC")));
+        let more = parser.kind() == Kind::Comma && parser.is_ident_at(1);
+        if !more {
+            return Ok(AlterAction::OrderBy(columns));
+        }
+        parser.at += 1;
     }
 }
 

@@ -37,6 +37,8 @@ use super::ast::{Into, TableName, Value};
 use super::lexer::{Kind, Lexer, Token, unquote, unquoted};
 use super::{LONG_TEXT_BYTES, LongTexts, Mode, words};
 
+pub(crate) use statement::{whole_column_type, whole_expression, whole_statement};
+
 /// The most tokens for which memory is reserved at first. A long text may be a single literal, and
 /// then it has few tokens.
 const MOST_TOKENS_AT_FIRST: usize = 4096;
@@ -265,12 +267,16 @@ impl<'a> Parser<'a> {
     }
 
     fn parens_list<T>(&mut self, f: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        self.parens(|p| p.list(f))
+        self.parens(|parser| parser.list(f))
     }
 
     /// A list in parentheses that may be empty.
     fn parens_maybe_empty<T>(&mut self, f: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        self.parens(|p| if p.kind() == Kind::RightParen { Ok(Vec::new()) } else { p.list(f) })
+        self.parens(
+            |parser| {
+                if parser.kind() == Kind::RightParen { Ok(Vec::new()) } else { parser.list(f) }
+            },
+        )
     }
 
     /// Whether the token some tokens ahead is a name that is not reserved.

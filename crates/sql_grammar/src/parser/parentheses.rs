@@ -19,53 +19,51 @@ const FEW: usize = 8;
 /// More redundant parentheses than any MySQL accepts.
 const TOO_MANY: usize = 60_000;
 
-impl Parser<'_> {
-    /// How many parentheses are directly inside the current one, each closed directly before it.
-    ///
-    /// # Errors
-    /// 1317 or 3024 if the statement must end; 1436 if there are [`TOO_MANY`].
-    pub(super) fn needless_parentheses(&mut self) -> Result<usize> {
-        let opens = |ahead: usize| self.kind_at(ahead) == Kind::LeftParen;
-        if !(0..FEW).all(opens) {
-            return Ok(0);
-        }
-        self.match_parentheses()?;
-        let closed_at = |opened_at: usize| self.closing[opened_at];
-        let outermost = closed_at(self.at);
-        let is_needless = |count: &usize| {
-            let opened_at = self.at + count;
-            self.tokens[opened_at].kind == Kind::LeftParen
-                && u64::from(closed_at(opened_at)) + *count as u64 == u64::from(outermost)
-        };
-        let needless = (1..).take_while(is_needless).count();
-        if needless > TOO_MANY {
-            let message = format!("{needless} parentheses stand in each other; leave them out");
-            return Err(SqlError::new(1436, message));
-        }
-        Ok(needless)
+/// How many parentheses are directly inside the current one, each closed directly before it.
+///
+/// # Errors
+/// 1317 or 3024 if the statement must end; 1436 if there are [`TOO_MANY`].
+pub(super) fn needless_parentheses(parser: &mut Parser<'_>) -> Result<usize> {
+    let opens = |ahead: usize| parser.kind_at(ahead) == Kind::LeftParen;
+    if !(0..FEW).all(opens) {
+        return Ok(0);
     }
+    match_parentheses(parser)?;
+    let closed_at = |opened_at: usize| parser.closing[opened_at];
+    let outermost = closed_at(parser.at);
+    let is_needless = |count: &usize| {
+        let opened_at = parser.at + count;
+        parser.tokens[opened_at].kind == Kind::LeftParen
+            && u64::from(closed_at(opened_at)) + *count as u64 == u64::from(outermost)
+    };
+    let needless = (1..).take_while(is_needless).count();
+    if needless > TOO_MANY {
+        let message = format!("{needless} parentheses stand in each other; leave them out");
+        return Err(SqlError::new(1436, message));
+    }
+    Ok(needless)
+}
 
-    /// Records for all tokens the token that closes them; 0 for those that open nothing, or are
-    /// never closed.
-    fn match_parentheses(&mut self) -> Result<()> {
-        if !self.closing.is_empty() {
-            return Ok(());
-        }
-        self.watch.steps(self.tokens.len())?;
-        let mut closing = vec![0; self.tokens.len()];
-        let mut open = Vec::new();
-        for (at, token) in self.tokens.iter().enumerate() {
-            match token.kind {
-                Kind::LeftParen => open.push(at),
-                Kind::RightParen => {
-                    if let Some(opened_at) = open.pop() {
-                        closing[opened_at] = at as u32;
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.closing = closing;
-        Ok(())
+/// Records for all tokens the token that closes them; 0 for those that open nothing, or are
+/// never closed.
+fn match_parentheses(parser: &mut Parser<'_>) -> Result<()> {
+    if !parser.closing.is_empty() {
+        return Ok(());
     }
+    parser.watch.steps(parser.tokens.len())?;
+    let mut closing = vec![0; parser.tokens.len()];
+    let mut open = Vec::new();
+    for (at, token) in parser.tokens.iter().enumerate() {
+        match token.kind {
+            Kind::LeftParen => open.push(at),
+            Kind::RightParen => {
+                if let Some(opened_at) = open.pop() {
+                    closing[opened_at] = at as u32;
+                }
+            }
+            _ => {}
+        }
+    }
+    parser.closing = closing;
+    Ok(())
 }

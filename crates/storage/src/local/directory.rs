@@ -39,9 +39,7 @@ pub enum OpenError {
     #[error(
         "{directory} is in use by another Firn process; stop that one, or give this one a directory of its own"
     )]
-    InUse {
-        directory: String,
-    },
+    InUse { directory: String },
     /// An older or newer build made it.
     #[error(
         "{directory} has directory format {found}, this build reads and writes format {known}; open it with the build that made it, and load a dump of it into a new directory"
@@ -64,9 +62,7 @@ pub enum OpenError {
     #[error(
         "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
     )]
-    FormatMissing {
-        directory: String,
-    },
+    FormatMissing { directory: String },
     /// The disk said no.
     #[error("{place}: {reason}")]
     Io {

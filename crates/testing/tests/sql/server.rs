@@ -18,6 +18,9 @@ use firn_node::node::{LocalNode, NodeOptions};
 use firn_row_service::{Link, Loopback, RemoteNode};
 use firn_sql_collation::Collations;
 
+/// A node's tables and transactions.
+type Rows = Arc<dyn DatabaseNode>;
+
 /// A running server; it ends when this is dropped.
 pub(crate) struct Server {
     endpoint: Endpoint,
@@ -28,15 +31,20 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Server {
-        Server::start_in(LocalServerState::of_one_node())
+        Server::start_in(LocalServerState::of_one_node(), as_wanted)
+    }
+
+    /// A server that reaches its node as `reach` says.
+    pub(crate) fn start_with(reach: impl FnOnce(Rows) -> Rows) -> Server {
+        Server::start_in(LocalServerState::of_one_node(), reach)
     }
 
     /// Starts a server to which more compute nodes may come.
     pub(crate) fn start_of_several() -> Server {
-        Server::start_in(LocalServerState::of_nodes())
+        Server::start_in(LocalServerState::of_nodes(), as_wanted)
     }
 
-    fn start_in(state: LocalServerState) -> Server {
+    fn start_in(state: LocalServerState, reach: impl FnOnce(Rows) -> Rows) -> Server {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let environment = Environment::system();
         let node = LocalNode::open(&environment, directory.path(), &NodeOptions::default());
@@ -44,7 +52,7 @@ impl Server {
         let files = directory.path().join("files");
         std::fs::create_dir(&files).expect("a directory for files of statements");
         let state = Arc::new(state);
-        let rows = open_rows(&node).expect("a dictionary");
+        let rows = reach(open_rows(&node).expect("a dictionary"));
         let endpoint = start_endpoint(&node, &state, rows, directory.path(), &files);
         Server { endpoint, state, node, directory }
     }
@@ -54,7 +62,7 @@ impl Server {
         let data_dir = self.directory.path().join(name);
         std::fs::create_dir(&data_dir).expect("a directory for the compute node");
         let files = self.directory.path().join("files");
-        start_endpoint(&self.node, &self.state, rows, &data_dir, &files)
+        start_endpoint(&self.node, &self.state, as_wanted(rows), &data_dir, &files)
     }
 
     /// The database node that writes.
@@ -82,6 +90,11 @@ impl Server {
     }
 }
 
+/// The node at the other end of a link.
+pub(crate) fn remote(link: Arc<dyn Link>) -> Rows {
+    Arc::new(RemoteNode::over(link, Arc::new(Collations)).expect("a node that answers"))
+}
+
 fn start_endpoint(
     node: &Arc<LocalNode>,
     state: &Arc<LocalServerState>,
@@ -95,19 +108,15 @@ fn start_endpoint(
         secure_file_priv: Some(files.to_owned()),
         ..EndpointOptions::default()
     };
-    let seams = ComputeSeams { rows: as_wanted(rows), server: Arc::clone(state) as _ };
+    let seams = ComputeSeams { rows, server: Arc::clone(state) as _ };
     let endpoint = Endpoint::start_over(&Environment::system(), node, seams, &options);
     endpoint.expect("an endpoint")
 }
 
 /// The rows, as the environment wants them reached.
-fn as_wanted(rows: Arc<dyn DatabaseNode>) -> Arc<dyn DatabaseNode> {
+fn as_wanted(rows: Rows) -> Rows {
     match std::env::var("FIRN_SQL_NODE").as_deref() {
-        Ok("messages") => {
-            let link = Arc::new(Loopback::to(rows));
-            let remote = RemoteNode::over(link, Arc::new(Collations));
-            Arc::new(remote.expect("a node that answers"))
-        }
+        Ok("messages") => remote(Arc::new(Loopback::to(rows))),
         Ok(other) => panic!("FIRN_SQL_NODE is 'messages' or not set, not {other:?}"),
         Err(_) => rows,
     }
