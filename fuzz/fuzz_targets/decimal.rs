@@ -1,4 +1,4 @@
-//! A stored decimal: any bytes are one or refused; one is written again as it was.
+//! A stored decimal: any bytes are valid or refused; a valid one is written back unchanged.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A key under any layout: any bytes are a key or refused, and a key's length is the same whether
-//! it is measured or read.
+//! A key under any layout: any bytes are a key or refused, and a key has the same length whether it
+//! is measured or read.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! The files of a log after any damage: opening it answers without a panic, and what can be read
-//! from it is the log that was written, up to some group, or a part of it. Nothing else is ever
-//! read as log, unless the damage carries a good checksum.
+//! The files of a log after any damage: opening it never panics, and what can be read from it is
+//! the log that was written, up to some group, or a part of it. Nothing else is ever read as log,
+//! unless the damage has a valid checksum.
 
 #![no_main]
 
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Makes the block at `at`, or the header, good again; false if there is none.
+/// Makes the checksum of the block at `at`, or of the header, valid again; false if there is none.
 fn reseal(file: &mut [u8], at: usize) -> bool {
     let start = at / BLOCK_BYTES * BLOCK_BYTES;
     let Some(block) = file.get_mut(start..start + BLOCK_BYTES) else { return false };
@@ -50,7 +50,7 @@ fn reseal(file: &mut [u8], at: usize) -> bool {
     true
 }
 
-/// Runs nothing: what is opened here is only read, and a background task would outlive the run.
+/// Runs nothing: the opened log is only read, and a background task would outlive the run.
 struct NoTasks;
 
 impl Spawner for NoTasks {
@@ -75,7 +75,7 @@ fn open(environment: &Environment) -> Result<Arc<LocalLog>, OpenError> {
     LocalLog::open(&directory, LogOptions { segment_size_bytes, ..LogOptions::default() })
 }
 
-/// Where the log begins, and its bytes up to the first that cannot be read.
+/// Where the log begins, and its bytes up to the first unreadable one.
 fn read_all(log: &LocalLog) -> (Lsn, Vec<u8>) {
     let start = log.truncated_lsn();
     let (mut bytes, mut position) = (Vec::new(), start);

@@ -1,5 +1,5 @@
-//! The log as recovery reads it: any bytes are groups up to some point, and what is taken apart
-//! goes together again.
+//! The log as recovery reads it: any bytes are groups up to some point, and decoded groups encode
+//! to the same bytes.
 
 #![no_main]
 
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A record that means something is written again as it was.
+/// A meaningful record is written back unchanged.
 fn check_record(record: &RawRecord<'_>) {
     let Ok(change) = Change::decode(record) else { return };
     let mut builder = GroupBuilder::new();

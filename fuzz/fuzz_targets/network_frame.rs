@@ -1,4 +1,5 @@
-//! Frames between processes: any bytes are a header or refused; one is written again as it was.
+//! Frames between processes: any bytes are a header or refused; a valid one is written back
+//! unchanged.
 
 #![no_main]
 

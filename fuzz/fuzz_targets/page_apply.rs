@@ -1,5 +1,5 @@
-//! Any sequence of changes on a page that was good: a change is taken or refused as a whole, never
-//! panics, and a tree page that was taken through it stays valid.
+//! Any sequence of changes on a valid page: a change is applied or refused as a whole, never
+//! panics, and a tree page stays valid through it.
 
 #![no_main]
 

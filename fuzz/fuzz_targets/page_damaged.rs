@@ -1,5 +1,5 @@
-//! A page whose bytes are anything at all: every view of it, and every change to it, answers
-//! without a panic. A checksum makes such pages rare, not impossible.
+//! A page of arbitrary bytes: no view of it and no change to it panics. A checksum makes such pages
+//! rare, not impossible.
 
 #![no_main]
 
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Puts a header and then short runs of bytes at places of the page's body.
+/// Writes a header and then short runs of bytes at places in the page's body.
 fn scatter(page: &mut PageBuf, input: &mut Input<'_>) {
     let header = input.take(32);
     page.bytes_mut()[PAGE_HEADER_BYTES..][..header.len()].copy_from_slice(header);

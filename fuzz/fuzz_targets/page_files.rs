@@ -1,6 +1,5 @@
-//! The files of a page store after any damage, beside a good log: opening and reading answer
-//! without a panic, and a page that is read is the page that was stored, unless the damage carries
-//! a good checksum.
+//! The files of a page store after any damage, beside a good log: opening and reading never panic,
+//! and a page that is read is the page that was stored, unless the damage has a valid checksum.
 
 #![no_main]
 
@@ -19,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 const DIRECTORY: &str = "database";
 const SECTOR_BYTES: usize = 512;
 const PAGES: u32 = 10;
-/// Bytes of a batch of the page map before its checksummed part, and where its length stands.
+/// Bytes of a batch of the page map before its checksummed part, and the place of its length.
 const BATCH_CHECKED_FROM: usize = 8;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -39,7 +38,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Makes the batch or the header in the sector at `at` good again; false if there is none.
+/// Makes the checksum of the batch or the header in the sector at `at` valid again; false if there
+/// is none.
 fn reseal(file: &mut [u8], at: usize) -> bool {
     let start = at / SECTOR_BYTES * SECTOR_BYTES;
     let Some(sector) = file.get_mut(start..) else { return false };

@@ -1,4 +1,4 @@
-//! A row under any layout: any bytes are a row or refused, and every column of it can be asked for.
+//! A row under any layout: any bytes are a row or refused, and every column of a row can be read.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as a row message or a reply: refused, or read as what is written again.
+//! Arbitrary bytes as a row message or a reply: refused, or read and written back unchanged.
 
 #![no_main]
 

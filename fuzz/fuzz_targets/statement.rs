@@ -1,5 +1,5 @@
-//! Any text is a statement or refused; without its literals it has as many parameters as were
-//! lifted; an expression that is one renders to a text that is one too, or nests too deep with the
+//! Any text is a statement or refused. Without its literals it has as many parameters as were
+//! lifted. An expression renders to a text that is an expression too, or nests too deep with the
 //! parentheses around each of its operators.
 
 #![no_main]

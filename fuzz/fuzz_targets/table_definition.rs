@@ -1,5 +1,5 @@
-//! A table's definition: any bytes are one or refused; one is written again as it was, and lays out
-//! its rows and keys or says why not.
+//! A table's definition: any bytes are valid or refused; a valid one is written back unchanged, and
+//! lays out its rows and keys or says why not.
 
 #![no_main]
 

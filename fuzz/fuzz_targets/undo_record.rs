@@ -1,5 +1,5 @@
-//! An undo record: any bytes are a record or refused, a record is written again as it was,
-//! and the old payload is restored from any new one or refused.
+//! An undo record: any bytes are a record or refused, a record is written back unchanged, and the
+//! old payload is restored from any new one or refused.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let length = usize::from(input.u8());
     let new_payload = input.take(length);
     let body = input.take_all();
-    // The length is the one field that no mutation gets right by chance.
+    // The length is the only field that no mutation gets right by chance.
     let mut framed = (body.len() as u16 + 2).to_le_bytes().to_vec();
     framed.extend_from_slice(&body[..body.len().min(usize::from(u16::MAX) - 2)]);
     for bytes in [body, &framed[..]] {

@@ -1,4 +1,5 @@
-//! What a MySQL client sends: any bytes are packets, frames, commands and values, or refused.
+//! The bytes that a MySQL client sends: any bytes are packets, frames, commands and values, or
+//! refused.
 
 #![no_main]
 

@@ -1,14 +1,14 @@
-//! Harm to the files of a directory, as the fuzzer chooses it.
+//! Damage to the files of a directory, chosen by the fuzzer.
 
 use std::path::Path;
 
 use crate::{Contents, Input};
 
-/// Gives what stands around an offset of a file a good checksum; false if nothing there has one.
+/// Makes the checksum around an offset of a file valid; false if there is none.
 pub type Reseal = fn(file: &mut [u8], at: usize) -> bool;
 
-/// Harms files whose path begins with `under` until the input is used up: removes them, cuts them,
-/// writes over them. True if some harm was given a good checksum.
+/// Damages files whose path begins with `under` until the input is used up: removes them, truncates
+/// them, overwrites them. True if some damage got a valid checksum.
 pub fn damage(
     contents: &mut Contents,
     under: &Path,

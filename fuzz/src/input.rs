@@ -1,5 +1,5 @@
-//! Bytes as a source of choices. An input that ends early gives zeros, so that every input means
-//! something and a shorter one means something simpler.
+//! Bytes as a source of choices. An input that ends early yields zeros, so every input is valid and
+//! a shorter one means something simpler.
 
 use firn_format::value::{CollationId, ColumnType, DecimalType, IntWidth};
 

@@ -1,5 +1,5 @@
-//! What the fuzz targets share: how the bytes that the fuzzer made up become choices, how a page is
-//! read in full, and files in memory that can be damaged.
+//! Code that the fuzz targets share: turning the fuzzer's bytes into choices, reading a page
+//! completely, and files in memory that can be damaged.
 
 mod damage;
 mod input;

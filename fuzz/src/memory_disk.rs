@@ -99,7 +99,7 @@ struct MemoryFile {
     bytes: Bytes,
 }
 
-/// Larger than any file that a target makes: a length beyond it came out of damaged bytes.
+/// Larger than any file that a target makes: a greater length came from damaged bytes.
 const FILE_LIMIT_BYTES: u64 = 64 << 20;
 
 impl MemoryFile {

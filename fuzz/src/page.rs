@@ -6,8 +6,7 @@ use firn_format::space::{AllocationMap, SpaceHeader};
 use firn_format::tree::TreePage;
 use firn_format::undo::{UndoPage, UndoSegmentHeader};
 
-/// Reads all that can be read from `page`, whatever its bytes are, and finds nothing out but
-/// whether that panics.
+/// Reads everything that can be read from `page`, whatever its bytes; only a panic matters.
 pub fn read_everything(page: &PageBuf) {
     let _ = page.verify(page.page_id());
     let _ = SpaceHeader::read(page);

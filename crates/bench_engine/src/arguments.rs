@@ -58,10 +58,10 @@ impl ValueEnum for Workload {
     }
 }
 
-/// When an insert counts as done.
+/// When an insert counts as complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// When its commit is in the log's buffer: the tree is measured, not the disk.
+    /// When its commit is in the log's buffer: this measures the tree, not the disk.
     None,
     /// When its commit is on the disk.
     Commit,
@@ -82,7 +82,7 @@ impl ValueEnum for Durability {
     }
 }
 
-/// How measurements are run. What is `None` is each workload's own to choose.
+/// How measurements are run. Each workload chooses its own value for `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EngineArguments {
     pub(crate) workload: Workload,
@@ -175,7 +175,7 @@ fn buffer_pool(text: &str) -> Result<Size, String> {
 }
 
 impl EngineArguments {
-    /// What clap has let through.
+    /// The arguments that clap has accepted.
     pub(crate) fn from_matches(matches: &ArgMatches) -> EngineArguments {
         let number = |name: &str| matches.get_one::<u64>(name).copied();
         let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
@@ -198,7 +198,7 @@ impl EngineArguments {
         }
     }
 
-    /// The workloads that are asked for, in order.
+    /// The requested workloads, in order.
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         match self.workload {
             Workload::All => {

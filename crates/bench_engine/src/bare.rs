@@ -1,14 +1,14 @@
-//! Group commit without transactions: what waking and switching threads costs on the machine,
-//! whatever they do.
+//! Group commit without transactions: the cost of waking and switching threads on the machine,
+//! whatever the threads do.
 //!
 //! ```text
 //!   a commit   appended += 1, then wait until durable >= that
-//!   who leads  write and sync for [durable, appended), durable = appended, pass the lead on, wake the others
+//!   who leads  write and sync for [durable, appended), durable = appended, pass on the lead, wake
 //! ```
 //!
-//! It is led and waited for as the engine's log is (`firn_engine::log::role`), but for gathering.
-//! Between its rate and the disk's lies what threads cost that wait; between its rate and the
-//! engine's, what transactions do.
+//! Leading and waiting work as in the engine's log (`firn_engine::log::role`), except for
+//! gathering. The gap between its rate and the disk's is the cost of the waiting threads; the gap
+//! between its rate and the engine's is the cost of the transactions.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::BenchError;
 use crate::disk_loop::DiskLoop;
 use crate::drive::{Drive, Driven};
 
-/// Rounds that share an event merely wake each other's waiters for nothing.
+/// Rounds that share an event only wake each other's waiters needlessly.
 const EVENTS: u64 = 16;
 
-/// Commits that are nothing but commits.
+/// Commits that do nothing else.
 pub(super) struct BareCommits<'d> {
     disk: &'d DiskLoop,
     bytes_per_commit: usize,
@@ -34,7 +34,7 @@ pub(super) struct BareCommits<'d> {
 }
 
 impl<'d> BareCommits<'d> {
-    /// Commits that each have the disk write so many bytes.
+    /// Commits that each write this many bytes to the disk.
     pub(super) fn new(disk: &'d DiskLoop, bytes_per_commit: usize) -> BareCommits<'d> {
         BareCommits {
             disk,
@@ -47,10 +47,10 @@ impl<'d> BareCommits<'d> {
         }
     }
 
-    /// Commits on so many threads. Blocks.
+    /// Commits on this many threads. Blocks.
     ///
     /// # Errors
-    /// Why the file could not be written.
+    /// If the file could not be written.
     pub(super) fn drive(&self, threads: usize, duration: Duration) -> Result<Driven, BenchError> {
         Drive { threads, duration, timed_one_in: 1 }.run(|_| || self.commit())
     }
@@ -93,7 +93,7 @@ impl<'d> BareCommits<'d> {
             let position = from * self.bytes_per_commit as u64;
             let bytes = (end - from) as usize * self.bytes_per_commit;
             written = self.disk.write_and_sync(position, bytes);
-            // After an error too: the run ends with it, and nobody is to wait for ever.
+            // After an error too: the run ends with it, and no thread may wait for ever.
             self.durable.store(end, Ordering::SeqCst);
         }
         self.is_led.store(false, Ordering::SeqCst);

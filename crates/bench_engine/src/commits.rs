@@ -1,9 +1,9 @@
-//! Durable commits of single-row updates, waited for or handed over, and what they are held
-//! against:
+//! Durable commits of single-row updates, waited for or handed over, and what they are compared
+//! with:
 //!
-//! * what the disk allows: a loop that writes as many bytes as the log does for each sync, into a
-//!   file that was written before, and syncs them;
-//! * what the machine allows as many threads that wait: [`super::bare`], commits without
+//! * the disk's limit: a loop that writes as many bytes as the log does for each sync, into a file
+//!   that was written before, and syncs them;
+//! * the machine's limit for as many waiting threads: [`super::bare`], commits without
 //!   transactions.
 
 use firn_base::clock::{Clock, SystemClock};
@@ -23,7 +23,7 @@ use firn_bench::progress::Progress;
 use firn_bench::report::{Report, Section};
 use firn_bench::statistics::{Ratios, median};
 
-/// What is measured if nothing else is asked for.
+/// The default measurements.
 const WRITERS: [Writers; 3] = [
     Writers { threads: 1, in_flight: 1 },
     Writers { threads: 64, in_flight: 1 },
@@ -37,7 +37,7 @@ const BUFFER_POOL: u64 = 256 << 20;
 #[derive(Debug, Clone, Copy)]
 struct Writers {
     threads: usize,
-    /// Commits of each thread that are not durable yet, at most. One: it waits for each.
+    /// The most commits of a thread that are not durable yet. One: it waits for each.
     in_flight: usize,
 }
 
@@ -52,7 +52,7 @@ impl Writers {
     }
 }
 
-/// One measurement, and the loop's that followed it.
+/// One measurement, and the loop's measurement after it.
 struct Round {
     driven: Driven,
     counts: Counts,
@@ -74,7 +74,7 @@ impl Round {
         self.counts.log_bytes as f64 / self.counts.syncs.max(1) as f64
     }
 
-    /// Commits a second if the disk were all that takes time.
+    /// Commits per second if only the disk took time.
     fn allowed_per_second(&self) -> f64 {
         self.disk_per_second * self.group()
     }
@@ -201,7 +201,7 @@ fn measure(
     writers: Writers,
 ) -> Result<(Driven, Counts), BenchError> {
     let before = Counts::read(node.system());
-    // Those that are handed over are timed by their windows.
+    // The windows measure the commits that are handed over.
     let timed_one_in = if writers.in_flight > 1 { u32::MAX } else { 1 };
     let drive = Drive { threads: writers.threads, duration: arguments.duration, timed_one_in };
     let own_rows = rows / writers.threads as u64;

@@ -1,4 +1,4 @@
-//! Two ways to do the same, measured in turns.
+//! Two ways to do the same work, measured in turns.
 
 use crate::BenchError;
 use crate::counts::Counts;
@@ -13,7 +13,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// A count for each thousand operations.
+    /// A count per thousand operations.
     fn per_thousand(&self, count: impl Fn(&Counts) -> u64) -> f64 {
         count(&self.counts) as f64 * 1000.0 / self.driven.operations.max(1) as f64
     }
@@ -33,14 +33,14 @@ pub(crate) struct Comparison {
     baseline: Vec<Sample>,
 }
 
-/// A figure that both sides are compared by.
+/// A figure in which the two sides are compared.
 type Figure = fn(&Sample) -> f64;
 
-/// A count that is shown for each thousand operations.
+/// A count that is shown per thousand operations.
 pub(crate) type Count = fn(&Counts) -> u64;
 
 impl Comparison {
-    /// Measures `rounds` rounds; who is first changes from round to round. Blocks.
+    /// Measures `rounds` rounds; the sides take turns in going first. Blocks.
     pub(crate) fn run(
         rounds: usize,
         mut measure: impl FnMut(Side) -> Result<Sample, BenchError>,
@@ -109,7 +109,7 @@ impl Comparison {
         ]
     }
 
-    /// Adds a row for each side: counts for each thousand operations.
+    /// Adds a row for each side: counts per thousand operations.
     pub(crate) fn push_counts(&self, into: &mut Section, label: &[Cell], counts: &[Count]) {
         for (name, samples) in [("firn", &self.candidate), ("baseline", &self.baseline)] {
             let mut row = label.to_vec();

@@ -1,4 +1,4 @@
-//! What the engine counts, as differences over a measurement.
+//! The engine's counters, as differences over a measurement.
 
 use firn_engine::transaction::TransactionSystem;
 
@@ -21,7 +21,7 @@ pub(crate) struct Counts {
     pub(crate) log_bytes: u64,
     /// Pages read from the page store.
     pub(crate) misses: u64,
-    /// Waits because no page could leave the pool.
+    /// Waits because no page could be evicted.
     pub(crate) eviction_waits: u64,
 }
 
@@ -46,7 +46,7 @@ impl Counts {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// The counts since `earlier`.
     pub(crate) fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             splits: self.splits - earlier.splits,

@@ -1,4 +1,4 @@
-//! A loop that only writes and syncs: what the disk allows whoever does that as often.
+//! A loop that only writes and syncs: the disk's limit for this pattern.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub(super) struct DiskLoop {
 const LOOP_FILE_BYTES: u64 = 64 << 20;
 /// The most that is written for one sync.
 const MOST_BYTES: usize = 4 << 20;
-/// The log fills up what it writes to whole pages of memory.
+/// The log pads its writes to whole pages of memory.
 const WRITE_UNIT: usize = 4096;
-/// Before this there is room for whatever is written.
+/// Any write that begins before this fits in the file.
 const LAST_POSITION: u64 = LOOP_FILE_BYTES - (MOST_BYTES + 2 * WRITE_UNIT) as u64;
 
 impl DiskLoop {
@@ -60,8 +60,8 @@ impl DiskLoop {
         }
     }
 
-    /// Writes so many bytes at `position` of a log without an end, which goes round in the file,
-    /// and syncs. Blocks for I/O.
+    /// Writes `bytes` at `position` of an endless log, which wraps round in the file, and syncs.
+    /// Blocks for I/O.
     pub(super) fn write_and_sync(&self, position: u64, bytes: usize) -> Result<(), BenchError> {
         let bytes = bytes.clamp(1, MOST_BYTES);
         let (start, end) = written_range(position % LAST_POSITION, bytes);
@@ -70,7 +70,7 @@ impl DiskLoop {
     }
 }
 
-/// The whole pages of memory that `bytes` bytes at `position` lie in.
+/// The whole pages of memory that contain `bytes` bytes at `position`.
 fn written_range(position: u64, bytes: usize) -> (u64, u64) {
     let unit = WRITE_UNIT as u64;
     (position / unit * unit, (position + bytes as u64).next_multiple_of(unit))

@@ -9,36 +9,36 @@ use hdrhistogram::Histogram;
 
 use crate::BenchError;
 
-/// What the threads did together.
+/// The combined result of the threads.
 pub(crate) struct Driven {
-    /// Operations that came to their end.
+    /// Completed operations.
     pub(crate) operations: u64,
     /// From the start of the first thread to the end of the last.
     pub(crate) elapsed: Duration,
-    /// Time that the whole process was on a core meanwhile, background tasks included.
+    /// Time that the whole process was on a core meanwhile, including background tasks.
     pub(crate) processor_time: Duration,
     latency_ns: Histogram<u64>,
 }
 
 impl Driven {
-    /// Operations a second, all threads together.
+    /// Operations per second of all threads together.
     pub(crate) fn per_second(&self) -> f64 {
         self.operations as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Time on a core for each operation, in microseconds. Says what an operation costs even when
+    /// Time on a core per operation, in microseconds. Shows the cost of an operation even when
     /// other processes want the cores too.
     pub(crate) fn processor_us(&self) -> f64 {
         self.processor_time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 
-    /// Puts latencies that were taken elsewhere in the place of those that the threads have seen.
+    /// Replaces the threads' latencies by ones that were measured elsewhere.
     pub(crate) fn set_latencies(&mut self, latencies_ns: &[Histogram<u64>]) {
         self.latency_ns = histogram();
         latencies_ns.iter().for_each(|part| self.latency_ns += part);
     }
 
-    /// The latency that `percent` of the operations stay below, in microseconds.
+    /// The latency, in microseconds, below which `percent` of the operations are.
     pub(crate) fn percentile_us(&self, percent: f64) -> f64 {
         self.latency_ns.value_at_percentile(percent) as f64 / 1000.0
     }
@@ -49,31 +49,31 @@ impl Driven {
 pub(crate) struct Drive {
     pub(crate) threads: usize,
     pub(crate) duration: Duration,
-    /// One operation in so many is timed.
+    /// One operation in this many is timed.
     pub(crate) timed_one_in: u32,
 }
 
-/// Digits that latencies are kept with: to one part in a hundred.
+/// The precision of latencies in digits: one part in a hundred.
 const DIGITS: u8 = 2;
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// What one thread brings home.
+/// The result of one thread.
 struct Own {
     operations: u64,
     latency_ns: Histogram<u64>,
 }
 
-/// One without latencies.
+/// An empty histogram of latencies.
 pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).expect("the bounds are sound")
 }
 
 impl Drive {
-    /// Makes a worker for each thread, then calls the workers again and again until the time is
-    /// over or one fails. Blocks.
+    /// Makes a worker for each thread, then calls the workers repeatedly until the time is over or
+    /// one fails. Blocks.
     ///
     /// # Errors
-    /// What the first worker that failed gave.
+    /// The error of the first worker that failed.
     pub(crate) fn run<W>(&self, mut worker: impl FnMut(usize) -> W) -> Result<Driven, BenchError>
     where
         W: FnMut() -> Result<(), BenchError> + Send,

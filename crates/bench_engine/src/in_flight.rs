@@ -29,7 +29,7 @@ pub(super) struct Window {
     /// Notified when commits have ended; its thread waits while the window is full, and at the end.
     room: Event,
     failed: OnceLock<LogError>,
-    /// Taken by whoever calls completions, and at the end.
+    /// Locked by the thread that calls completions, and at the end.
     latency_ns: Mutex<Histogram<u64>>,
 }
 
@@ -47,7 +47,7 @@ impl Window {
     /// Takes a place, as soon as there is one; for the window's own thread. Blocks.
     ///
     /// # Errors
-    /// What an earlier commit ended with.
+    /// The error of an earlier commit.
     pub(super) fn enter(self: &Arc<Window>) -> Result<Entered, BenchError> {
         self.wait_until_at_most(self.size - 1);
         if let Some(error) = self.failed.get() {
@@ -57,7 +57,7 @@ impl Window {
         Ok(Entered { window: Some(Arc::clone(self)), began: SystemClock.monotonic() })
     }
 
-    /// Waits until none is in flight, and gives the latencies of all that were. Blocks.
+    /// Waits until none is in flight, and returns the latencies of all. Blocks.
     pub(super) fn drain(&self) -> Histogram<u64> {
         self.wait_until_at_most(0);
         std::mem::replace(&mut self.latency_ns.lock(), histogram())
@@ -74,7 +74,7 @@ impl Window {
 }
 
 impl CommitListener for Window {
-    /// A token is when the commit's transaction has begun, in nanoseconds.
+    /// A token is the time at which the commit's transaction began, in nanoseconds.
     fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>) {
         match outcome {
             Ok(()) => {
@@ -88,15 +88,15 @@ impl CommitListener for Window {
     }
 }
 
-/// A place in the window. It is free again when this is dropped, or when the commit ends that it
-/// was handed over with.
+/// A place in the window. It is free again when this is dropped, or when the commit handed over
+/// with it ends.
 pub(super) struct Entered {
     window: Option<Arc<Window>>,
     began: Duration,
 }
 
 impl Entered {
-    /// Hands the commit of `trx` over, and the place with it.
+    /// Hands over the commit of `trx`, and the place with it.
     ///
     /// # Errors
     /// Why it could not be.

@@ -22,12 +22,12 @@ const ROWS: u64 = 20_000;
 const ROW_BYTES: usize = 200;
 const BUFFER_POOL: u64 = 1 << 30;
 
-/// Where new keys come to lie.
+/// Where new keys go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
     /// Between the others, anywhere.
     Random,
-    /// Behind the greatest one, so that all threads meet in one leaf.
+    /// After the greatest one, so that all threads meet in one leaf.
     Sequential,
 }
 

@@ -1,8 +1,8 @@
-//! Working sets from half of the buffer pool to ten times as much: reads and updates of random rows
-//! of a part of a tree that is as large.
+//! Working sets from half of the buffer pool to ten times its size: reads and updates of random
+//! rows in a part of a tree that is that large.
 //!
-//! What is to be seen: throughput falls with the misses and no further, no tenth of a measurement
-//! falls far behind the others, and the process stays within its memory.
+//! Expected: throughput falls with the misses and no further, no tenth of a measurement falls far
+//! behind the others, and the process stays within its memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,7 +29,7 @@ const BUFFER_POOL: u64 = 64 << 20;
 const SIZES: [f64; 5] = [0.5, 1.0, 2.0, 5.0, 10.0];
 /// One operation in so many is an update.
 const UPDATE_ONE_IN: u64 = 10;
-/// Parts of a measurement that are looked at one by one.
+/// Parts of a measurement that are examined separately.
 const WINDOWS: u32 = 10;
 
 pub(crate) fn run(
@@ -116,7 +116,7 @@ const COLUMNS: [&str; 13] = [
     "pool / its budget",
 ];
 
-/// What the process may hold.
+/// The memory limit of the process.
 struct Memory {
     budget: u64,
 }
@@ -131,7 +131,7 @@ fn megabytes(bytes: u64) -> f64 {
     (bytes >> 20) as f64
 }
 
-/// About how many rows take `bytes` of leaves.
+/// Approximate number of rows in `bytes` of leaves.
 fn rows_in(bytes: usize, row_bytes: usize) -> u64 {
     const KEY_AND_VERSION_BYTES: usize = 32;
     let per_page = (PAGE_SIZE / (row_bytes + KEY_AND_VERSION_BYTES)).max(1);
@@ -143,7 +143,7 @@ struct Round {
     counts: Counts,
     /// Operations of each window.
     windows: Vec<u64>,
-    /// The most that was seen at a window's end.
+    /// The largest size seen at the end of a window.
     resident_bytes: u64,
     pool_bytes: u64,
 }
@@ -192,7 +192,7 @@ fn measure(
     })
 }
 
-/// What is seen from outside while the threads work.
+/// What is observed from outside while the threads work.
 #[derive(Default)]
 struct Watched {
     windows: Vec<u64>,

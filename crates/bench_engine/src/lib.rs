@@ -1,16 +1,16 @@
 //! `firn bench engine`: how fast the engine of this build is on this machine, and why.
 //!
-//! Each workload opens nodes of its own in fresh directories, so that it can be run beside a
-//! database. What is compared is run in turns, round by round, and what is reported is the median
-//! of the rounds and of the rounds' ratios:
+//! Each workload opens its own nodes in fresh directories, so it can run beside a database. The
+//! compared sides run in turns, round by round, and the report has the medians of the rounds and of
+//! the rounds' ratios:
 //!
 //! ```text
 //!   round 1:  Firn  baseline        round 2:  baseline  Firn        round 3:  Firn  baseline …
 //!              └── ratio ──┘                   └── ratio ──┘                   └── ratio ──┘
 //! ```
 //!
-//! A ratio is Firn's figure over the baseline's. For throughput above 1 is better, for latencies
-//! and waits below 1 is.
+//! A ratio is Firn's figure divided by the baseline's. For throughput, above 1 is better; for
+//! latencies and waits, below 1.
 
 #![allow(
     clippy::disallowed_methods,
@@ -45,7 +45,7 @@ use firn_bench::progress::Progress;
 use firn_bench::report::Report;
 use firn_node::node::NodeError;
 
-/// Why a measurement did not come to its end.
+/// Why a measurement did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A file or directory beside the database.
@@ -60,7 +60,7 @@ pub enum BenchError {
     /// A workload at a server.
     #[error(transparent)]
     Workload(#[from] firn_bench::BenchError),
-    /// A read gave something else than what was written.
+    /// A read returned something other than what was written.
     #[error("a read of row {row} gave something else than what was written")]
     WrongRow {
         /// The row's number.
@@ -78,10 +78,10 @@ pub fn command() -> Command {
         .subcommands(firn_bench::commands())
 }
 
-/// Runs what the command line asks for and prints what was measured.
+/// Runs the commands of the command line and prints the measurements.
 ///
 /// # Errors
-/// [`BenchError`]; what was measured until then has been printed.
+/// [`BenchError`]; everything measured until then has been printed.
 pub fn dispatch(matches: &ArgMatches, out: &mut dyn io::Write) -> Result<(), BenchError> {
     match matches.subcommand() {
         Some(("engine", matches)) => run(&EngineArguments::from_matches(matches), out),
@@ -139,7 +139,7 @@ fn to_json(reports: &[Report]) -> String {
     text
 }
 
-/// How many threads this machine runs at once, as far as the system tells.
+/// How many threads this machine runs at once, as far as the system reports.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! Nodes to be measured: each in a fresh directory, with one tree, removed at its end.
+//! Nodes to be measured: each in a fresh directory, with one tree, removed when it ends.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -26,7 +26,7 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Directories go to `parent`, or to where the system keeps temporary files.
+    /// Directories go to `parent`, or to the system's temporary directory.
     ///
     /// # Errors
     /// If the directory cannot be made.
@@ -36,7 +36,7 @@ impl Workshop {
         Ok(Workshop { parent })
     }
 
-    /// A fresh directory that goes when it is dropped.
+    /// A fresh directory that is removed when it is dropped.
     pub(crate) fn directory(&self) -> Result<TempDir, BenchError> {
         Ok(tempfile::Builder::new().prefix("firn-bench-").tempdir_in(&self.parent)?)
     }
@@ -50,7 +50,7 @@ impl Workshop {
     }
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub(crate) struct BenchNode {
     node: LocalNode,
     index: IndexId,
@@ -74,7 +74,7 @@ impl BenchNode {
         Ok(self.node.engine().begin(isolation)?)
     }
 
-    /// Loads `rows` rows with the keys that `key` gives. Blocks.
+    /// Loads `rows` rows with the keys that `key` returns. Blocks.
     pub(crate) fn load(
         &self,
         rows: u64,
@@ -97,8 +97,8 @@ impl BenchNode {
         Ok(log.wait_durable(log.end_lsn()).map_err(firn_engine::EngineError::from)?)
     }
 
-    /// Has the page store bring its pages up to date, so that it leaves the disk alone for a while.
-    /// Blocks.
+    /// Makes the page store bring its pages up to date, so that it leaves the disk alone for a
+    /// while. Blocks.
     pub(crate) fn settle(&self) -> Result<(), BenchError> {
         let end = self.system().pages().log.durable_lsn();
         Ok(self
@@ -122,7 +122,7 @@ pub(crate) fn fill(payload: &mut [u8], row: u64) {
     payload[..length].copy_from_slice(&number[..length]);
 }
 
-/// Looks whether a payload is that of `row`.
+/// Checks whether a payload belongs to `row`.
 pub(crate) fn check(payload: &[u8], row: u64) -> Result<(), BenchError> {
     if payload.starts_with(&row.to_le_bytes()) { Ok(()) } else { Err(BenchError::WrongRow { row }) }
 }

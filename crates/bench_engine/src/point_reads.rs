@@ -17,12 +17,12 @@ const THREADS: [usize; 4] = [1, 2, 8, 64];
 const ROWS: u64 = 1_000_000;
 const ROW_BYTES: usize = 100;
 const BUFFER_POOL: u64 = 512 << 20;
-/// Reads that share a snapshot where they do.
+/// How many reads share a snapshot, if they share one.
 const READS_PER_TRANSACTION: u32 = 1000;
 /// Reading the clock costs as much as a tenth of a read.
 const TIMED_ONE_IN: u32 = 16;
 
-/// How reads are put into transactions.
+/// How reads are grouped into transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grouping {
     /// A transaction for each read: begin, read, commit.

@@ -1,7 +1,7 @@
 //! Whole scans of a tree that is larger than the pool, by one thread.
 //!
-//! What is to be seen: a forward scan reads ahead and is bound by what the disk gives, a backward
-//! one waits for each leaf. *Cold*: the system's own cache of the page files was emptied before.
+//! Expected: a forward scan reads ahead and is limited by the disk's bandwidth, a backward one
+//! waits for each leaf. *Cold*: the system's own cache of the page files was emptied before.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -24,7 +24,7 @@ use firn_bench::statistics::median;
 
 const ROW_BYTES: usize = 1000;
 const BUFFER_POOL: u64 = 64 << 20;
-/// Size of the tree in buffer pools, about.
+/// Approximate size of the tree in buffer pools.
 const SIZE: usize = 5;
 
 /// One scan.
@@ -114,7 +114,7 @@ fn scan(node: &BenchNode, direction: Direction, rows: u64) -> Result<Round, Benc
     })
 }
 
-/// Has the system forget what it caches of the page files, which are synced.
+/// Makes the system drop what it caches of the page files, which are synced.
 fn empty_system_cache(node: &BenchNode) -> Result<(), BenchError> {
     for entry in std::fs::read_dir(node.path().join("pages"))? {
         let file = File::open(entry?.path())?;

@@ -1,12 +1,12 @@
-//! Short transactions of several statements, each with a snapshot of its own (READ COMMITTED):
-//! snapshots that are one timestamp (PolarTrans, paper 000 §4.2), and snapshots that copy a list of
-//! the active transactions under a mutex.
+//! Short transactions of several statements, each with its own snapshot (READ COMMITTED): snapshots
+//! that are one timestamp (PolarTrans, paper 000 §4.2), and snapshots that copy a list of the
+//! active transactions under a mutex.
 //!
 //! ```text
 //!   update ─ pause ─ read ─ pause ─ read ─ pause ─ read ─ pause ─ read ─ commit
 //! ```
 //!
-//! In each pause the thread gives up its core, as a session does that waits for its client's next
+//! In each pause the thread yields its core, like a session that waits for its client's next
 //! statement. So about as many transactions are active as there are threads, on however few cores.
 
 use firn_base::random::{RandomSource, SplitMix};
@@ -93,7 +93,7 @@ fn measure(
         let mut session = Session {
             node: &node,
             random: SplitMix::new(number as u64),
-            // Each thread writes to rows of its own, so that nobody waits for a row.
+            // Each thread writes only its own rows, so no thread waits for a row.
             own_rows: rows / threads as u64,
             first_own: rows / threads as u64 * number as u64,
             rows,

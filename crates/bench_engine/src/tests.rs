@@ -72,7 +72,7 @@ fn what_cannot_be_measured_is_refused() {
     }
 }
 
-/// Runs one workload in small and returns what it prints.
+/// Runs one workload at a small size and returns its output.
 fn smoke(workload: &str, more: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("out.json");

@@ -1,4 +1,4 @@
-//! Which module imports which, and where they go round.
+//! Which module imports which, and where imports are cyclic.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Notes that one imports another; a module that imports itself says nothing.
+    /// Notes that one imports another; an import of itself is ignored.
     pub(crate) fn add(&mut self, from: &str, to: &str) {
         if from != to {
             self.arrows.entry(from.to_owned()).or_default().insert(to.to_owned());

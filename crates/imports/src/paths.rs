@@ -1,4 +1,4 @@
-//! The paths that a source file names, without those of its tests.
+//! The paths named in a source file, without those of its tests.
 //!
 //! ```text
 //!   use crate::{a::B, c};   fn f(x: super::D) {}      crate::a::B  crate::c  super::D
@@ -16,13 +16,13 @@ pub(crate) struct Path {
 /// What a file names.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    /// The paths, those of `use` first taken apart.
+    /// The paths, with those of `use` split into single ones.
     pub(crate) paths: Vec<Path>,
-    /// Modules that are compiled for tests only and have files.
+    /// Modules that are compiled only for tests and have files.
     pub(crate) test_modules: Vec<String>,
 }
 
-/// Finds what a file names.
+/// Finds the paths in a file.
 pub(crate) fn named(tokens: &[&str]) -> Named {
     let mut found = Named::default();
     let mut at = 0;
@@ -90,7 +90,7 @@ fn add_tree(tree: &[&str], prefix: &[String], into: &mut Vec<Path>) {
     into.push(Path { segments, name });
 }
 
-/// What stands between the commas that are in no inner braces.
+/// The parts between commas that are not in inner braces.
 fn branches<'t, 's>(tokens: &'t [&'s str]) -> Vec<&'t [&'s str]> {
     let mut depth = 0;
     let split = tokens.split(move |token| {
@@ -104,7 +104,7 @@ fn branches<'t, 's>(tokens: &'t [&'s str]) -> Vec<&'t [&'s str]> {
     split.filter(|branch| !branch.is_empty()).collect()
 }
 
-/// The place behind the item that begins here; notes the name of a module that has a file.
+/// The place after the item that begins here; notes the name of a module that has a file.
 fn skip_item(tokens: &[&str], start: usize, test_modules: &mut Vec<String>) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(start) {

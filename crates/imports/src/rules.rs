@@ -1,15 +1,15 @@
-//! What imports must keep to.
+//! The rules for imports.
 //!
 //! * A crate depends only on crates below it in `order.txt`.
-//! * Modules of a crate do not import each other in a circle. Arrows of circles that exist are
-//!   listed in `cycles.txt`. An arrow that is not listed fails, and so does a listed one that is
-//!   gone, so that the list only shrinks.
+//! * Modules of a crate do not import each other in a cycle. Arrows of existing cycles are listed
+//!   in `cycles.txt`. An unlisted arrow fails, and so does a listed one that no longer exists, so
+//!   the list only shrinks.
 
 use std::collections::BTreeSet;
 
 use crate::workspace::Crate;
 
-/// The rules as the files beside the tool say them.
+/// The rules from the files beside the tool.
 #[derive(Debug)]
 pub(crate) struct Rules {
     /// Crates from the top to the bottom.
@@ -34,7 +34,7 @@ impl Rules {
         Rules { order, known: known.collect() }
     }
 
-    /// What is wrong, a line each.
+    /// The violations, one per line.
     pub(crate) fn faults(&self, crates: &[Crate]) -> Vec<String> {
         let mut faults = Vec::new();
         for one in crates {

@@ -1,6 +1,6 @@
-//! Rust source as words and signs: what finding paths needs of a lexer.
+//! Rust source as words and signs: enough of a lexer to find paths.
 //!
-//! Comments, strings and characters are left out. Everything that is no word is a sign of one
+//! Comments, strings and characters are left out. Everything that is not a word is a sign of one
 //! character, except `::`.
 
 /// The words and signs of a source text.

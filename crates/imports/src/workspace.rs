@@ -1,7 +1,7 @@
-//! The crates of the workspace as their files say them: dependencies, and imports between modules.
+//! The crates of the workspace, from their files: dependencies, and imports between modules.
 //!
-//! A module here is one of a crate's root with all that is below it. Items of the root itself
-//! belong to no module; what the root re-exports belongs to the module that it comes from.
+//! A module here is a module of a crate's root with everything below it. Items of the root itself
+//! belong to no module; the root's re-exports belong to the modules they come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ use crate::types::Source;
 pub(crate) struct Crate {
     /// Its folder under `crates/`.
     pub(crate) name: String,
-    /// Folders of the crates that it depends on, those of its tests aside.
+    /// Folders of the crates that it depends on, except those of its tests.
     pub(crate) dependencies: BTreeSet<String>,
     /// Imports between its modules.
     pub(crate) modules: Graph,
@@ -27,7 +27,7 @@ pub(crate) struct Crate {
 /// Reads all crates under a folder, in the order of their names.
 ///
 /// # Errors
-/// What reading files answers.
+/// Errors of reading files.
 pub(crate) fn crates(folder: &Path) -> io::Result<Vec<Crate>> {
     let mut folders: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
@@ -104,7 +104,7 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
     found
 }
 
-/// What each file names, by the path of its module.
+/// The paths named in each file, by the path of its module.
 type Files = BTreeMap<Vec<String>, Named>;
 
 fn read_files(folder: &Path, module: &mut Vec<String>, into: &mut Files) -> io::Result<()> {
@@ -173,8 +173,7 @@ fn exports(files: &Files, roots: &BTreeSet<&String>) -> BTreeMap<String, String>
     exported.collect()
 }
 
-/// The first name below the crate's root of a path that is named in a module; `None` for one of
-/// another crate.
+/// The first name below the crate's root of a path in a module; `None` for a path of another crate.
 fn first_in_crate(place: &[String], path: &[String]) -> Option<String> {
     match path.first()?.as_str() {
         "crate" => path.get(1).cloned(),

@@ -123,8 +123,8 @@ impl Endpoint {
     /// Opens the dictionary of a node, of which this is the only endpoint, and listens. Blocks.
     ///
     /// # Errors
-    /// [`EndpointError`]: the accounts cannot be read, an address cannot be listened at, or it would be
-    /// open to the world without passwords.
+    /// [`EndpointError`]: the accounts cannot be read, an address cannot be listened on, or it
+    /// would be open to the world without passwords.
     pub fn start(
         environment: &Environment,
         node: &Arc<LocalNode>,

@@ -10,19 +10,21 @@
 //!
 //! Rules, cited by number:
 //!
-//! M1. *The client chooses handles.* So an object needs no call to come into being: what is said to
-//!     a transaction before its first call (that it begins, its settings) rides on that call. M2.
-//!     *A handle is used by one thread at a time*, as the objects behind it;
-//!     [`message::Message::Cancel`] alone comes from others. It names a call by its number, and has
-//!     no effect on any other call. M3. *Each reply carries what the caller would otherwise have to
-//!     ask for*: the version of the node's definitions, and a transaction's id, snapshot and marks.
-//!     M4. *A table version that was handed out stays usable at the node until the client gives it
-//!     back.* The client sends definitions that it has by their versions only, and so does the
-//!     node. M5. *Nothing outlives its client*: what [`server::RowService`] holds for it ends with
-//!     the service. An open transaction is rolled back.
-//!     M6. *A lost reply is not a lost call.* A link that fails during a commit answers
-//!     [`firn_api::rows::RowsError::OutcomeUnknown`], any other time
-//!     [`firn_api::rows::RowsError::Unavailable`], after which the transaction is gone.
+//! * M1. *The client chooses handles.* An object therefore needs no call to come into being: what
+//!   happens to a transaction before its first call (it begins, its settings) is sent with that
+//!   call.
+//! * M2. *One thread at a time uses a handle*, like the object behind it. Only
+//!   [`message::Message::Cancel`] comes from other threads. It names a call by its number, and has
+//!   no effect on any other call.
+//! * M3. *Each reply carries what the caller would otherwise have to ask for*: the version of the
+//!   node's definitions, and a transaction's id, snapshot and marks.
+//! * M4. *A table version that was handed out stays usable at the node until the client returns
+//!   it.* The client sends definitions that it has only by their versions, and so does the node.
+//! * M5. *Nothing outlives its client*: what [`server::RowService`] holds for it ends with the
+//!   service. An open transaction is rolled back.
+//! * M6. *A lost reply is not a lost call.* If the link fails during a commit, the error is
+//!   [`firn_api::rows::RowsError::OutcomeUnknown`]; at any other time it is
+//!   [`firn_api::rows::RowsError::Unavailable`], and the transaction is gone.
 //!
 //! `docs/formats/row-messages.md` describes the bytes.
 

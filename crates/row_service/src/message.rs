@@ -487,9 +487,9 @@ pub enum Answer {
     Tables(Option<Vec<HandedTable>>),
     /// A row with its primary key, or none.
     Row(Option<(ByteBuf, ByteBuf)>),
-    /// What there is for each key.
+    /// The result for each key.
     Found(Vec<Option<FoundRow>>),
-    /// What rows come to.
+    /// The summary of rows.
     Summary(Summary),
     /// A batch of a scan; `None` at the end.
     Batch(Option<Rows>),

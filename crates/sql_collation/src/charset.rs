@@ -1,5 +1,5 @@
-//! Character sets. Text is UTF-8 wherever Firn holds it; a set says which characters a column takes
-//! and what bytes `LENGTH()`, `HEX()` and `CONVERT()` speak of.
+//! Character sets. Firn holds text as UTF-8 everywhere; the set says which characters a column
+//! accepts and which bytes `LENGTH()`, `HEX()` and `CONVERT()` use.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub enum Charset {
     Ucs2,
     /// UTF-32, high byte first.
     Utf32,
-    /// Windows code page 1252, as MySQL's `latin1` is.
+    /// Windows code page 1252, which is MySQL's `latin1`.
     Latin1,
     /// US-ASCII.
     Ascii,
@@ -28,8 +28,8 @@ pub enum Charset {
     Binary,
 }
 
-/// Characters of the bytes 0x80 to 0x9F of Windows code page 1252. The five bytes that have none
-/// there are the control characters of their number, as in MySQL.
+/// Characters of the bytes 0x80 to 0x9F of Windows code page 1252. The five undefined bytes are the
+/// control characters with their number, as in MySQL.
 const CP1252_HIGH: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
     '\u{2c6}', '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}',
@@ -76,7 +76,7 @@ impl Charset {
         }
     }
 
-    /// What `SHOW CHARACTER SET` says of it.
+    /// The description in `SHOW CHARACTER SET`.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
@@ -102,8 +102,8 @@ impl Charset {
         }
     }
 
-    /// The bytes of which a character has one or more: more than one in the sets in which ASCII has
-    /// other bytes than in ASCII.
+    /// The size of the units of which a character has one or more. More than one byte in the sets
+    /// in which ASCII is not encoded as itself.
     #[must_use]
     pub const fn unit_bytes(self) -> usize {
         match self {
@@ -129,13 +129,13 @@ impl Charset {
         })
     }
 
-    /// Whether the set is UTF-8, so that its bytes are those that Firn holds.
+    /// Whether the set is UTF-8, so that its bytes are Firn's own.
     #[must_use]
     pub const fn is_utf8(self) -> bool {
         matches!(self, Charset::Utf8mb4 | Charset::Utf8mb3)
     }
 
-    /// Whether a text's bytes in the set are those by which Firn holds it.
+    /// Whether a text's bytes in the set are Firn's own.
     #[must_use]
     pub const fn holds_own_bytes(self) -> bool {
         self.is_utf8() || matches!(self, Charset::Ascii | Charset::Binary)
@@ -170,7 +170,7 @@ impl Charset {
         }
     }
 
-    /// Appends a character; one that the set has not as `?`.
+    /// Appends a character, or `?` if the set does not have it.
     fn push(self, character: char, bytes: &mut Vec<u8>) {
         let character = if self.has(character) { character } else { '?' };
         match self {
@@ -188,7 +188,7 @@ impl Charset {
         }
     }
 
-    /// The bytes of a text (UTF-8) in this set; what the set has not becomes `?`.
+    /// The bytes of a text (UTF-8) in this set; characters that the set does not have become `?`.
     #[must_use]
     pub fn encode(self, text: &[u8]) -> Cow<'_, [u8]> {
         let is_the_same = matches!(self, Charset::Utf8mb4 | Charset::Binary)
@@ -201,8 +201,8 @@ impl Charset {
         Cow::Owned(bytes)
     }
 
-    /// The text, in UTF-8, of bytes in this set; `None` when they are no text of it. Where a
-    /// character has more than one byte, zeros that are missing before the first are added.
+    /// The text, in UTF-8, of bytes in this set; `None` if they are invalid. If a unit has more
+    /// than one byte, missing zeros are added before the first one.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
         let text = match self {
@@ -225,7 +225,7 @@ impl Charset {
         Some(text)
     }
 
-    /// The text of bytes in a set of two or four bytes a unit.
+    /// The text of bytes in a set with two or four bytes per unit.
     fn decode_units(self, bytes: &[u8]) -> Option<String> {
         let unit_bytes = self.unit_bytes();
         let mut padded = vec![0; bytes.len().next_multiple_of(unit_bytes) - bytes.len()];
@@ -242,7 +242,7 @@ impl Charset {
         }
     }
 
-    /// Bytes that a text (UTF-8) takes in this set.
+    /// The number of bytes of a text (UTF-8) in this set.
     #[must_use]
     pub fn encoded_length(self, text: &[u8]) -> usize {
         match self {
@@ -254,7 +254,7 @@ impl Charset {
         }
     }
 
-    /// Bytes, as UTF-8, of the first characters of a text that take at most so many bytes in this
+    /// Bytes, as UTF-8, of the first characters of a text that take at most this many bytes in this
     /// set.
     #[must_use]
     pub fn longest_prefix(self, text: &[u8], max_bytes: usize) -> usize {
@@ -282,7 +282,7 @@ impl Charset {
     }
 }
 
-/// The characters of UTF-8 text; each run of bytes that is none is U+FFFD.
+/// The characters of UTF-8 text; each run of invalid bytes is U+FFFD.
 pub fn characters(text: &[u8]) -> impl Iterator<Item = char> + Clone + '_ {
     text.utf8_chunks().flat_map(|chunk| {
         let replacement = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
@@ -296,7 +296,7 @@ pub fn character_count(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
-/// Bytes of the first so many characters of UTF-8 text.
+/// Bytes of the first `count` characters of UTF-8 text.
 #[must_use]
 pub fn prefix_length(text: &[u8], characters: usize) -> usize {
     if text.len() <= characters {

@@ -1,6 +1,6 @@
-//! Capital and small letters, character by character as MySQL has them: `ß` stays `ß`.
+//! Upper and lower case, character by character as in MySQL: `ß` stays `ß`.
 
-/// The capital of a letter, if that is one character; otherwise the letter itself.
+/// The upper case of a letter, if that is one character; otherwise the letter itself.
 #[must_use]
 pub fn to_upper(character: char) -> char {
     if character.is_ascii() {
@@ -9,7 +9,7 @@ pub fn to_upper(character: char) -> char {
     single(character.to_uppercase()).unwrap_or(character)
 }
 
-/// The small letter of a capital, if that is one character; otherwise the letter itself.
+/// The lower case of a letter, if that is one character; otherwise the letter itself.
 #[must_use]
 pub fn to_lower(character: char) -> char {
     match character {
@@ -23,13 +23,13 @@ fn single(mut mapped: impl Iterator<Item = char>) -> Option<char> {
     mapped.next().filter(|_| mapped.next().is_none())
 }
 
-/// Text (UTF-8) in capitals.
+/// Text (UTF-8) in upper case.
 #[must_use]
 pub fn upper(text: &[u8]) -> Vec<u8> {
     map(text, to_upper, <[u8]>::to_ascii_uppercase)
 }
 
-/// Text (UTF-8) in small letters.
+/// Text (UTF-8) in lower case.
 #[must_use]
 pub fn lower(text: &[u8]) -> Vec<u8> {
     map(text, to_lower, <[u8]>::to_ascii_lowercase)

@@ -1,4 +1,4 @@
-//! Character sets and collations: which there are, and how they compare, fold and match text.
+//! Character sets and collations, and how they compare, fold and match text.
 //!
 //! ```text
 //!   CollationId 255 ──get──► Collation { utf8mb4_0900_ai_ci } ──compare, write_sort_key──►
@@ -6,8 +6,8 @@
 //!
 //! Invariants:
 //! * `compare(a, b)` is the order of their sort keys' bytes;
-//! * sort keys are stored in indexes: what [`Collation::write_sort_key`] gives never changes for an
-//!   id (golden tests hold it).
+//! * sort keys are stored in indexes: the result of [`Collation::write_sort_key`] never changes for
+//!   an id (golden tests ensure this).
 
 mod charset;
 mod fold;
@@ -42,7 +42,7 @@ pub struct Collation {
     pub name: &'static str,
     /// The character set that it orders.
     pub charset: Charset,
-    /// What `SHOW COLLATION` says under `Sortlen`.
+    /// The value of `Sortlen` in `SHOW COLLATION`.
     pub sort_length: u8,
     rules: Rules,
     ascii: OnceLock<AsciiClasses>,
@@ -50,7 +50,7 @@ pub struct Collation {
 
 /// How many ASCII characters there are.
 const ASCII: usize = 128;
-/// For each of them the first one that is equal to it.
+/// For each of them, the first one that is equal to it.
 type AsciiClasses = [u8; ASCII];
 
 /// How a collation orders.
@@ -93,7 +93,7 @@ impl Collation {
         matches!(self.rules, Rules::Weights(_) | Rules::UnicodePadSpace(_))
     }
 
-    /// Whether it is what its character set takes when no collation is named.
+    /// Whether it is the default of its character set.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.charset.default_collation() == self.id
@@ -119,15 +119,15 @@ impl Collation {
         self.compare(a, b).is_eq()
     }
 
-    /// Whether two texts are equal, spaces at their ends included.
+    /// Whether two texts are equal, including spaces at their ends.
     #[must_use]
     pub fn equal_unpadded(&self, a: &[u8], b: &[u8]) -> bool {
         let padding = |text: &[u8]| text.len() - without_padding(text).len();
         (!self.pads_with_spaces() || padding(a) == padding(b)) && self.equal(a, b)
     }
 
-    /// Whether the collation knows characters up to U+FFFF: to `…_unicode_ci`, which follows
-    /// Unicode 4.0, all others are one.
+    /// Whether the collation only knows characters up to U+FFFF: in `…_unicode_ci`, which follows
+    /// Unicode 4.0, all others are equal.
     fn is_of_basic_plane(&self) -> bool {
         self.name.ends_with("_unicode_ci")
     }
@@ -142,7 +142,7 @@ impl Collation {
         for byte in text {
             match *byte {
                 FIRST_OF_FOUR_BYTES.. => known.push(*byte),
-                // What follows the first of four bytes is left out.
+                // The bytes after the first of four are left out.
                 0x80..=0xbf if known.last().is_some_and(|last| *last >= FIRST_OF_FOUR_BYTES) => {}
                 byte => known.push(byte),
             }
@@ -165,8 +165,8 @@ impl Collation {
         }
     }
 
-    /// Appends what MySQL shows as the weights of a text. Those of Unicode's collations are the
-    /// sort key.
+    /// Appends the weights of a text as MySQL shows them. For Unicode collations, this is the sort
+    /// key.
     pub fn write_weights(&self, text: &[u8], out: &mut Vec<u8>) {
         match &self.rules {
             Rules::Weights(weights) => {
@@ -180,8 +180,8 @@ impl Collation {
         }
     }
 
-    /// The first eight bytes of a text's sort key, as a number: what is lower sorts before, and
-    /// equal ones say nothing. Cheaper than the key; `scratch` is memory for it.
+    /// The first eight bytes of a text's sort key, as a number: a lower number sorts before, and
+    /// equal ones leave the order open. Cheaper than the key; `scratch` is memory for it.
     #[must_use]
     pub fn sort_key_head(&self, text: &[u8], scratch: &mut Vec<u8>) -> u64 {
         scratch.clear();
@@ -196,8 +196,8 @@ impl Collation {
         head_of(scratch)
     }
 
-    /// Appends bytes that the sort keys of all texts begin with that begin with `prefix`; possibly
-    /// of less than all of `prefix`.
+    /// Appends bytes with which the sort keys of all texts that begin with `prefix` begin; they may
+    /// cover only a part of `prefix`.
     pub fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
         match &self.rules {
             Rules::Bytes => out.extend_from_slice(prefix),
@@ -231,7 +231,7 @@ impl Collation {
         }
     }
 
-    /// Which ASCII characters are equal; worked out the first time.
+    /// Which ASCII characters are equal; computed at the first use.
     fn ascii_classes(&self) -> &AsciiClasses {
         self.ascii.get_or_init(|| {
             let mut classes = [0; ASCII];
@@ -243,7 +243,8 @@ impl Collation {
         })
     }
 
-    /// The characters of a text; of a binary string its bytes, each as the character of its number.
+    /// The characters of a text; for a binary string its bytes, each as the character with its
+    /// number.
     pub fn characters<'a>(&self, text: &'a [u8]) -> Characters<'a> {
         Characters { rest: text, bytes: self.charset == Charset::Binary }
     }
@@ -257,7 +258,7 @@ pub struct Characters<'a> {
 }
 
 impl<'a> Characters<'a> {
-    /// What has not been taken yet.
+    /// The rest that has not been taken yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -287,7 +288,7 @@ impl Iterator for Characters<'_> {
     }
 }
 
-/// The first eight bytes, highest first, with zeros behind the end.
+/// The first eight bytes, most significant first, with zeros after the end.
 fn head_of(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     let length = key.len().min(8);

@@ -1,5 +1,4 @@
-//! `LIKE`: patterns with `%` and `_`, compared character by character as the collation holds them
-//! equal.
+//! `LIKE`: patterns with `%` and `_`, compared character by character as equal under the collation.
 //!
 //! ```text
 //!   '%Snow_ice'  over ASCII: pieces '' and 'Snow_ice', each character the first one that is equal to it (S ─► s)
@@ -19,16 +18,16 @@ enum Token {
     Any,
 }
 
-/// A pattern, taken apart once.
+/// A pattern, parsed once.
 #[derive(Clone, Debug)]
 pub struct LikePattern {
     collation: &'static Collation,
     tokens: Vec<Token>,
-    /// The same for texts of ASCII characters; `None` if it has others itself.
+    /// The same for texts of ASCII characters; `None` if the pattern has others.
     pieces: Option<Pieces>,
 }
 
-/// What stands between `%`s, with the first and the last piece at the ends of the text.
+/// The pieces between `%`s; the first and the last piece are at the ends of the text.
 #[derive(Clone, Debug)]
 struct Pieces {
     classes: &'static AsciiClasses,
@@ -54,7 +53,7 @@ impl Pieces {
         Some(Pieces { classes, pieces: pieces.collect::<Option<_>>()? })
     }
 
-    /// Whether a text of ASCII characters is of the pattern.
+    /// Whether a text of ASCII characters matches the pattern.
     fn matches(&self, text: &[u8]) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
         let Some((last, middle)) = rest.split_last() else {
@@ -67,10 +66,10 @@ impl Pieces {
         self.begins(end, last) && self.has_all(text, middle)
     }
 
-    /// Whether the pieces stand in the text, in their order; each is taken where it stands first.
+    /// Whether the text contains the pieces in their order; each is taken at its first place.
     fn has_all(&self, mut text: &[u8], pieces: &[Vec<u8>]) -> bool {
         for piece in pieces {
-            // Two `%` that follow each other are one, so no piece in the middle is empty.
+            // Two adjacent `%` are one, so no piece in the middle is empty.
             let place = text.windows(piece.len().max(1)).position(|text| self.begins(text, piece));
             let Some(at) = place else { return false };
             text = &text[at + piece.len()..];
@@ -109,7 +108,7 @@ impl LikePattern {
         LikePattern { collation, tokens, pieces }
     }
 
-    /// Whether a text is of the pattern.
+    /// Whether a text matches the pattern.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
         match &self.pieces {
@@ -118,11 +117,11 @@ impl LikePattern {
         }
     }
 
-    /// Whether a text of any characters is of the pattern.
+    /// Whether a text of any characters matches the pattern.
     pub(super) fn matches_any(&self, text: &[u8]) -> bool {
         let mut text = self.collation.characters(text);
         let mut at = 0;
-        // Where to go on when what follows the last `%` does not match: one character later.
+        // Where to continue if the part after the last `%` does not match: one character later.
         let mut retry = None;
         loop {
             let before = text.clone();
@@ -159,7 +158,7 @@ impl LikePattern {
         }
     }
 
-    /// The text that everything of the pattern begins with, as far as the collation holds it equal.
+    /// The text with which every match begins, as far as the collation considers it equal.
     #[must_use]
     pub fn literal_prefix(&self) -> String {
         let literal = self.tokens.iter().map_while(|token| match token {
@@ -169,7 +168,7 @@ impl LikePattern {
         literal.collect()
     }
 
-    /// Whether the pattern is nothing but its literal prefix.
+    /// Whether the pattern is only its literal prefix.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.tokens.iter().all(|token| matches!(token, Token::Character(_)))

@@ -1,4 +1,4 @@
-//! The collations that there are.
+//! The list of collations.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -9,7 +9,7 @@ use super::unicode::Unicode;
 use super::weights::Weights;
 use super::{Charset, Collation, Rules};
 
-/// The collation of an id.
+/// The collation with an id.
 #[must_use]
 pub fn by_id(id: CollationId) -> Option<&'static Collation> {
     static BY_ID: LazyLock<Vec<Option<&'static Collation>>> = LazyLock::new(|| {
@@ -20,13 +20,13 @@ pub fn by_id(id: CollationId) -> Option<&'static Collation> {
     BY_ID.get(usize::from(id.0)).copied().flatten()
 }
 
-/// The collation of an id; the default one for an id that is none.
+/// The collation with an id; the default one for an unknown id.
 #[must_use]
 pub fn get(id: CollationId) -> &'static Collation {
     by_id(id).unwrap_or(&ALL[0])
 }
 
-/// The collation of a name, whatever its letters' case; `utf8_…` is `utf8mb3_…`.
+/// The collation with a name, in any case; `utf8_…` is `utf8mb3_…`.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Collation> {
     let name = name.to_ascii_lowercase();

@@ -134,7 +134,7 @@ proptest! {
     }
 }
 
-/// Stored in indexes: a change of these bytes needs all indexes over text to be built anew.
+/// Stored in indexes: if these bytes change, all indexes over text must be rebuilt.
 #[test]
 fn sort_keys_never_change() {
     let mut shown = String::new();
@@ -171,7 +171,7 @@ fn sort_keys_never_change() {
     .assert_eq(&shown);
 }
 
-/// A sum over the keys of all characters, so that no change of ICU's data goes unseen.
+/// A sum over the keys of all characters, so that no change of ICU's data goes unnoticed.
 #[test]
 fn no_character_changes_its_sort_key() {
     let mut shown = String::new();

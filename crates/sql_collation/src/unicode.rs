@@ -1,8 +1,8 @@
 //! Collations by the Unicode Collation Algorithm, through ICU4X.
 //!
-//! A sort key is what ICU writes: the primary weights of all characters, and behind a 01 those of
-//! the finer levels, as far as the collation looks. Texts in ASCII take a table of the same weights
-//! instead of ICU:
+//! A sort key is what ICU writes: the primary weights of all characters, then, each after a 01,
+//! those of the finer levels that the collation considers. Texts in ASCII use a table of the same
+//! weights instead of ICU:
 //!
 //! ```text
 //!   character   primary weight (1 to 4 bytes)
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Invariant: for every ASCII text, the table's key equals ICU's. The keys are stored in indexes;
-//! what guards them against a change of ICU's data is
-//! `docs/decisions/2026-11-21-collations-through-icu.md`.
+//! `docs/decisions/2026-11-21-collations-through-icu.md` says what guards them against a change of
+//! ICU's data.
 
 use std::cmp::Ordering;
 
@@ -24,29 +24,29 @@ use icu_collator::{CollatorBorrowed, CollatorPreferences};
 const BACK_TO_LOWER_SCRIPT: u8 = 0x03;
 const ON_TO_HIGHER_SCRIPT: u8 = 0xff;
 
-/// The locale without rules of its own.
+/// The locale without special rules.
 const ROOT: &str = "und";
 
-/// The primary weight of an ASCII character; 0 for one that does not count.
+/// The primary weight of an ASCII character; 0 for one that is ignored.
 #[derive(Clone, Copy, Debug, Default)]
 struct AsciiWeight {
     /// First byte highest.
     primary: u32,
-    /// All bytes, and how many they are.
+    /// All bytes, and their number.
     whole: [u8; 4],
     whole_bytes: u8,
-    /// The bytes behind the first one, and how many they are.
+    /// The bytes after the first one, and their number.
     rest: [u8; 4],
     rest_bytes: u8,
-    /// The first byte, if it is left out behind another of its kind; otherwise 0.
+    /// The first byte, if it is left out after another of its kind; otherwise 0.
     script: u8,
 }
 
-/// What [`Unicode::write_key_head`] writes of a key.
+/// How many bytes of a key [`Unicode::write_key_head`] writes.
 const HEAD_BYTES: usize = 8;
-/// Texts are made keys of in pieces of so many characters, each in a buffer on the stack.
+/// Keys are made from texts in pieces of this many characters, each in a buffer on the stack.
 const PIECE_CHARACTERS: usize = 64;
-/// The bytes that a character adds to a key at most: what parts it from the script before, and its
+/// The most bytes that a character adds to a key: a separator from the previous script, and its
 /// weight.
 const CHARACTER_KEY_BYTES: usize = 5;
 
@@ -54,14 +54,15 @@ const CHARACTER_KEY_BYTES: usize = 5;
 pub(super) struct Unicode {
     collator: CollatorBorrowed<'static>,
     ascii: Box<[AsciiWeight; 128]>,
-    /// Whether no two ASCII characters together weigh other than alone, as `ch` does in Czech.
+    /// Whether no two ASCII characters together have another weight than alone, as `ch` does in
+    /// Czech.
     is_root: bool,
-    /// Whether the table's weights are all there is to a key of ASCII text.
+    /// Whether the key of an ASCII text has only the table's weights.
     table_suffices: bool,
 }
 
 impl Unicode {
-    /// The rules of a locale (`und` for none in particular) at a strength.
+    /// The rules of a locale (`und` for the root) at a strength.
     pub(super) fn new(locale: &str, strength: Strength) -> Unicode {
         let primary = collator(locale, Strength::Primary);
         let mut ascii = Box::new([AsciiWeight::default(); 128]);
@@ -115,13 +116,14 @@ impl Unicode {
         key
     }
 
-    /// Bytes that the keys of all texts beginning with `prefix` begin with.
+    /// Appends bytes with which the keys of all texts beginning with `prefix` begin.
     pub(super) fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
         if !self.is_root {
             return;
         }
         let ascii = prefix.iter().take_while(|byte| byte.is_ascii()).count();
-        // What follows may change the weight of the last character: `l·` is one letter in Catalan.
+        // The following characters may change the weight of the last one: `l·` is one letter in
+        // Catalan.
         self.write_ascii_key(&prefix[..ascii.saturating_sub(1)], out);
     }
 
@@ -133,7 +135,7 @@ impl Unicode {
     fn write_ascii_key(&self, text: &[u8], out: &mut Vec<u8>) {
         let mut script = 0;
         for piece in text.chunks(PIECE_CHARACTERS) {
-            // Weights are put down four bytes at a time, whatever their length, hence the room at
+            // Weights are written four bytes at a time, whatever their length, hence the room at
             // the end.
             let mut buffer = [0; PIECE_CHARACTERS * CHARACTER_KEY_BYTES + 4];
             let mut length = 0;
@@ -149,7 +151,7 @@ impl Unicode {
                 }
                 buffer[length..length + 4].copy_from_slice(&bytes);
                 length += usize::from(count);
-                // What does not count has no script either, and was first if it comes here.
+                // An ignored character has no script either; here it is the first one.
                 script = weight.script;
             }
             out.extend_from_slice(&buffer[..length]);
@@ -172,7 +174,7 @@ impl AsciiWeight {
         }
     }
 
-    /// The bytes to write behind a character of this script, and how many of them count.
+    /// The bytes to write after a character of this script, and how many of them count.
     #[inline]
     fn behind(&self, script: u8) -> ([u8; 4], u8) {
         match script != 0 && script == self.script {
@@ -181,7 +183,7 @@ impl AsciiWeight {
         }
     }
 
-    /// What stands between a character of this script and one that is not of it.
+    /// The separator between a character of this script and one of another.
     #[inline]
     fn separator_behind(&self, script: u8) -> u8 {
         match ((self.primary >> 24) as u8) < script {
@@ -191,7 +193,7 @@ impl AsciiWeight {
     }
 }
 
-/// As the standard library's, but with as many bytes at once as the processor takes.
+/// Like the standard library's, but with as many bytes at once as the processor supports.
 #[inline]
 fn is_ascii(text: &[u8]) -> bool {
     text.iter().fold(0, |all, byte| all | byte) < 0x80

@@ -1,9 +1,10 @@
 //! Collations that give each character one number: the binary ones, `general_ci` and those of
-//! one-byte sets. All of them take trailing spaces for nothing (PAD SPACE).
+//! one-byte sets. All of them ignore trailing spaces (PAD SPACE).
 //!
-//! A text compares as if spaces without end followed it. So that sort keys of texts of any length
-//! compare the same way, a space has one of two numbers, after whether the first other character
-//! behind it is below or above a space, and the end stands between the two:
+//! A text compares as if it were followed by an infinite number of spaces. So that sort keys of
+//! texts of any length compare in the same way, a space has one of two numbers, depending on
+//! whether the first other character after it is below or above a space, and the end is between the
+//! two:
 //!
 //! ```text
 //!   TAB < space before a TAB < end < space before a letter < letters
@@ -26,22 +27,22 @@ use std::sync::LazyLock;
 
 use super::charset::{Charset, characters, latin1_byte};
 
-/// Which number a character has.
+/// The number of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weights {
     /// Its code point.
     CodePoint,
-    /// That of the capital of its base letter, in the Latin, Greek and Cyrillic scripts.
+    /// The number of its base letter's upper case, in the Latin, Greek and Cyrillic scripts.
     GeneralCi,
     /// Its byte in `latin1`.
     Latin1Bin,
     /// A Swedish order of `latin1`.
     Latin1SwedishCi,
-    /// Letters with accents behind those without.
+    /// Letters with accents after those without.
     Latin1GeneralCi,
-    /// The same, capitals first.
+    /// The same, upper case first.
     Latin1GeneralCs,
-    /// The capital of an ASCII letter.
+    /// The upper case of an ASCII letter.
     AsciiCi,
 }
 
@@ -54,7 +55,7 @@ const ONE_BYTE_END: u32 = 0x80;
 const TWO_BYTE_END: u32 = ONE_BYTE_END + 0x7f00;
 
 impl Weights {
-    /// The number of a character. That of a space is 0x20, and no other character's is.
+    /// The number of a character. A space has 0x20, and no other character has it.
     #[inline]
     pub(super) fn of(self, character: char) -> u32 {
         match self {
@@ -70,7 +71,7 @@ impl Weights {
         }
     }
 
-    /// How many bytes MySQL gives to each weight.
+    /// How many bytes each weight has in MySQL.
     pub(super) fn width_bytes(self, charset: Charset) -> usize {
         match (self, charset) {
             (Weights::CodePoint, Charset::Utf8mb4 | Charset::Utf32) => 3,
@@ -93,7 +94,7 @@ impl Weights {
         write_number(END, out);
     }
 
-    /// The key of all but the trailing spaces, without the end.
+    /// The key of everything except the trailing spaces, without the end.
     pub(super) fn write_prefix_key(self, text: &[u8], out: &mut Vec<u8>) {
         let mut spaces = 0;
         for weight in characters(text).map(|character| self.of(character)) {
@@ -109,7 +110,7 @@ impl Weights {
     }
 }
 
-/// Compares as if spaces without end followed.
+/// Compares as if infinitely many spaces followed.
 fn compare_padded(mut a: impl Iterator<Item = u32>, mut b: impl Iterator<Item = u32>) -> Ordering {
     loop {
         let (a, b) = (a.next(), b.next());
@@ -235,7 +236,7 @@ fn latin1_general(case_sensitive: bool) -> Box<[u8; 256]> {
     table
 }
 
-/// What is before the letters, the letters, what is after them.
+/// Rank: what is before the letters, the letters, what is after them.
 fn general_rank(byte: u8, case_sensitive: bool) -> (u8, u8, u8) {
     let capital = match byte {
         b'a'..=b'z' | 0xe0..=0xf6 | 0xf8..=0xfe => byte - 0x20,

@@ -62,8 +62,8 @@ pub struct Function {
     pub volatility: Volatility,
     /// Whether it is NULL as soon as one argument is.
     pub strict: bool,
-    /// Whether arguments after a NULL one are evaluated too, unless exact numbers are asked for:
-    /// they may cause warnings.
+    /// Whether arguments after a NULL one are evaluated too, unless exact numbers are wanted: they
+    /// may cause warnings.
     pub evaluates_all: bool,
     /// Arguments whose literal value takes part in `resolve`: such literals must not be lifted out
     /// of the statement's text.

@@ -24,7 +24,7 @@ pub enum PageStoreError {
     #[error("{page} at log position {wanted} is older than the history that is kept, {kept_from}")]
     TooOld {
         page: PageId,
-        /// The version that was asked for.
+        /// The requested version.
         wanted: Lsn,
         /// The oldest version that is served.
         kept_from: Lsn,

@@ -1,18 +1,18 @@
-//! Conditions on rows that a node works out by itself: they need no session, no expression and no type of
-//! SQL, only the bytes that sort as a column's values do.
+//! Conditions on rows that a node evaluates by itself. They need no session, no expression and no
+//! SQL type, only the bytes that sort as a column's values do.
 //!
 //! ```text
-//!   c BETWEEN 3 AND 5                   Column c in [key(3), after key(5))
-//!   c IN (1, 9) AND name = 'ann'        All [ Column c in [1] [9],  Column name in [sort key of 'ann'] ]
-//!   c < 3 OR name IS NULL               Any [ Column c in (NULL, key(3)),  Column name in [NULL] ]
+//!   c BETWEEN 3 AND 5             Column c in [key(3), after key(5))
+//!   c IN (1, 9) AND name = 'ann'  All [ Column c in [1] [9],  Column name in [sort key of 'ann'] ]
+//!   c < 3 OR name IS NULL         Any [ Column c in (NULL, key(3)),  Column name in [NULL] ]
 //! ```
 //!
-//! A range is one of keys that are the whole column, ascending
-//! ([`firn_format::definition::TableDefinition::column_key`]), so an index over the column would visit
-//! the same rows. Collations, NULLs and the order of numbers are those of keys.
+//! A range consists of keys that are the whole column, ascending
+//! ([`firn_format::definition::TableDefinition::column_key`]), so an index over the column would
+//! visit the same rows. Collations, NULLs and the order of numbers are those of keys.
 //!
-//! Invariant: a row is left out only if the filter is false for it. Where a row does not say enough, as
-//! with a value that is stored out of line, it stays.
+//! Invariant: a row is left out only if the filter is false for it. A row that does not say enough,
+//! such as one with a value stored out of line, stays.
 
 use firn_format::key::{KeyLayout, KeyRange};
 use firn_format::row::{ColumnValue, RowView};
@@ -30,7 +30,7 @@ pub enum Filter {
     Column {
         /// The column.
         ordinal: u16,
-        /// Ranges of keys that are this column.
+        /// Ranges of keys that consist of this column.
         ranges: Vec<KeyRange>,
     },
     /// All of these are true.
@@ -48,7 +48,7 @@ enum Test {
     },
     All(Vec<Test>),
     Any(Vec<Test>),
-    /// Of a column that the table does not have: it says nothing.
+    /// On a column that the table does not have: the result is unknown.
     Unknown,
 }
 
@@ -67,8 +67,8 @@ impl Test {
         }
     }
 
-    /// Whether a row may be wanted. `value` gives a column's value, if the row says it; `key` is a
-    /// buffer.
+    /// Whether a row may satisfy it. `value` returns a column's value, if the row has it; `key` is
+    /// a buffer.
     fn may_hold<'v>(
         &self,
         table: &TableRef,
@@ -79,7 +79,7 @@ impl Test {
             Test::Column { ordinal, layout, ranges } => {
                 let Some(value) = value(*ordinal) else { return true };
                 key.clear();
-                // What makes no key is damaged; the statement meets it and says so.
+                // A value that makes no key is damaged; the statement meets it and reports it.
                 layout.encode_parts(&[value], table.collations(), key).is_err()
                     || ranges.iter().any(|range| range.contains(key))
             }
@@ -97,14 +97,14 @@ pub struct FilteredScan {
     test: Test,
     /// The ordinals of a covered row's values.
     columns: Box<[u16]>,
-    /// The rows of the present batch that stay: their numbers, and their places.
+    /// The rows of the current batch that stay: their numbers and places.
     kept: Vec<usize>,
     spans: Vec<RowSpan>,
     key: Vec<u8>,
 }
 
 impl FilteredScan {
-    /// The rows of `inner`, a consistent scan of `table`, that a filter keeps. `columns` are
+    /// The rows of `inner`, a consistent scan of `table`, that satisfy a filter. `columns` are
     /// [`super::ScanOptions::columns`].
     #[must_use]
     pub fn over(
@@ -124,7 +124,7 @@ impl FilteredScan {
         }
     }
 
-    /// Finds the rows of the present batch that stay.
+    /// Finds the rows of the current batch that stay.
     fn sift(&mut self) {
         let Self { inner, table, test, columns, kept, spans, key } = self;
         kept.clear();
@@ -169,7 +169,7 @@ impl Scan for FilteredScan {
         trx: &mut dyn Transaction,
         _held: HeldLeaves<'_>,
     ) -> RowsResult<Fetched> {
-        // Rows of a leaf that are not all of them are not worth keeping: no leaf is named.
+        // An incomplete set of a leaf's rows is not worth keeping: no leaf is named.
         Ok(if self.fetch(trx)? { Fetched::Rows(None) } else { Fetched::End })
     }
 

@@ -138,8 +138,8 @@ pub struct ScanOptions {
     pub columns: Option<Box<[u16]>>,
     /// The most rows of a batch; a locking scan locks up to this many in advance.
     pub batch_rows: usize,
-    /// Which rows are wanted, if not all. For [`ReadMode::Consistent`] only: the locks of rows that are
-    /// left out would be nobody's.
+    /// The wanted rows, if not all. Only for [`ReadMode::Consistent`]: rows that are left out would
+    /// not get their locks.
     pub filter: Option<Box<Filter>>,
 }
 
@@ -391,11 +391,11 @@ pub trait Transaction: Any + Send {
         primary_key: &mut Vec<u8>,
         payload: &mut Vec<u8>,
     ) -> RowsResult<bool>;
-    /// Reads the rows with these keys of the clustered index, or to which the entries with these keys of
-    /// a unique index lead; `found` gets what there is for each, in their order.
+    /// Reads the rows with these keys in the clustered index, or those that the entries with these
+    /// keys in a unique index point to; `found` gets the result for each, in their order.
     ///
     /// # Errors
-    /// As [`Transaction::get`], of any of them.
+    /// As [`Transaction::get`], for any of them.
     fn get_rows(
         &mut self,
         table: &TableRef,
@@ -425,11 +425,11 @@ pub trait Transaction: Any + Send {
     /// [`RowsError::NoSuchIndex`]; [`RowsError::TableChanged`] if the index is younger than the
     /// snapshot.
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>>;
-    /// What the rows of a consistent scan come to, for columns of integers, see [`summarise`]. `None`: the
-    /// node has no way that is better than a scan.
+    /// The summary of a consistent scan's rows, for columns of integers, see [`summarise`]. `None`:
+    /// the node can do no better than a scan.
     ///
     /// # Errors
-    /// As of a scan.
+    /// As a scan.
     fn summarise(
         &mut self,
         table: &TableRef,
@@ -667,8 +667,8 @@ pub trait DatabaseNode: Send + Sync {
         snapshot: Cts,
     ) -> RowsResult<Box<dyn Transaction>>;
 
-    /// Whether each call is a message: rows that a statement does not want are better left out by the
-    /// node then ([`ScanOptions::filter`]), and rows that it wants are better asked for together
+    /// Whether each call is a message. In that case the node should leave out rows that a statement
+    /// does not want ([`ScanOptions::filter`]), and wanted rows should be requested together
     /// ([`Transaction::get_rows`]).
     fn is_remote(&self) -> bool {
         false

@@ -1,12 +1,12 @@
-//! What the rows of a scan come to, where the rows themselves are not wanted.
+//! Summaries of a scan's rows, where the rows themselves are not wanted.
 //!
 //! ```text
 //!   SELECT COUNT(*), SUM(k), MIN(k) FROM t WHERE v < 9
 //!     scan of t with a filter on v ──► rows 1,204 │ k: 1,200 values, sum 7,331, least -4, greatest 90
 //! ```
 //!
-//! Integers only: their sums do not depend on the order in which they are added, so parts of several
-//! scans, or of several nodes, are added up to what one scan gives.
+//! Integers only: their sums do not depend on the order of addition, so summaries of several scans,
+//! or of several nodes, add up to that of one scan.
 
 use firn_format::row::{ColumnValue, RowView};
 use firn_format::value::ValueRef;
@@ -20,11 +20,11 @@ use super::{
 pub struct Summary {
     /// How many there are.
     pub rows: u64,
-    /// What each of the wanted columns comes to.
+    /// The summary of each wanted column.
     pub columns: Vec<ColumnSummary>,
 }
 
-/// What the values of a column come to.
+/// The summary of a column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ColumnSummary {
     /// How many are not NULL.
@@ -42,7 +42,7 @@ impl Summary {
         Summary { rows: 0, columns: vec![ColumnSummary::default(); columns] }
     }
 
-    /// Adds what other rows come to, of the same columns.
+    /// Adds the summary of other rows, for the same columns.
     pub fn add(&mut self, other: &Summary) {
         self.rows += other.rows;
         for (column, other) in self.columns.iter_mut().zip(&other.columns) {
@@ -65,11 +65,11 @@ impl ColumnSummary {
     }
 }
 
-/// What the rows of a scan come to, for columns of integers. `cancellation` ends it between two batches.
-/// Blocks as the scan does.
+/// Summarises the rows of a scan, for columns of integers. `cancellation` ends it between two
+/// batches. Blocks as the scan does.
 ///
 /// # Errors
-/// As the scan, and error 1034 for a row that is damaged or a column that is none of integers.
+/// As the scan, and error 1034 for a damaged row or a column that is not one of integers.
 pub fn summarise(
     trx: &mut dyn Transaction,
     table: &TableRef,

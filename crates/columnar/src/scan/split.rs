@@ -10,7 +10,7 @@ const STEPS: u32 = 64;
 /// How far a part may be from its share.
 const TOLERANCE: f64 = 0.02;
 
-/// Parts of a range, in order; fewer than asked for if no keys lie between.
+/// Parts of a range, in order; fewer than requested if no keys lie between.
 pub(crate) fn split(
     range: &KeyRange,
     parts: usize,

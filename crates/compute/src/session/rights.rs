@@ -81,7 +81,7 @@ impl Rights {
             roles.clone()
         };
         self.grants = Arc::new(self.instance.accounts.effective(&account, &roles));
-        // A password that expires while the session is open is asked for at the next login.
+        // A password that expires while the session is open is checked at the next login.
         let is_new = self.version == 0 || self.sandboxed;
         self.sandboxed = account.expired || is_new && self.is_outlived(&account);
         self.account = account;

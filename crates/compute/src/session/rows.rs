@@ -95,7 +95,7 @@ impl SqlSession {
         Some(plan)
     }
 
-    /// Runs a plan that inserts given rows, and answers.
+    /// Runs a plan that inserts given rows, and sends the answer.
     fn run_given(
         &mut self,
         plan: &CachedPlan,

@@ -1,8 +1,8 @@
 //! Adding an index while the table is written.
 //!
 //! ```text
-//!   exclusive lock  the index is in the definition, building: every writer from here on keeps it up
-//!   batches         rows are read with shared locks, in key order; their entries are put in; commit
+//!   exclusive lock  the index is in the definition, building: all writers maintain it from now on
+//!   batches         rows are read with shared locks, in key order; their entries are added; commit
 //!   exclusive lock  the index is ready
 //! ```
 //!

@@ -167,8 +167,8 @@ impl RedoLog {
     /// sync.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`]: it may still become durable. Otherwise what has ended the writer: it
-    /// may or may not be durable, and the node has to stop.
+    /// [`LogError::Unavailable`]: it may still become durable. Otherwise the error that ended the
+    /// writer: it may or may not be durable, and the node must stop.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError> {
         if self.durable_lsn() >= lsn {
             return Ok(());

@@ -86,7 +86,7 @@ impl RemoteTransaction {
     /// Sends what waits.
     ///
     /// # Errors
-    /// What the node answers.
+    /// The node's error.
     pub(super) fn tell_now(&self) -> RowsResult<()> {
         self.ask(TransactionCall::Settings).map(|_| ())
     }

@@ -18,8 +18,7 @@ use crate::message::{
 use super::scans::rows_of;
 use super::{Object, RowService};
 
-/// After so many empty batches a fetch answers with none of the rows, so that its caller may have
-/// something to say.
+/// After this many empty batches, a fetch returns without rows, so that its caller can react.
 const MOST_EMPTY: usize = 64;
 
 /// An open transaction of a client.
@@ -263,7 +262,7 @@ impl RowService {
                 let cancellation = Arc::clone(&served.cancellation);
                 let (scan, inner) = served.scan_and_transaction(scan)?;
                 let mut is_there = scan.fetch(inner)?;
-                // A filter may leave whole leaves out: they are not worth a message each.
+                // A filter may leave out whole leaves: they are not worth a message each.
                 for _ in 0..MOST_EMPTY {
                     if !is_there || !scan.is_empty() {
                         break;

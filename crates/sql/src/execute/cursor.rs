@@ -37,15 +37,15 @@ pub(crate) struct Cursor<'p> {
     seen: Option<SeenKeys>,
     /// See [`ScanOptions::batch_rows`].
     batch_rows: usize,
-    /// What the node is asked to leave out, in all ranges.
+    /// The filter for the node, in all ranges.
     filter: Option<Box<Filter>>,
-    /// The node leaves out all rows for which the conditions are not true.
+    /// The node leaves out all rows that do not satisfy the conditions.
     is_filter_exact: bool,
     /// Rows that were looked up together, the next one last.
     found: Vec<Option<FoundRow>>,
 }
 
-/// How many rows are looked up together at most.
+/// The most rows that are looked up together.
 const MOST_LOOKED_UP: usize = 256;
 
 /// Where the current row is.
@@ -228,8 +228,8 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// What all rows of a cursor that was opened come to, for columns of integers, worked out by the node
-    /// without sending them; nothing of them is left then. `None`: they have to be looked at here.
+    /// The summary of all rows of an opened cursor, for columns of integers, computed by the node
+    /// without sending them; the cursor is then at its end. `None`: the rows have to be read here.
     pub(crate) fn summarise(
         &mut self,
         columns: &[u16],
@@ -256,7 +256,7 @@ impl<'p> Cursor<'p> {
         Ok(Some(all))
     }
 
-    /// Whether the next step is another row of the same index, and asking for both at once spares a
+    /// Whether the next step is another row of the same index, and requesting both at once saves a
     /// message. Locks are taken one by one: no row is locked that may not be reached.
     fn asks_for_several(&self, index: Option<usize>, execution: &Execution<'_>) -> bool {
         let is_alike = |step: &(Option<usize>, Step)| step.0 == index && step.1.is_point();
@@ -265,7 +265,7 @@ impl<'p> Cursor<'p> {
             && self.steps.last().is_some_and(is_alike)
     }
 
-    /// Looks up the row with this key and those of the steps behind it.
+    /// Looks up the row with this key and those of the following steps.
     fn look_up_together(
         &mut self,
         index: Option<usize>,

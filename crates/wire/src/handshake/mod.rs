@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   server: greeting (version 10) with a challenge
-//!   client: [SSL request, TLS begins]  handshake response: user, response to the challenge, schema, …
+//!   client: [SSL request, TLS begins]  handshake response: user, challenge response, schema, …
 //!   server: [auth switch request]      client: [response to another challenge, by another plugin]
 //!   server: [more data]                client: [more data]          caching_sha2_password
 //!   server: OK or ERR

@@ -1,8 +1,8 @@
 //! The threads that serve connections.
 //!
 //! ```text
-//!   poller thread   accepts, greets, holds idle connections (epoll), gives up those that wait too long
-//!   worker threads  one for each active connection; blocking reads and writes; kept for a while for the next
+//!   poller thread   accepts, greets, holds idle connections (epoll), drops those that wait too long
+//!   worker threads  one for each active connection; blocking I/O; kept for a while for the next one
 //!   watch thread    notices clients that go away while their statement runs
 //! ```
 //!

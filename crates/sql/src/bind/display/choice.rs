@@ -1,5 +1,4 @@
-//! Values of which one is chosen: in `CASE`, `IF`, `COALESCE`, `GREATEST`, and the sides of a
-//! `UNION`.
+//! Choices among several values: `CASE`, `IF`, `COALESCE`, `GREATEST`, and the sides of a `UNION`.
 
 use crate::expression::{Expression, ExpressionKind};
 use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};

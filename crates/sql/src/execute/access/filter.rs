@@ -1,14 +1,14 @@
-//! What of a scan's conditions a node can work out by itself ([`Filter`]).
+//! The part of a scan's conditions that a node can evaluate by itself ([`Filter`]).
 //!
 //! ```text
-//!   a > 3 AND b = ? AND LENGTH(c) = 9     All [ a in (key(3), …),  b in [key(?)] ]     LENGTH(c) stays
+//!   a > 3 AND b = ? AND LENGTH(c) = 9     All [ a in (key(3), …),  b in [key(?)] ]  LENGTH(c) stays
 //!   a = 1 OR b = 2                        Any [ a in [key(1)],  b in [key(2)] ]
 //!   a = 1 OR LENGTH(c) = 9                nothing: the second side may hold for any row
 //! ```
 //!
-//! The filter is true for every row for which the conditions are; they are looked at again for the rows
-//! that come. Only values that cost nothing to have are sent: an expression might warn or fail, once for
-//! the scan here and row by row there.
+//! The filter is true for every row that satisfies the conditions; they are checked again for the
+//! rows that arrive. Only values that are free to compute are sent: an expression might warn or
+//! fail, once for the scan here and row by row there.
 
 use firn_api::rows::{Filter, ReadMode, TableRef};
 use firn_format::key::KeyPart;
@@ -26,18 +26,18 @@ use super::{Index, key_range};
 /// More ranges than this are not sent.
 const MOST_RANGES: usize = 512;
 
-/// What a node is asked to leave out.
+/// The filter for a node.
 pub(crate) struct NodeFilter {
-    /// `None` if the conditions say nothing that a node understands.
+    /// `None` if the conditions have no part that a node understands.
     pub(crate) filter: Option<Box<Filter>>,
-    /// The filter is false for every row for which the conditions are not true.
+    /// The filter is false for every row that does not satisfy the conditions.
     pub(crate) is_exact: bool,
 }
 
 /// The filter of a scan that begins.
 ///
 /// # Errors
-/// If a value cannot be worked out.
+/// If a value cannot be computed.
 pub(crate) fn node_filter(
     plan: &ScanPlan,
     table: &TableRef,
@@ -63,12 +63,12 @@ struct Maker<'a> {
     plan: &'a ScanPlan,
     table: &'a TableRef,
     columns: &'a Columns<'a>,
-    /// All of the conditions is in the filters so far.
+    /// The filters so far express all of the conditions.
     is_exact: bool,
 }
 
 impl Maker<'_> {
-    /// What is understood of conditions that are all to be true.
+    /// The understood part of conditions that must all be true.
     fn all(
         &mut self,
         conditions: &[Expression],
@@ -125,7 +125,7 @@ impl Maker<'_> {
         let Some((ordinal, _)) = self.plan.slots.iter().find(of_slot) else { return Ok(None) };
         let Some(layout) = self.table.definition().column_key(*ordinal) else { return Ok(None) };
         let Some(planned) = ranges_of(&predicate.test) else { return Ok(None) };
-        // A value that is stored out of line says nothing, and its row stays.
+        // A value stored out of line is unknown to the node, and its row stays.
         let has_fixed_length = |part: &KeyPart| part.column_type.fixed_length().is_some();
         self.is_exact &= layout.parts().iter().all(has_fixed_length);
         let index = Index { number: None, layout: &layout, unique: false };
@@ -138,7 +138,7 @@ impl Maker<'_> {
     }
 }
 
-/// The ranges of a test; `None` if it has values that are not at hand.
+/// The ranges of a test; `None` if it has values that are not known yet.
 fn ranges_of(test: &ColumnTest) -> Option<Vec<RangePlan>> {
     let nothing =
         || RangePlan { equal: Vec::new(), null_safe: Vec::new(), lower: None, upper: None };

@@ -120,7 +120,7 @@ impl Accumulator {
         true
     }
 
-    /// Takes in what integers come to that were looked at elsewhere; `extremes` are the least and the
+    /// Adds the summary of integers that were read elsewhere; `extremes` are the least and the
     /// greatest, as values of the argument's type.
     pub(crate) fn add_integers(&mut self, count: u64, sum: i128, extremes: Option<(Datum, Datum)>) {
         match (&mut self.kind, extremes) {

@@ -1,12 +1,12 @@
-//! Aggregates over all rows of a scan that the node works out by itself, where each call is a message.
+//! Aggregates over all rows of a scan, computed by a node for which each call is a message.
 //!
 //! ```text
 //!   SELECT COUNT(*), SUM(k) FROM t WHERE v < 9     one call ──► 1,204 rows, k: 1,200 values, sum 7,331
 //! ```
 //!
-//! Taken for `COUNT`, `SUM`, `AVG`, `MIN` and `MAX` of integers in bare columns of one table, without groups
-//! and `DISTINCT`, if the node understands all of the conditions. What the node cannot do is done over
-//! the rows.
+//! Used for `COUNT`, `SUM`, `AVG`, `MIN` and `MAX` of integers in bare columns of one table,
+//! without groups and `DISTINCT`, if the node understands all of the conditions. If the node cannot
+//! do it, the rows are read.
 
 use firn_api::rows::Summary;
 use smallvec::SmallVec;
@@ -22,7 +22,7 @@ use super::super::cursor::Cursor;
 use super::super::operator::{Input, Operator};
 use super::Accumulator;
 
-/// One group, worked out by the node.
+/// One group, computed by the node.
 pub(crate) struct AggregateAtNode<'p> {
     cursor: Cursor<'p>,
     /// The calls, and the place of each one's column among `columns`; `None` for `COUNT(*)`.
@@ -33,7 +33,7 @@ pub(crate) struct AggregateAtNode<'p> {
 }
 
 impl<'p> AggregateAtNode<'p> {
-    /// The aggregate of a node, if a database node may be able to work it out.
+    /// The aggregate of a node, if a database node may be able to compute it.
     pub(crate) fn of(node: &'p PlanNode) -> Option<AggregateAtNode<'p>> {
         let NodeKind::Aggregate { input, groups, aggregates, rollup: None, .. } = &node.kind else {
             return None;
@@ -59,7 +59,7 @@ impl<'p> AggregateAtNode<'p> {
         Some(AggregateAtNode { cursor, calls, columns, types, is_given: false })
     }
 
-    /// The same, with a way over the rows where the node has none.
+    /// The same, with a fallback over the rows in case the node cannot do it.
     pub(crate) fn or(self, by_rows: Input<'p>) -> AtNodeOrByRows<'p> {
         AtNodeOrByRows { at_node: self, by_rows, is_by_rows: false }
     }
@@ -94,7 +94,7 @@ fn integer(number: i128, ty: &SqlType) -> Datum {
     }
 }
 
-/// The column that a call is over, `None` for `COUNT(*)`. `None` in all if it is over something else.
+/// The column of a call, `None` for `COUNT(*)`. The outer `None`: its argument is something else.
 fn column<'p>(call: &AggregateCall, scan: &'p ScanPlan) -> Option<Option<(u16, &'p SqlType)>> {
     use AggregateFunction as F;
     if call.distinct {
@@ -112,7 +112,7 @@ fn column<'p>(call: &AggregateCall, scan: &'p ScanPlan) -> Option<Option<(u16, &
     }
 }
 
-/// An aggregate by the node, or over the rows where it has no way.
+/// An aggregate computed by the node, or over the rows if the node cannot do it.
 pub(crate) struct AtNodeOrByRows<'p> {
     at_node: AggregateAtNode<'p>,
     by_rows: Input<'p>,

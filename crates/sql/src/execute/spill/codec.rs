@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   tag ‖ payload  1 Int 8 bytes, 2 UInt 8, 3 Double 8, 4 Decimal text, 5 Text, 6 Date 8,
-//!                  7 Time 8, 8 DateTime 8, 9 JSON text; texts after their length in 4 bytes; 0 is NULL
+//!                  7 Time 8, 8 DateTime 8, 9 JSON text; texts after a 4-byte length; 0 is NULL
 //! ```
 
 use std::sync::Arc;

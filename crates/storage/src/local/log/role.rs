@@ -118,7 +118,8 @@ impl WriterRole {
             return None;
         }
         let held = HeldRole { role: self, untold: None };
-        // Set by an earlier holder; if so, this one tells the threads that came since.
+        // Set by an earlier holder; if it is set, this holder reports it to the threads that came
+        // since.
         self.failure.get().is_none().then_some(held)
     }
 
