@@ -10,6 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Names that the standard library, another crate or a variant has as well: files that have such a
+/// word do not all mean the type.
+const AMBIGUOUS: [&str; 3] = ["Copy", "Json", "Mutex"];
+
 /// A source file of a crate, without its tests.
 pub(crate) struct Source {
     /// The crate's name.
@@ -92,7 +96,9 @@ impl Types {
 
     /// The types that the most files name: where it is defined, type, files.
     pub(crate) fn by_files(&self, most: usize) -> Vec<(&str, &str, usize)> {
-        let unique = self.defined.iter().filter(|(_, files)| files.len() == 1);
+        let unique = self.defined.iter().filter(|(name, files)| {
+            files.len() == 1 && !AMBIGUOUS.contains(&name.as_str())
+        });
         let mut all: Vec<_> = unique
             .filter_map(|(name, files)| {
                 Some((files.first()?.as_str(), name.as_str(), self.named.get(name)?.len() - 1))
