@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Accounts, persisted variables and statistics are rows of the database node: a member that hears
-//! of a change reads them again, at a snapshot that has it: its database node may be one that follows
-//! the log and has not come so far. Global variables that are not persisted, user locks and the global
-//! read lock live as long as the server state.
+//! of a change reads them again, at a snapshot that has it: its database node may be one that
+//! follows the log and has not come so far. Global variables that are not persisted, user locks and
+//! the global read lock live as long as the server state.
 //!
 //! Invariants that every implementation keeps:
 //! * **S1** A call that changes something returns after every member knows of it or has ended. A

@@ -15,8 +15,8 @@ use firn_sql_collation::Collations;
 
 use crate::node::LocalNode;
 
-/// Opens a replica beside a node whose dictionary is open. It is closed before the node. Blocks for I/O,
-/// and until a snapshot can be opened.
+/// Opens a replica beside a node whose dictionary is open. It is closed before the node. Blocks for
+/// I/O, and until a snapshot can be opened.
 ///
 /// # Errors
 /// As [`Replica::open`].

@@ -5,8 +5,8 @@
 //!   a change elsewhere  told += 1, version += 1 ─► read again when an account is next looked up
 //! ```
 //!
-//! Who tells of a change names a snapshot that has it: over a database node that follows the log, the
-//! rows are read again once the node has come so far.
+//! The notice of a change names a snapshot that has it: over a database node that follows the log,
+//! the rows are read again once the node has come so far.
 //!
 //! Rules:
 //! * only one compute node of the server changes accounts at a time;
@@ -86,8 +86,8 @@ impl std::fmt::Debug for AccountBook {
 }
 
 impl AccountBook {
-    /// Reads the accounts; if there are none and the database node writes, makes `root` for loopback,
-    /// without a password. Blocks.
+    /// Reads the accounts; if there are none and the database node writes, makes `root` for
+    /// loopback, without a password. Blocks.
     ///
     /// # Errors
     /// If the accounts cannot be read or stored.
@@ -133,8 +133,8 @@ impl AccountBook {
         })
     }
 
-    /// Another compute node has changed accounts, which a snapshot at `since` sees: they are read again
-    /// before one is looked up.
+    /// Another compute node has changed accounts, which a snapshot at `since` sees: they are read
+    /// again before one is looked up.
     pub(crate) fn have_changed(&self, since: Cts) {
         self.since.fetch_max(since.0, Ordering::Release);
         self.told.fetch_add(1, Ordering::Release);

@@ -6,12 +6,12 @@
 //!     └─ what writes ──────► NotLeader
 //! ```
 //!
-//! What would write, lock rows or hand out numbers is refused with [`RowsError::NotLeader`], which MySQL
-//! numbers 1836. Reads of all isolation levels are reads from a snapshot (paper 001 §2.1).
+//! What would write, lock rows or hand out numbers is refused with [`RowsError::NotLeader`], which
+//! MySQL numbers 1836. Reads of all isolation levels are reads from a snapshot (paper 001 §2.1).
 //!
-//! Metadata locks are granted here among this node's own sessions. They do not hold up the node that
-//! writes, and need not: a statement keeps the definitions that it has begun with, and what they name
-//! stays readable for as long as its snapshot is open (rule 3 of [`crate::replica`]).
+//! Metadata locks are granted here among this node's own sessions. They do not hold up the node
+//! that writes, and need not: a statement keeps the definitions that it has begun with, and what
+//! they name stays readable for as long as its snapshot is open (rule 3 of [`crate::replica`]).
 
 mod transaction;
 

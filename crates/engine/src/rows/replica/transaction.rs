@@ -46,8 +46,8 @@ impl ReplicaTransaction {
     /// already. Does not block.
     ///
     /// # Errors
-    /// As [`ReplicaTransaction::begin`]; [`EngineError::SnapshotTooOld`] if what it sees may have been
-    /// purged.
+    /// As [`ReplicaTransaction::begin`]; [`EngineError::SnapshotTooOld`] if what it sees may have
+    /// been purged.
     pub fn begin_at(
         dictionary: &Arc<DictionaryReader>,
         isolation: IsolationLevel,
@@ -107,8 +107,8 @@ impl RowsTransaction for ReplicaTransaction {
         Some(Box::new(ReplicaTransaction::over(&self.dictionary, sibling)))
     }
 
-    /// No metadata lock keeps the writer from dropping or copying a table after a statement has looked
-    /// it up: then it has changed, and the statement looks again.
+    /// No metadata lock keeps the writer from dropping or copying a table after a statement has
+    /// looked it up: then it has changed, and the statement looks again.
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef> {
         match self.dictionary.table_for_read(&mut self.inner, table) {
             Err(EngineError::NoSuchTable(gone)) => Err(RowsError::TableChanged(gone)),

@@ -1,5 +1,5 @@
-//! Work beside the scripts, in a schema of its own: pages split and merge, definitions change, purge has
-//! much to do; and a snapshot of the replica stays as it is meanwhile.
+//! Work beside the scripts, in a schema of its own: pages split and merge, definitions change,
+//! purge has much to do; and a snapshot of the replica stays as it is meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

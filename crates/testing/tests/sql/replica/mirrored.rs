@@ -7,9 +7,9 @@
 //!   load ────► writer: splits, merges, changes of definitions; purge
 //! ```
 //!
-//! What only the writer's session knows is left out, and counted: transactions that are open, temporary
-//! tables, variables ([`session`]). A query that fails on the writer has to fail on the replica with the
-//! same number.
+//! What only the writer's session knows is left out, and counted: transactions that are open,
+//! temporary tables, variables ([`session`]). A query that fails on the writer has to fail on the
+//! replica with the same number.
 
 use std::collections::BTreeMap;
 
@@ -93,8 +93,8 @@ impl<'f> Mirrored<'f> {
     }
 }
 
-/// How an answer of the replica is not that of the writer. Rows count in their order if the text asks
-/// for one.
+/// How an answer of the replica is not that of the writer. Rows count in their order if the text
+/// asks for one.
 fn difference(text: &str, written: &Answer, copied: &Answer) -> Option<String> {
     let shown = |answer: &Answer| match answer {
         Ok(DBOutput::Rows { rows, .. }) => {

@@ -1,7 +1,7 @@
 //! SQL on a replica that follows a writer's log in the same process.
 //!
 //! ```text
-//!   Server ──► LocalNode ──► log ──► Replica ──► ReplicaNode ──► another compute node of the server
+//!   Server ──► LocalNode ──► log ──► Replica ──► ReplicaNode ──► second compute node
 //! ```
 
 mod compute_node;
@@ -34,8 +34,8 @@ struct Follower {
     writer_port: u16,
     replica: Arc<Replica>,
     port: u16,
-    /// Held while the load changes definitions, and while both nodes are asked for definitions of all
-    /// schemas.
+    /// Held while the load changes definitions, and while both nodes are asked for definitions of
+    /// all schemas.
     definitions: Mutex<()>,
 }
 
