@@ -96,9 +96,10 @@ impl Types {
 
     /// The types that the most files name: where it is defined, type, files.
     pub(crate) fn by_files(&self, most: usize) -> Vec<(&str, &str, usize)> {
-        let unique = self.defined.iter().filter(|(name, files)| {
-            files.len() == 1 && !AMBIGUOUS.contains(&name.as_str())
-        });
+        let unique = self
+            .defined
+            .iter()
+            .filter(|(name, files)| files.len() == 1 && !AMBIGUOUS.contains(&name.as_str()));
         let mut all: Vec<_> = unique
             .filter_map(|(name, files)| {
                 Some((files.first()?.as_str(), name.as_str(), self.named.get(name)?.len() - 1))
