@@ -248,8 +248,8 @@ fn open_pages(
     Pages::new(pool, log)
 }
 
-/// Up to which timestamp all commits are durable. What lies beyond is not forgotten yet: whoever
-/// sees such a commit learns from the transaction table that it has to wait for the disk.
+/// The timestamp up to which all commits are durable. The transaction table still has the commits
+/// beyond it: a reader of such a commit finds there that it must wait for the disk.
 #[derive(Debug, Default)]
 struct DurableCommits {
     reached: Cts,

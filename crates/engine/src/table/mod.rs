@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A [`Table`] is one version of a table's definition with everything that is worked out from it
-//! once. It never changes; [`crate::dictionary::Dictionary`] replaces it. Whoever has one from the
-//! dictionary may use it as the rules there say.
+//! once. It never changes; [`crate::dictionary::Dictionary`] replaces it. The rules there say how
+//! long a holder may use it.
 //!
 //! Rules, cited by number:
 //!

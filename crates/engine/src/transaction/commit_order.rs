@@ -128,7 +128,7 @@ impl CommitOrder {
         Cts(self.counters.max_committed().load(Ordering::SeqCst))
     }
 
-    /// Up to which timestamp all commits are durable, as far as other nodes have been told.
+    /// The timestamp up to which all commits are durable, as far as other nodes know.
     #[must_use]
     pub fn durable(&self) -> Cts {
         Cts(self.counters.0.words()[DURABLE_WORD].load(Ordering::SeqCst))

@@ -170,8 +170,8 @@ impl ReadTransaction {
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement
-    /// calls this first, so that all of it sees the same. Whoever asks for the present moment gets
-    /// it for good: such a snapshot is not renewed once it was read from.
+    /// calls this first, so that all of it sees the same. A snapshot that was opened this way stays:
+    /// it is not renewed after the first read from it.
     pub fn open_snapshot(&mut self) {
         self.open_view();
         self.reads.lose();

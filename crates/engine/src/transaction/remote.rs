@@ -74,7 +74,8 @@ impl RemoteTransactions {
         })
     }
 
-    /// Up to which timestamp all commits are durable: what a peer may see. Blocks for a round trip.
+    /// The timestamp up to which all commits are durable: a peer may see those. Blocks for a round
+    /// trip.
     ///
     /// # Errors
     /// If the owner cannot be reached.

@@ -193,8 +193,9 @@ impl Snapshots {
         open.min().unwrap_or(limit).min(limit)
     }
 
-    /// Computes the horizon anew, up to `limit`, which some snapshot could have been by now: every
-    /// open snapshot, and every one opened later, is at or above it. For one background task.
+    /// Moves the horizon forward, to `limit` at most. Every open snapshot, and every snapshot that is
+    /// opened later, is at or above the horizon. A new snapshot could be at `limit` already. One
+    /// background task calls this.
     pub fn advance_horizon(&self, limit: Cts) -> Cts {
         let candidate = self.oldest(limit.0);
         self.announced().fetch_max(candidate, Ordering::SeqCst);

@@ -339,8 +339,7 @@ impl TransactionSystem {
             Ok(end)
         })?;
         self.table().remove(undo.trx);
-        // Whoever began to walk a version chain through these records has an older snapshot than
-        // this.
+        // A reader that walks a version chain through these records has an older snapshot than this.
         let cts = Cts(self.order.last().0 + 1);
         // What it would have had purged it has taken back; a restart may have left others before
         // it.

@@ -318,8 +318,7 @@ impl TransactionSystem {
                 {
                     return Err(EngineError::WriteConflict.into());
                 }
-                // Whoever goes on from here may open a snapshot next, and that has to see this
-                // commit.
+                // The writer may open a snapshot next, and the snapshot must see this commit.
                 Outcome::Committed(cts, _) if cts > self.order().max_committed() => {
                     return Err(Restart::Again);
                 }
