@@ -5,7 +5,8 @@
 //!   crates/*/src/**.rs  ──tokens, paths──► imports ──┴──rules──► faults, exit code
 //! ```
 //!
-//! `firn-imports types` prints the largest types instead: by methods, and by the files that name them.
+//! `firn-imports types` prints the largest types instead: those with the most methods, and those that
+//! the most files name.
 //!
 //! It reads paths as they are written (`crate::…`, `super::…`, and what a crate's root re-exports); what a
 //! macro makes of them it does not see.

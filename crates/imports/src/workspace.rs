@@ -29,61 +29,49 @@ pub(crate) struct Crate {
 /// # Errors
 /// Errors of reading files.
 pub(crate) fn crates(folder: &Path) -> io::Result<Vec<Crate>> {
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    folders.sort();
-    folders
-        .iter()
-        .filter(|folder| folder.join("Cargo.toml").exists())
-        .map(|folder| read_crate(folder))
-        .collect()
+    crate_folders(folder)?.iter().map(|folder| read_crate(folder)).collect()
 }
 
-/// Reads the sources of all crates under a folder, those in `tests` aside.
+/// Reads the sources of all crates under a folder, without the files that hold tests.
 ///
 /// # Errors
-/// What reading files answers.
+/// Errors of reading files.
 pub(crate) fn sources(folder: &Path) -> io::Result<Vec<Source>> {
+    let is_test =
+        |name: &String| matches!(name.as_str(), "tests" | "test_support" | "interleavings");
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let folder = entry?.path();
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        add_sources(&name, &folder.join("src"), &folder.join("src"), &mut found)?;
+    for folder in crate_folders(folder)? {
+        let crate_name = name_of(&folder);
+        read_files(&folder.join("src"), &mut Vec::new(), &mut |place, path, text| {
+            if !place.iter().any(is_test) {
+                let file = path.strip_prefix(folder.join("src")).unwrap_or(path);
+                let (crate_name, file) = (crate_name.clone(), file.to_string_lossy().into_owned());
+                found.push(Source { crate_name, file, text });
+            }
+        })?;
     }
     Ok(found)
 }
 
-fn add_sources(
-    crate_name: &str,
-    root: &Path,
-    folder: &Path,
-    into: &mut Vec<Source>,
-) -> io::Result<()> {
-    let is_test = |path: &Path| {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        matches!(&*name, "tests" | "test_support" | "interleavings")
-    };
-    if !folder.exists() || is_test(folder) {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            add_sources(crate_name, root, &path, into)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
-            let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            let (crate_name, text) = (crate_name.to_owned(), fs::read_to_string(&path)?);
-            into.push(Source { crate_name, file, text });
-        }
-    }
-    Ok(())
+fn crate_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    folders.retain(|folder| folder.join("Cargo.toml").exists());
+    folders.sort();
+    Ok(folders)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn read_crate(folder: &Path) -> io::Result<Crate> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = name_of(folder);
     let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
     let mut files = BTreeMap::new();
-    read_files(&folder.join("src"), &mut Vec::new(), &mut files)?;
+    read_files(&folder.join("src"), &mut Vec::new(), &mut |place, _, text| {
+        files.insert(place.to_vec(), named(&tokens(&text)));
+    })?;
     Ok(Crate { name, dependencies: dependencies(&manifest), modules: modules(&files) })
 }
 
@@ -107,24 +95,28 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
 /// The paths named in each file, by the path of its module.
 type Files = BTreeMap<Vec<String>, Named>;
 
-fn read_files(folder: &Path, module: &mut Vec<String>, into: &mut Files) -> io::Result<()> {
+/// Passes each source file below a folder on: the path of its module, its path and its text.
+fn read_files(
+    folder: &Path,
+    module: &mut Vec<String>,
+    take: &mut dyn FnMut(&[String], &Path, String),
+) -> io::Result<()> {
     if !folder.exists() {
         return Ok(());
     }
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name_of(&path);
         if path.is_dir() {
             module.push(name);
-            read_files(&path, module, into)?;
+            read_files(&path, module, take)?;
             module.pop();
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let source = fs::read_to_string(&path)?;
             let mut place = module.clone();
             if !matches!(name.as_str(), "lib" | "main" | "mod") {
                 place.push(name);
             }
-            into.insert(place, named(&tokens(&source)));
+            take(&place, &path, fs::read_to_string(&path)?);
         }
     }
     Ok(())
