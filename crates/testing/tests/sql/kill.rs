@@ -52,10 +52,26 @@ fn fill(client: &mut Client) {
 #[allow(clippy::disallowed_methods)]
 fn killed_after(port: u16, executor: &str, statement: &str, moment: Duration) -> Option<Duration> {
     let mut victim = Client::connect(port, Some("killed"));
-    let mut killer = Client::connect(port, None);
     let connection = victim.connection();
     let settings = format!("SET firn_executor = {executor}, cte_max_recursion_depth = 10000000");
     connection.query_drop(settings).expect("settings");
+    match killed(&mut victim, port, statement, moment) {
+        (Err(mysql::Error::MySqlError(error)), lasted) if error.code == 1317 => Some(lasted),
+        (Err(error), _) => panic!("{statement}: {error}"),
+        (Ok(()), _) => None,
+    }
+}
+
+/// Runs a statement and kills it after `moment`. Answers its result, and the time from the `KILL` to
+/// the result.
+pub(crate) fn killed(
+    victim: &mut Client,
+    port: u16,
+    statement: &str,
+    moment: Duration,
+) -> (mysql::Result<()>, Duration) {
+    let mut killer = Client::connect(port, None);
+    let connection = victim.connection();
     let id = connection.connection_id();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -67,13 +83,7 @@ fn killed_after(port: u16, executor: &str, statement: &str, moment: Duration) ->
         let kill = Instant::now();
         killer.connection().query_drop(format!("KILL QUERY {id}")).expect("a kill");
         let (answer, heard) = waiting.join().expect("the statement's thread");
-        match answer {
-            Err(mysql::Error::MySqlError(error)) if error.code == 1317 => {
-                Some(heard.saturating_duration_since(kill))
-            }
-            Err(error) => panic!("{statement}: {error}"),
-            Ok(()) => None,
-        }
+        (answer, heard.saturating_duration_since(kill))
     })
 }
 

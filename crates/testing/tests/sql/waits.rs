@@ -1,11 +1,12 @@
 //! `KILL QUERY` of statements that wait for somebody at the database node: the wait ends, and
 //! nothing of the wish is left for the statements after it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 
 use crate::client::Client;
+use crate::kill::killed;
 use crate::server::Server;
 
 /// What one session holds, and what another one waits for then.
@@ -42,7 +43,7 @@ fn waits_end_when_they_are_killed() {
         for statement in held.split("; ") {
             holder.connection().query_drop(statement).expect(statement);
         }
-        if let Err(failure) = killed(server.port(), waiting) {
+        if let Err(failure) = end_of_wait(server.port(), waiting) {
             failures.push(format!("{held} before {waiting}: {failure}"));
         }
     }
@@ -50,25 +51,12 @@ fn waits_end_when_they_are_killed() {
 }
 
 /// Lets a session wait, kills what waits, and asks it for more.
-fn killed(port: u16, waiting: &str) -> Result<(), String> {
+fn end_of_wait(port: u16, waiting: &str) -> Result<(), String> {
     let mut victim = Client::connect(port, Some("waits"));
-    let mut killer = Client::connect(port, None);
     // A wait that the kill does not end ends by itself, with another error.
     let limits = "SET innodb_lock_wait_timeout = 5, lock_wait_timeout = 5";
     victim.connection().query_drop(limits).expect("limits");
-    let id = victim.connection().connection_id();
-    let (answer, lasted) = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            // An error among rows is reported when the rows are read.
-            let answer = victim.connection().query::<mysql::Row, _>(waiting).map(drop);
-            (answer, Instant::now())
-        });
-        std::thread::sleep(Duration::from_millis(300));
-        let killed_at = Instant::now();
-        killer.connection().query_drop(format!("KILL QUERY {id}")).expect("a kill");
-        let (answer, ended_at) = thread.join().expect("the statement's thread");
-        (answer, ended_at.saturating_duration_since(killed_at))
-    });
+    let (answer, lasted) = killed(&mut victim, port, waiting, Duration::from_millis(300));
     match answer {
         Err(mysql::Error::MySqlError(error)) if error.code == 1317 => {}
         other => return Err(format!("it answered {other:?}")),
