@@ -8,6 +8,7 @@
 //! (`docs/formats/network-frame.md`).
 
 use firn_api::rows::RowsError;
+use firn_format::definition::DefinitionError;
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol.
@@ -52,4 +53,9 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Damag
         Some((&version, _)) => Err(Damage::Version(version)),
         None => Err(Damage::Message("it is empty".to_owned())),
     }
+}
+
+/// A definition in a message that cannot be read or written.
+pub(crate) fn damaged_definition(error: DefinitionError) -> RowsError {
+    RowsError::Other { code: 1030, message: error.to_string() }
 }

@@ -119,6 +119,13 @@ pub enum RowsError {
 }
 
 impl RowsError {
+    /// An object (`what`) that another database node made was passed to this one.
+    #[cold]
+    #[must_use]
+    pub fn of_another_node(what: &str) -> RowsError {
+        RowsError::Other { code: 1030, message: format!("the {what} is of another database node") }
+    }
+
     /// MySQL's error number.
     #[must_use]
     pub fn mysql_code(&self) -> u16 {

@@ -18,10 +18,7 @@ use firn_format::key::{KeyLayout, KeyRange};
 use firn_format::row::{ColumnValue, RowView};
 use firn_format::value::ValueRef;
 
-use super::{
-    Fetched, HeldLeaves, RowBatch, RowContent, RowSpan, RowsResult, Scan, ScanRow, TableRef,
-    Transaction,
-};
+use super::{RowBatch, RowContent, RowSpan, RowsResult, Scan, ScanRow, TableRef, Transaction};
 
 /// A condition on a row of a table.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -162,15 +159,6 @@ impl Scan for FilteredScan {
             self.sift();
         }
         Ok(is_there)
-    }
-
-    fn fetch_unless_held(
-        &mut self,
-        trx: &mut dyn Transaction,
-        _held: HeldLeaves<'_>,
-    ) -> RowsResult<Fetched> {
-        // An incomplete set of a leaf's rows is not worth keeping: no leaf is named.
-        Ok(if self.fetch(trx)? { Fetched::Rows(None) } else { Fetched::End })
     }
 
     fn len(&self) -> usize {

@@ -95,7 +95,7 @@ fn engine_context(context: Arc<dyn MetadataContext>) -> Option<Arc<LockContext>>
 
 #[cold]
 fn foreign_table() -> RowsError {
-    RowsError::Other { code: 1030, message: "the table is of another database node".to_owned() }
+    RowsError::of_another_node("table")
 }
 
 impl DatabaseNode for EngineNode {

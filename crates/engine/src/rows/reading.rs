@@ -119,10 +119,7 @@ struct RowScan<T> {
 /// The engine's own of a transaction behind the seam.
 fn reader_of<T: OverReader>(trx: &mut dyn RowsTransaction) -> RowsResult<&mut T::Reader> {
     let any: &mut dyn Any = trx;
-    let trx = any.downcast_mut::<T>().ok_or_else(|| RowsError::Other {
-        code: 1030,
-        message: "the transaction is of another database node".to_owned(),
-    })?;
+    let trx = any.downcast_mut::<T>().ok_or_else(|| RowsError::of_another_node("transaction"))?;
     Ok(trx.reader_mut())
 }
 

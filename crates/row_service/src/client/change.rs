@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    BuildProgress, Cancellation, Definitions, IndexBuild, MetadataContext, NewIndex, RowsError,
-    RowsResult,
+    BuildProgress, Cancellation, Definitions, IndexBuild, MetadataContext, NewIndex, RowsResult,
 };
 use firn_base::TableId;
-use firn_format::definition::{ColumnDefinition, DefinitionError, TableDefinition};
+use firn_format::definition::{ColumnDefinition, TableDefinition};
 use serde_bytes::Bytes;
 
+use crate::codec::damaged_definition;
 use crate::message::{Answer, BuildCall, Call, ChangeCall, Handle, Message, NodeCall};
 
 use super::connection::{Connection, unexpected};
@@ -72,7 +72,7 @@ impl Definitions for RemoteChange {
     }
 
     fn create_table(&mut self, definition: TableDefinition) -> RowsResult<TableId> {
-        let definition = definition.encode_draft().map_err(impossible)?;
+        let definition = definition.encode_draft().map_err(damaged_definition)?;
         match self.ask(ChangeCall::CreateTable { definition: Bytes::new(&definition) })? {
             Answer::TableId(table) => Ok(table),
             other => Err(unexpected(&other)),
@@ -96,7 +96,7 @@ impl Definitions for RemoteChange {
     }
 
     fn add_column(&mut self, table: TableId, column: ColumnDefinition) -> RowsResult<u16> {
-        let column = column.encode().map_err(impossible)?;
+        let column = column.encode().map_err(damaged_definition)?;
         match self.ask(ChangeCall::AddColumn { table, column: Bytes::new(&column) })? {
             Answer::Ordinal(ordinal) => Ok(ordinal),
             other => Err(unexpected(&other)),
@@ -109,13 +109,15 @@ impl Definitions for RemoteChange {
 
     fn lock_definition(&mut self, table: TableId) -> RowsResult<TableDefinition> {
         match self.ask(ChangeCall::LockDefinition { table })? {
-            Answer::Bytes(Some(bytes)) => TableDefinition::decode_draft(&bytes).map_err(impossible),
+            Answer::Bytes(Some(bytes)) => {
+                TableDefinition::decode_draft(&bytes).map_err(damaged_definition)
+            }
             other => Err(unexpected(&other)),
         }
     }
 
     fn alter_options(&mut self, definition: TableDefinition) -> RowsResult<()> {
-        let definition = definition.encode_draft().map_err(impossible)?;
+        let definition = definition.encode_draft().map_err(damaged_definition)?;
         self.tell(ChangeCall::AlterOptions { definition: Bytes::new(&definition) })
     }
 
@@ -197,8 +199,4 @@ impl Drop for RemoteBuild {
             self.connection.cast(&Message::Close(self.handle));
         }
     }
-}
-
-fn impossible(error: DefinitionError) -> RowsError {
-    RowsError::Other { code: 1030, message: error.to_string() }
 }

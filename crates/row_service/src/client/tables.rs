@@ -6,11 +6,12 @@ use std::sync::{Arc, Weak};
 
 use firn_api::rows::{RowsError, RowsResult, Table, TableRef};
 use firn_base::TableId;
-use firn_format::definition::{DefinitionError, TableDefinition, TableLayout};
+use firn_format::definition::{TableDefinition, TableLayout};
 use firn_format::key::CollationKeys;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use crate::codec::damaged_definition;
 use crate::message::{HandedTable, Message, TableVersion};
 
 use super::connection::Connection;
@@ -58,10 +59,8 @@ impl Drop for RemoteTable {
 /// The table belongs to another node.
 pub(super) fn version_of(table: &TableRef) -> RowsResult<TableVersion> {
     let any: &dyn Any = &**table;
-    let table = any.downcast_ref::<RemoteTable>().ok_or_else(|| RowsError::Other {
-        code: 1030,
-        message: "the table is of another database node".to_owned(),
-    })?;
+    let table = any.downcast_ref::<RemoteTable>();
+    let table = table.ok_or_else(|| RowsError::of_another_node("table"))?;
     Ok(table.version)
 }
 
@@ -116,8 +115,8 @@ impl Tables {
         let bytes = definition.ok_or_else(|| RowsError::Unavailable {
             reason: "it left out the definition of a table".into(),
         })?;
-        let definition = TableDefinition::decode(&bytes).map_err(damaged)?;
-        let layout = definition.layout().map_err(damaged)?;
+        let definition = TableDefinition::decode(&bytes).map_err(damaged_definition)?;
+        let layout = definition.layout().map_err(damaged_definition)?;
         let table = Arc::new(RemoteTable {
             connection: Arc::clone(connection),
             version,
@@ -150,8 +149,4 @@ impl Known {
         self.names.retain(|_, table| tables.contains_key(table));
         self.next_tidy = 2 * self.versions.len();
     }
-}
-
-fn damaged(error: DefinitionError) -> RowsError {
-    RowsError::Other { code: 1030, message: error.to_string() }
 }

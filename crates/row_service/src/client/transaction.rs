@@ -438,8 +438,5 @@ impl Drop for RemoteTransaction {
 /// It is another node's.
 pub(super) fn remote_transaction(trx: &mut dyn Transaction) -> RowsResult<&mut RemoteTransaction> {
     let any: &mut dyn Any = trx;
-    any.downcast_mut::<RemoteTransaction>().ok_or_else(|| RowsError::Other {
-        code: 1030,
-        message: "the transaction is of another database node".to_owned(),
-    })
+    any.downcast_mut::<RemoteTransaction>().ok_or_else(|| RowsError::of_another_node("transaction"))
 }

@@ -27,12 +27,12 @@ use firn_api::rows::{
     RowsError, RowsResult,
 };
 use firn_base::TableId;
-use firn_format::definition::{ColumnDefinition, DefinitionError, TableDefinition};
+use firn_format::definition::{ColumnDefinition, TableDefinition};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_bytes::ByteBuf;
 
-use crate::codec::{Damage, decode, encode};
+use crate::codec::{Damage, damaged_definition, decode, encode};
 use crate::message::{
     Answer, BuildCall, Call, CallNumber, ChangeCall, Handle, LocksCall, Message, NodeCall, Reply,
     TableVersion,
@@ -291,11 +291,6 @@ impl RowService {
         };
         let mut served = served.lock();
         let _running = self.running.begin(number, &served.cancellation);
-        if let ChangeCall::Commit = call {
-            drop(self.take(handle));
-            served.change.take().ok_or(RowsError::LeaseExpired)?.commit()?;
-            return Ok(Answer::Done);
-        }
         let change = served.change.as_deref_mut().ok_or(RowsError::LeaseExpired)?;
         match call {
             ChangeCall::LockWaitTimeout(timeout) => change.set_lock_wait_timeout(timeout),
@@ -306,7 +301,8 @@ impl RowService {
             ChangeCall::AlterSchema { name, options } => change.alter_schema(name, options)?,
             ChangeCall::DropSchema { name } => change.drop_schema(name)?,
             ChangeCall::CreateTable { definition } => {
-                let definition = TableDefinition::decode_draft(definition).map_err(damaged)?;
+                let definition =
+                    TableDefinition::decode_draft(definition).map_err(damaged_definition)?;
                 return Ok(Answer::TableId(change.create_table(definition)?));
             }
             ChangeCall::DropTable { table } => change.drop_table(table)?,
@@ -318,20 +314,25 @@ impl RowService {
                 change.replace_table(table, schema, name)?;
             }
             ChangeCall::AddColumn { table, column } => {
-                let column = ColumnDefinition::decode(column).map_err(damaged)?;
+                let column = ColumnDefinition::decode(column).map_err(damaged_definition)?;
                 return Ok(Answer::Ordinal(change.add_column(table, column)?));
             }
             ChangeCall::DropColumn { table, ordinal } => change.drop_column(table, ordinal)?,
             ChangeCall::LockDefinition { table } => {
-                let definition = change.lock_definition(table)?.encode_draft().map_err(damaged)?;
+                let definition =
+                    change.lock_definition(table)?.encode_draft().map_err(damaged_definition)?;
                 return Ok(Answer::Bytes(Some(ByteBuf::from(definition))));
             }
             ChangeCall::AlterOptions { definition } => {
-                let definition = TableDefinition::decode_draft(definition).map_err(damaged)?;
+                let definition =
+                    TableDefinition::decode_draft(definition).map_err(damaged_definition)?;
                 change.alter_options(definition)?;
             }
             ChangeCall::DropIndex { table, name } => change.drop_index(table, name)?,
-            ChangeCall::Commit => unreachable!("a commit was answered above"),
+            ChangeCall::Commit => {
+                drop(self.take(handle));
+                served.change.take().ok_or(RowsError::LeaseExpired)?.commit()?;
+            }
         }
         Ok(Answer::Done)
     }
@@ -373,8 +374,4 @@ impl std::fmt::Debug for RowService {
 /// The error for a handle that names an object of another kind.
 fn other_object() -> RowsError {
     RowsError::Unavailable { reason: "the handle is of another kind of object".into() }
-}
-
-fn damaged(error: DefinitionError) -> RowsError {
-    RowsError::Other { code: 1030, message: error.to_string() }
 }

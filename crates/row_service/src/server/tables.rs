@@ -5,9 +5,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_bytes::ByteBuf;
 
+use crate::codec::damaged_definition;
 use crate::message::{HandedTable, TableVersion};
-
-use super::damaged;
 
 /// The tables that a client has received and not returned.
 #[derive(Default)]
@@ -34,7 +33,7 @@ impl HandedTables {
             TableVersion { table: definition.table_id, version: definition.schema_version };
         let bytes = match known == Some(version) {
             true => None,
-            false => Some(ByteBuf::from(definition.encode().map_err(damaged)?)),
+            false => Some(ByteBuf::from(definition.encode().map_err(damaged_definition)?)),
         };
         let mut handed = self.0.lock();
         let entry = handed.entry(version).or_insert(Handed { table: table.clone(), replies: 0 });

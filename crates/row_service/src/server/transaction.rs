@@ -228,7 +228,8 @@ impl RowService {
                 inner.read_overflow(&table(version)?, reference, start..end, &mut bytes)?;
                 Answer::Bytes(Some(ByteBuf::from(bytes)))
             }
-            _ => Answer::Done,
+            TransactionCall::Settings => Answer::Done,
+            other => unreachable!("{other:?} has a function of its own"),
         })
     }
 
@@ -288,7 +289,7 @@ impl RowService {
                 };
                 Ok(Answer::Fetched(fetched, rows))
             }
-            _ => Ok(Answer::Done),
+            other => unreachable!("{other:?} is no call of a scan"),
         }
     }
 
@@ -316,7 +317,7 @@ impl RowService {
             TransactionCall::RollbackTo { savepoint } => {
                 inner.rollback_to(savepoint.unwrap_or(first))?;
             }
-            _ => {}
+            other => unreachable!("{other:?} does not write"),
         }
         Ok(Answer::Done)
     }

@@ -103,7 +103,7 @@ impl<'p> Cursor<'p> {
         self.steps.clear();
         self.found.clear();
         access::steps(self.plan, &table, execution, &mut self.steps)?;
-        if execution.is_remote {
+        if execution.is_remote && self.steps.iter().any(|(_, step)| !step.is_point()) {
             let NodeFilter { filter, is_exact } =
                 access::node_filter(self.plan, &table, execution)?;
             (self.filter, self.is_filter_exact) = (filter, is_exact);

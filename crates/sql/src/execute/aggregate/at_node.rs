@@ -1,7 +1,7 @@
 //! Aggregates over all rows of a scan, computed by a node for which each call is a message.
 //!
 //! ```text
-//!   SELECT COUNT(*), SUM(k) FROM t WHERE v < 9     one call ──► 1,204 rows, k: 1,200 values, sum 7,331
+//!   SELECT COUNT(*), SUM(k) FROM t WHERE v < 9   one call ──► 1,204 rows, k: sum 7,331
 //! ```
 //!
 //! Used for `COUNT`, `SUM`, `AVG`, `MIN` and `MAX` of integers in bare columns of one table,
@@ -12,15 +12,15 @@ use firn_api::rows::Summary;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::expression::{AggregateCall, ExpressionKind};
-use crate::functions::AggregateFunction;
-use crate::plan::{NodeKind, PlanNode, ScanPlan};
+use crate::expression::AggregateCall;
+use crate::plan::{NodeKind, PlanNode};
 use crate::types::{Datum, SqlType};
 
 use super::super::Execution;
 use super::super::cursor::Cursor;
 use super::super::operator::{Input, Operator};
 use super::Accumulator;
+use super::over_scan::column;
 
 /// One group, computed by the node.
 pub(crate) struct AggregateAtNode<'p> {
@@ -46,11 +46,12 @@ impl<'p> AggregateAtNode<'p> {
         let mut calls = SmallVec::new();
         for call in aggregates {
             let place = match column(call, scan)? {
-                Some((ordinal, ty)) => {
-                    columns.push(ordinal);
-                    types.push(ty);
+                Some(column) if column.ty.kind.is_integer() => {
+                    columns.push(column.ordinal);
+                    types.push(column.ty);
                     Some(columns.len() - 1)
                 }
+                Some(_) => return None,
                 None => None,
             };
             calls.push((call, place));
@@ -91,24 +92,6 @@ fn integer(number: i128, ty: &SqlType) -> Datum {
     match ty.kind.is_unsigned() {
         true => Datum::UInt(number as u64),
         false => Datum::Int(number as i64),
-    }
-}
-
-/// The column of a call, `None` for `COUNT(*)`. The outer `None`: its argument is something else.
-fn column<'p>(call: &AggregateCall, scan: &'p ScanPlan) -> Option<Option<(u16, &'p SqlType)>> {
-    use AggregateFunction as F;
-    if call.distinct {
-        return None;
-    }
-    match (call.function, &call.arguments[..]) {
-        (F::CountRows, []) => Some(None),
-        (F::Count | F::Sum | F::Average | F::Min | F::Max, [argument]) => {
-            let ExpressionKind::Slot(slot) = argument.kind else { return None };
-            let (ordinal, _) = scan.slots.iter().find(|(_, filled)| *filled == slot)?;
-            let ty = &scan.table.by_ordinal(*ordinal)?.ty;
-            ty.kind.is_integer().then_some(Some((*ordinal, ty)))
-        }
-        _ => None,
     }
 }
 

@@ -35,11 +35,11 @@ pub(crate) struct AggregateOverScan<'p> {
 
 /// The column of a call.
 #[derive(Clone, Copy)]
-struct Column<'p> {
-    ordinal: u16,
+pub(super) struct Column<'p> {
+    pub(super) ordinal: u16,
     /// Its place in the scan's list.
     place: usize,
-    ty: &'p SqlType,
+    pub(super) ty: &'p SqlType,
 }
 
 impl<'p> AggregateOverScan<'p> {
@@ -87,7 +87,10 @@ impl<'p> AggregateOverScan<'p> {
 }
 
 /// The column of a call, `None` for `COUNT(*)`. The outer `None`: its argument is something else.
-fn column<'p>(call: &'p AggregateCall, scan: &'p ScanPlan) -> Option<Option<Column<'p>>> {
+pub(super) fn column<'p>(
+    call: &'p AggregateCall,
+    scan: &'p ScanPlan,
+) -> Option<Option<Column<'p>>> {
     use AggregateFunction as F;
     if call.distinct {
         return None;
