@@ -20,6 +20,7 @@ use std::time::Duration;
 use firn_base::Environment;
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
+use firn_sql::catalog::analyze::analyze_table;
 use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::statistics;
 use firn_sql::types::EvaluationContext;
@@ -91,7 +92,7 @@ impl Stop {
 
 /// Removes the statistics of tables that are gone.
 fn forget_dropped(instance: &Instance) {
-    if let Err(error) = statistics::remove_gone(&instance.catalog) {
+    if let Err(error) = statistics::remove_gone(instance.catalog.node()) {
         tracing::debug!(%error, "statistics of dropped tables stay");
     }
 }
@@ -132,5 +133,5 @@ fn gather(
         goes_on
     };
     let evaluation = EvaluationContext::default();
-    statistics::analyze(&instance.catalog, table, &evaluation, &go_on)
+    analyze_table(&instance.catalog, table, &evaluation, &go_on)
 }

@@ -11,12 +11,10 @@ use firn_format::definition::{
 use firn_format::key::{BinaryCollation, CollationKeys, Direction};
 use firn_format::value::ColumnType;
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{IntWidth, Members, SqlType, TypeKind};
+use firn_sql_types::{IntWidth, SqlType};
 
 use super::model::{ColumnModel, IndexModel, IndexPartModel, TableKind, TableModel};
-use super::options::{
-    ColumnOptions, DEFAULT_COLLATION, IndexOptions, TableOptions, decode_default,
-};
+use super::options::{ColumnOptions, IndexOptions, TableOptions, decode_default};
 use super::statistics::TableStatistics;
 
 impl TableModel {
@@ -79,7 +77,7 @@ fn columns_of(columns: &[ColumnDefinition], options: &TableOptions) -> Result<Ve
 
 fn column_of(column: &ColumnDefinition, ordinal: u16) -> Result<ColumnModel> {
     let options = ColumnOptions::decode(&column.options)?;
-    let ty = SqlType::of_column(type_kind(column.column_type, &options), column.nullable);
+    let ty = SqlType::of_column(options.type_kind(column.column_type), column.nullable);
     Ok(ColumnModel {
         ordinal,
         name: column.name.as_str().into(),
@@ -97,17 +95,6 @@ fn column_of(column: &ColumnDefinition, ordinal: u16) -> Result<ColumnModel> {
         display_decimals: options.display_decimals,
         geometry: options.geometry,
     })
-}
-
-/// The values of a column, from its stored type and SQL's own options.
-#[must_use]
-pub fn type_kind(column_type: ColumnType, options: &ColumnOptions) -> TypeKind {
-    let is_named = matches!(column_type, ColumnType::Enum { .. } | ColumnType::Set { .. });
-    let members = is_named.then(|| {
-        let members = Members::new(options.members.iter().cloned());
-        (Arc::new(members), options.member_collation.unwrap_or(DEFAULT_COLLATION))
-    });
-    TypeKind::from_column_type(column_type, members, options.unsigned)
 }
 
 /// The readable indexes, in MySQL's display order: the primary key first, then unique ones without

@@ -1,14 +1,11 @@
-//! Values and parts of definitions in MySQL's notation, for definitions and messages.
+//! Parts of definitions as MySQL shows them, for definitions and messages.
 
 use std::fmt::Write as _;
 
-use firn_format::value::{Date, DateTime, Time};
-use firn_sql_types::hexadecimal::hexadecimal_digits;
-use firn_sql_types::temporal::format;
-use firn_sql_types::{Datum, SqlType, TypeKind, number_text};
+use firn_sql_types::{Datum, TypeKind};
 
 use super::model::{ColumnModel, DefaultValue, ForeignKeyModel, ReferentialAction};
-use super::type_text::{identifier, identifiers};
+use super::notation::{current_timestamp, hex, identifier, identifiers, literal_text};
 
 /// The text for `COLUMN_DEFAULT` and `SHOW COLUMNS`: the value without quotes; `None` for no
 /// default and NULL.
@@ -25,34 +22,6 @@ pub fn default_text(column: &ColumnModel) -> Option<String> {
             }
             _ => literal_text(datum, &column.ty),
         }),
-    }
-}
-
-/// The text form of a value of a type.
-#[must_use]
-pub fn literal_text(datum: &Datum, ty: &SqlType) -> String {
-    let fsp = ty.kind.fsp();
-    match (datum, &ty.kind) {
-        (Datum::Null, _) => "NULL".to_owned(),
-        (Datum::UInt(ordinal), TypeKind::Enum { members, .. }) => {
-            members.name_of(*ordinal).to_owned()
-        }
-        (Datum::UInt(bits), TypeKind::Set { members, .. }) => members.names_of(*bits),
-        (Datum::UInt(year), TypeKind::Year) => format!("{year:04}"),
-        (Datum::Int(number), _) => number.to_string(),
-        (Datum::UInt(number), _) => number.to_string(),
-        (Datum::Double(number), TypeKind::Float) => {
-            number_text::float_to_text(*number).to_str_lossy().into_owned()
-        }
-        (Datum::Double(number), _) => {
-            number_text::double_to_text(*number).to_str_lossy().into_owned()
-        }
-        (Datum::Decimal(number), _) => number.to_string(),
-        (Datum::Text(text), _) => text.to_str_lossy().into_owned(),
-        (Datum::Date(packed), _) => format::date_text(Date::unpack(*packed)),
-        (Datum::Time(packed), _) => format::time_text(Time::unpack(*packed), fsp),
-        (Datum::DateTime(packed), _) => format::date_time_text(DateTime::unpack(*packed), fsp),
-        (Datum::Json(json), _) => json.to_text(),
     }
 }
 
@@ -95,12 +64,4 @@ pub fn action_text(action: ReferentialAction) -> Option<&'static str> {
         ReferentialAction::SetNull => Some("SET NULL"),
         ReferentialAction::SetDefault => Some("SET DEFAULT"),
     }
-}
-
-pub(crate) fn current_timestamp(fsp: u8) -> String {
-    if fsp == 0 { "CURRENT_TIMESTAMP".to_owned() } else { format!("CURRENT_TIMESTAMP({fsp})") }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    format!("0x{}", hexadecimal_digits(bytes))
 }

@@ -2,13 +2,15 @@
 //! and tables that show them.
 //!
 //! ```text
-//!   binder, planner, executor ──► session ──► lookup ──► api::rows::DatabaseNode
-//!                                    │           └─ build: TableDefinition + options ──► model
-//!                                    └─ virtual tables: information_schema …
+//!   binder ──► relation ──► session ──► lookup ──► api::rows::DatabaseNode
+//!                 │                       └─ build: TableDefinition + options ──► model
+//!                 └─ virtual tables: information_schema …
+//!   ANALYZE ──► analyze ──► statistics, which planner and model read
 //!   CREATE, ALTER, DROP ──► ddl ──► api::rows::Definitions
 //!   SHOW, DESCRIBE ───────► show ──► rows, or a query over virtual tables
 //! ```
 
+pub mod analyze;
 pub mod build;
 pub mod ddl;
 pub mod definition_text;
@@ -16,7 +18,10 @@ pub mod filled_texts;
 pub mod information_schema;
 pub mod lookup;
 pub mod model;
+pub mod notation;
 pub mod options;
+pub mod properties;
+pub mod relation;
 pub mod session;
 pub mod show;
 pub mod statistics;
@@ -24,7 +29,9 @@ pub mod statistics;
 mod test_support;
 pub mod told;
 pub mod type_text;
+pub mod virtual_schemas;
 pub mod virtual_table;
 
 pub use lookup::Catalog;
-pub use session::{Relation, SessionCatalog, SessionTables};
+pub use relation::Relation;
+pub use session::{SessionCatalog, SessionTables};

@@ -17,9 +17,13 @@ use std::sync::Arc;
 use firn_api::rows::TableRef;
 use firn_base::TableId;
 use firn_format::value::CollationId;
+use firn_sql_types::SqlType;
 use firn_sql_types::cast::FloatLimits;
-use firn_sql_types::{Datum, SqlType};
 
+pub use super::properties::{
+    CheckModel, CheckOption, DefaultValue, ForeignKeyModel, Generated, ReferentialAction,
+    SpecialIndex, ViewAlgorithm, ViewModel,
+};
 use super::statistics::TableStatistics;
 
 /// A table, temporary table or view.
@@ -69,47 +73,6 @@ pub enum TableKind {
     Temporary,
 }
 
-/// The definition of a view.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ViewModel {
-    /// The query, with the names of tables and columns fully written out.
-    pub body: Arc<str>,
-    /// The schema of unqualified names in the body.
-    pub schema: Arc<str>,
-    /// `user@host`.
-    pub definer: Arc<str>,
-    /// `SQL SECURITY DEFINER`, otherwise `INVOKER`.
-    pub security_definer: bool,
-    /// `ALGORITHM`.
-    pub algorithm: ViewAlgorithm,
-    /// `WITH … CHECK OPTION`.
-    pub check_option: CheckOption,
-}
-
-/// How a view is executed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ViewAlgorithm {
-    /// As the planner likes.
-    #[default]
-    Undefined,
-    /// As part of the query.
-    Merge,
-    /// By itself first.
-    TemporaryTable,
-}
-
-/// Whether rows written through a view must satisfy it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CheckOption {
-    /// They need not.
-    #[default]
-    None,
-    /// Satisfy it, but not the views below it.
-    Local,
-    /// In all views.
-    Cascaded,
-}
-
 /// A column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnModel {
@@ -155,34 +118,6 @@ impl ColumnModel {
     }
 }
 
-/// The value that an `INSERT` without the column stores.
-#[derive(Debug, Clone, PartialEq)]
-pub enum DefaultValue {
-    /// There is none: the statement must set the column.
-    None,
-    /// `NULL`, explicit or because the column may be NULL.
-    Null,
-    /// A value of the column's type. A timestamp is in the time zone of the session that uses it.
-    Literal(Datum),
-    /// `(expression)`: its text.
-    Expression(Arc<str>),
-    /// `CURRENT_TIMESTAMP(fsp)`
-    CurrentTimestamp {
-        /// Digits of the fraction of a second.
-        fsp: u8,
-    },
-}
-
-/// `GENERATED ALWAYS AS (text)`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
-    /// The expression.
-    pub text: Arc<str>,
-    /// `STORED`. Values of `VIRTUAL` columns are stored in rows as well: they are computed when a
-    /// row is written.
-    pub stored: bool,
-}
-
 /// An index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexModel {
@@ -208,15 +143,6 @@ pub struct IndexModel {
     pub special: Option<SpecialIndex>,
 }
 
-/// Kinds of indexes that are stored as ordinary ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpecialIndex {
-    /// `FULLTEXT`
-    FullText,
-    /// `SPATIAL`
-    Spatial,
-}
-
 /// A column of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexPartModel {
@@ -226,75 +152,6 @@ pub struct IndexPartModel {
     pub prefix: Option<u32>,
     /// `DESC`
     pub descending: bool,
-}
-
-/// `CHECK (text)`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckModel {
-    /// Its name, unique in the schema.
-    pub name: Arc<str>,
-    /// The expression.
-    pub text: Arc<str>,
-    /// Not `NOT ENFORCED`.
-    pub enforced: bool,
-}
-
-/// A foreign key, as its child table has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignKeyModel {
-    /// Its name, unique in the schema.
-    pub name: Arc<str>,
-    /// The child's columns, by ordinal.
-    pub columns: Vec<u16>,
-    pub parent_schema: Arc<str>,
-    /// The parent's name.
-    pub parent_table: Arc<str>,
-    /// The parent's columns, by name, in the order of `columns`.
-    pub parent_columns: Vec<Arc<str>>,
-    /// What happens to children when a parent is deleted.
-    pub on_delete: ReferentialAction,
-    /// What happens to children when a parent's key changes.
-    pub on_update: ReferentialAction,
-}
-
-impl ForeignKeyModel {
-    /// Whether an action on a parent can give the columns other values.
-    #[must_use]
-    pub fn sets_columns(&self) -> bool {
-        use ReferentialAction::{Cascade, SetNull};
-        matches!(self.on_update, Cascade | SetNull) || self.on_delete == SetNull
-    }
-
-    /// Whether an action on a parent changes or deletes rows through any of these columns.
-    #[must_use]
-    pub fn changes(&self, columns: &[u16]) -> bool {
-        let acts = self.sets_columns() || self.on_delete == ReferentialAction::Cascade;
-        acts && self.columns.iter().any(|column| columns.contains(column))
-    }
-}
-
-/// What happens to children.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ReferentialAction {
-    /// The change is refused; not shown.
-    #[default]
-    NoAction,
-    /// The change is refused.
-    Restrict,
-    /// Children are changed, or deleted, with it.
-    Cascade,
-    /// Their columns become NULL.
-    SetNull,
-    /// Their columns become their defaults; always refused.
-    SetDefault,
-}
-
-impl ReferentialAction {
-    /// Whether children are changed or deleted.
-    #[must_use]
-    pub fn cascades(self) -> bool {
-        matches!(self, ReferentialAction::Cascade | ReferentialAction::SetNull)
-    }
 }
 
 /// A foreign key as its parent table sees it.

@@ -1,8 +1,7 @@
-//! What a session sees: the shared catalog, hidden by its own temporary tables, and virtual tables
-//! after both.
+//! What a session sees: the shared catalog, hidden by its own temporary tables.
 //!
 //! ```text
-//!   relation("test", "t")    temporary t? ──► stored t? ──► virtual t? ──► 1146
+//!   find_table("test", "t")    temporary t? ──► stored t?      relation: ──► virtual t? ──► 1146
 //! ```
 //!
 //! A temporary table is stored in its session's schema, `#temporary-OWNER-7`, under a number; its
@@ -20,19 +19,9 @@ use firn_sql_types::error::Result;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
-use super::information_schema;
 use super::lookup::{Catalog, no_such_table, temporary_schema, unknown_schema};
 use super::model::TableModel;
-use super::virtual_table::VirtualTable;
-
-/// What a name in `FROM` refers to.
-#[derive(Debug, Clone)]
-pub enum Relation {
-    /// A table or view.
-    Table(Arc<TableModel>),
-    /// A table whose rows are generated.
-    Virtual(Arc<dyn VirtualTable>),
-}
+use super::virtual_schemas::{VIRTUAL_SCHEMAS, proper_schema};
 
 /// Information of the layer above that virtual tables show.
 pub trait SessionTables {
@@ -137,30 +126,10 @@ impl SessionCatalog {
         self.temporary_version.load(Ordering::Relaxed)
     }
 
-    /// What a name in `FROM` refers to. Waits while DDL on it commits.
-    ///
-    /// # Errors
-    /// 1146 if the table does not exist, 1049 if not even the schema does.
-    pub fn relation(&self, schema: &str, name: &str) -> Result<Relation> {
-        if let Some(table) = self.find_table(schema, name)? {
-            return Ok(Relation::Table(table));
-        }
-        if let Some(table) = information_schema::find(schema, name) {
-            return Ok(Relation::Virtual(table));
-        }
-        if self.has_schema(schema)? {
-            return Err(match information_schema::proper_schema(schema) {
-                Some("information_schema") => unknown_information_schema_table(name),
-                _ => no_such_table(schema, name),
-            });
-        }
-        Err(unknown_schema(schema))
-    }
-
     /// A temporary or stored table or view.
     ///
     /// # Errors
-    /// As [`SessionCatalog::relation`]; does not find virtual tables.
+    /// As [`SessionCatalog::relation`], which finds virtual tables too.
     pub fn table(&self, schema: &str, name: &str) -> Result<Arc<TableModel>> {
         if let Some(table) = self.find_table(schema, name)? {
             return Ok(table);
@@ -200,7 +169,7 @@ impl SessionCatalog {
     /// # Errors
     /// Errors of the node.
     pub fn has_schema(&self, schema: &str) -> Result<bool> {
-        Ok(information_schema::proper_schema(schema).is_some() || self.shared.has_schema(schema)?)
+        Ok(proper_schema(schema).is_some() || self.shared.has_schema(schema)?)
     }
 
     /// The names of all schemas, stored or virtual, sorted.
@@ -209,7 +178,7 @@ impl SessionCatalog {
     /// Errors of the node.
     pub fn schemas(&self) -> Result<Vec<Box<str>>> {
         let mut names = self.shared.schemas()?;
-        names.extend(information_schema::SCHEMAS.iter().map(|name| Box::from(*name)));
+        names.extend(VIRTUAL_SCHEMAS.iter().map(|name| Box::from(*name)));
         names.sort_unstable();
         names.dedup();
         Ok(names)
@@ -260,12 +229,4 @@ impl SessionCatalog {
         self.temporary.write().clear();
         self.temporary_version.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-fn unknown_information_schema_table(name: &str) -> firn_sql_types::error::SqlError {
-    let name = name.to_uppercase();
-    firn_sql_types::error::SqlError::new(
-        1109,
-        format!("Unknown table '{name}' in information_schema"),
-    )
 }

@@ -9,6 +9,7 @@ use firn_sql_collation::{self as collation, Charset};
 use firn_sql_types::{IntWidth, TypeKind};
 
 use super::model::ColumnModel;
+use super::notation::quoted;
 
 /// `DATA_TYPE`: the type's name alone.
 #[must_use]
@@ -66,37 +67,6 @@ pub fn full(column: &ColumnModel) -> String {
 
 fn is_bit_or_year(kind: &TypeKind) -> bool {
     matches!(kind, TypeKind::Bit { .. } | TypeKind::Year)
-}
-
-/// A text in single quotes, as MySQL prints members and comments.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('\'');
-    for character in text.chars() {
-        match character {
-            '\'' => quoted.push_str("''"),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\0' => quoted.push_str("\\0"),
-            '\x1a' => quoted.push_str("\\Z"),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('\'');
-    quoted
-}
-
-/// A name in backticks.
-#[must_use]
-pub fn identifier(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// Names in backticks, separated by commas.
-pub fn identifiers<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(identifier).collect::<Vec<_>>().join(",")
 }
 
 /// `CHARACTER_MAXIMUM_LENGTH` and `CHARACTER_OCTET_LENGTH`.

@@ -37,6 +37,7 @@ pub mod temporal;
 #[cfg(test)]
 mod tests;
 pub mod time_zone;
+pub mod type_display;
 pub mod unify;
 pub mod watch;
 

@@ -2,11 +2,17 @@
 //! set.
 
 use firn_format::value::{CollationId, IntWidth};
+use firn_sql_collation::{self as collation, Charset};
 
-use super::sql_type::TypeKind;
+use super::display::Display;
+pub use super::display::NOT_FIXED_DECIMALS;
+use super::sql_type::{SqlType, TypeKind};
 
-/// Decimals of a number whose digits after the point are not fixed.
-pub const NOT_FIXED_DECIMALS: u8 = 31;
+const LONGEST_VARCHAR_BYTES: u64 = 65_535;
+const LONGEST_MEDIUM_BYTES: u64 = 16_777_215;
+/// `utf8mb4_bin`
+const DOCUMENT_COLLATION: CollationId = CollationId(46);
+const LONGEST_JSON_BYTES: u32 = 4_294_967_292;
 const LONGEST_TINY: u32 = 0xff;
 const SHORT: u32 = LONGEST_TINY + 1;
 const LONGEST_SHORT: u32 = 0xffff;
@@ -182,6 +188,113 @@ impl TypeKind {
             }
             TypeKind::Enum { members, .. } | TypeKind::Set { members, .. } => named(members),
             _ => name.to_owned(),
+        }
+    }
+}
+
+impl SqlType {
+    /// What clients see of values of this type with this display. Texts are sent in the character
+    /// set of `results`, or unchanged.
+    #[must_use]
+    pub fn shown_as(&self, display: &Display, results: Option<CollationId>) -> ResultMetadata {
+        let is_text = self.kind.is_text() || self.kind.is_enum_or_set();
+        let is_document = self.kind == TypeKind::Json && !display.stored;
+        let own = if is_document {
+            DOCUMENT_COLLATION
+        } else {
+            self.collation().unwrap_or(CollationId::BINARY)
+        };
+        let collation = match is_text || is_document {
+            true => results.unwrap_or(own),
+            false => CollationId::BINARY,
+        };
+        let results = results.map(|id| collation::get(id).charset);
+        let own_bytes = self.charset().map_or(1, Charset::max_character_bytes);
+        let bytes = u64::from(display.length) * u64::from(own_bytes);
+        ResultMetadata {
+            type_code: display.type_code.unwrap_or_else(|| self.shown_type(display, bytes)),
+            flags: self.shown_flags(display),
+            length_bytes: self.shown_length(display, bytes, results),
+            decimals: self.shown_decimals(display),
+            collation,
+        }
+    }
+
+    fn shown_type(&self, display: &Display, bytes: u64) -> u8 {
+        match &self.kind {
+            TypeKind::Null if display.stored => type_code::VAR_STRING,
+            TypeKind::Varchar { .. } | TypeKind::Varbinary { .. } if !display.stored => {
+                if bytes <= LONGEST_VARCHAR_BYTES {
+                    type_code::VAR_STRING
+                } else if bytes <= LONGEST_MEDIUM_BYTES {
+                    type_code::MEDIUM_BLOB
+                } else {
+                    type_code::LONG_BLOB
+                }
+            }
+            TypeKind::Text { max_bytes: u32::MAX, .. } | TypeKind::Blob { max_bytes: u32::MAX }
+                if !display.stored =>
+            {
+                type_code::LONG_BLOB
+            }
+            kind => kind.type_code(),
+        }
+    }
+
+    fn shown_flags(&self, display: &Display) -> u16 {
+        let nullable = display.nullable.unwrap_or(self.nullable);
+        let not_null = if nullable { 0 } else { flag::NOT_NULL };
+        let unsigned = if display.unsigned { flag::UNSIGNED } else { 0 };
+        let is_binary_text = self.collation().is_some_and(|id| collation::get(id).is_binary());
+        let is_number = self.kind.is_numeric();
+        let is_binary = match self.collation() {
+            Some(_) => is_binary_text,
+            None => !is_number || !display.stored && !matches!(self.kind, TypeKind::Bit { .. }),
+        };
+        let binary = if is_binary { flag::BINARY } else { 0 };
+        let of_column = match &self.kind {
+            _ if !display.stored => 0,
+            TypeKind::Enum { .. } => flag::ENUM,
+            TypeKind::Set { .. } => flag::SET,
+            TypeKind::Text { .. } | TypeKind::Blob { .. } | TypeKind::Json | TypeKind::Geometry => {
+                flag::BLOB
+            }
+            _ if display.zerofill => flag::ZEROFILL,
+            _ => 0,
+        };
+        not_null | unsigned | binary | of_column
+    }
+
+    fn shown_length(&self, display: &Display, bytes: u64, results: Option<Charset>) -> u32 {
+        // MySQL counts each byte of a long text as a character.
+        let times = |count: u64| {
+            count * u64::from(results.map_or(1, |charset| charset.max_character_bytes()))
+        };
+        let length = match &self.kind {
+            TypeKind::Json if !display.stored => LONGEST_JSON_BYTES.into(),
+            TypeKind::Text { .. } if display.stored => times(display.length.into()),
+            TypeKind::Text { .. } => times(bytes),
+            TypeKind::Varchar { .. } if !display.stored && bytes > LONGEST_VARCHAR_BYTES => {
+                times(bytes)
+            }
+            kind if kind.is_text() || kind.is_enum_or_set() => match results {
+                Some(_) => times(display.length.into()),
+                None => bytes,
+            },
+            _ => display.length.into(),
+        };
+        length.min(u32::MAX.into()) as u32
+    }
+
+    fn shown_decimals(&self, display: &Display) -> u8 {
+        match &self.kind {
+            TypeKind::Json | TypeKind::Enum { .. } | TypeKind::Set { .. } if !display.stored => {
+                NOT_FIXED_DECIMALS
+            }
+            kind if kind.is_string() && !display.stored => NOT_FIXED_DECIMALS,
+            TypeKind::Json => 0,
+            kind if kind.is_string() || kind.is_enum_or_set() => 0,
+            _ => display.decimals,
         }
     }
 }

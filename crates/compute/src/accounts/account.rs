@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use firn_sql::catalog::type_text::identifier;
+use firn_sql::catalog::notation::identifier;
 
 use super::{Grants, Policy};
 

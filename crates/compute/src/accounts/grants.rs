@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use firn_sql::catalog::type_text::identifier;
+use firn_sql::catalog::notation::identifier;
 
 use super::account::{AccountName, matches_pattern};
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};

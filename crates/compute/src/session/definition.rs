@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use firn_api::rows::{BuildProgress, Cancellation, IsolationLevel, LockDuration, MetadataLock};
+use firn_sql::catalog::analyze::analyze_table;
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
 use firn_sql::catalog::model::TableModel;
-use firn_sql::catalog::statistics;
-use firn_sql::catalog::type_text::identifier;
+use firn_sql::catalog::notation::identifier;
 use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
 use firn_sql::execute::error::from_rows;
@@ -422,7 +422,7 @@ impl DefinitionStatements<'_> {
             MaintenanceOperation::Analyze | MaintenanceOperation::Optimize => {
                 let facts = Arc::clone(&self.session.facts);
                 let go_on = move || !facts.is_cancelled();
-                statistics::analyze(
+                analyze_table(
                     self.session.catalog.shared(),
                     &model,
                     &self.session.evaluation,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use firn_api::rows::{LockDuration, MetadataLock};
 use firn_sql::catalog::model::{IndexModel, TableModel};
-use firn_sql::catalog::type_text::identifier;
+use firn_sql::catalog::notation::identifier;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar;

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use firn_sql::catalog::definition_text::literal_text;
-use firn_sql::catalog::type_text::quoted;
+use firn_sql::catalog::notation::{literal_text, quoted};
 use firn_sql::execute::RowCounts;
 use firn_sql::grammar::{self, LiteralKind};
 use firn_sql::plan::PlanShape;

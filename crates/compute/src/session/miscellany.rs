@@ -1,7 +1,7 @@
 //! Small parts of statements: expressions of `SET` and `KILL`, `EXPLAIN`, `SELECT … INTO`, and the
 //! protocol's commands that are not statements.
 
-use firn_sql::catalog::type_text::identifier;
+use firn_sql::catalog::notation::identifier;
 use firn_sql::error::{Condition, Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar;

@@ -369,7 +369,7 @@ impl Drop for SqlSession {
 
 /// Schemas whose names are case-insensitive.
 fn is_virtual(schema: &str) -> bool {
-    firn_sql::catalog::information_schema::proper_schema(schema).is_some()
+    firn_sql::catalog::virtual_schemas::proper_schema(schema).is_some()
 }
 
 /// An error of SQL in the wire's form.

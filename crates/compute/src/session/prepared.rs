@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use firn_base::memory;
 use firn_format::value as stored;
-use firn_sql::catalog::definition_text::literal_text;
+use firn_sql::catalog::notation::literal_text;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar::ast::{MaintenanceOperation, PrepareSource, Show, Statement};

@@ -243,7 +243,7 @@ impl Session {
                         let zone = &self.evaluation.time_zone;
                         let datum =
                             Datum::from_value_ref(value.as_ref(), &column.ty, zone).unwrap();
-                        crate::definition_text::literal_text(&datum, &column.ty)
+                        crate::notation::literal_text(&datum, &column.ty)
                     })
                     .collect();
                 rows.push(texts.join(" "));

@@ -5,8 +5,8 @@ use firn_format::value::{DateTime, Value, ValueError, ValueRef};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, Decimal, EvaluationContext, SqlType, TypeKind, calendar, cast};
 
-use super::super::definition_text::literal_text;
 use super::super::model::{ColumnModel, IndexPartModel, TableModel};
+use super::super::notation::literal_text;
 
 fn unfit(error: ValueError) -> SqlError {
     match error {

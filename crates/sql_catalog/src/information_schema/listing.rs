@@ -5,8 +5,9 @@ use std::sync::Arc;
 use firn_sql_types::error::Result;
 
 use super::super::model::TableModel;
+use super::super::virtual_schemas::proper_schema;
 use super::super::virtual_table::{VirtualContext, VirtualTable};
-use super::{Hints, proper_schema, tables_of};
+use super::{Hints, tables_of};
 
 /// A table that is listed.
 pub(super) enum Listed {

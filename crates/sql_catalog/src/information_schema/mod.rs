@@ -28,24 +28,13 @@ use rustc_hash::FxHashMap;
 
 pub(super) use columns::model_of;
 
+use super::virtual_schemas::proper_schema;
 use super::virtual_table::{EmitRow, VirtualColumn, VirtualContext, VirtualTable};
-
-/// The schemas that contain virtual tables.
-pub const SCHEMAS: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
 /// `utf8mb3_general_ci`
 const FOLDED: CollationId = CollationId(33);
 /// `utf8mb3_bin`
 const EXACT: CollationId = CollationId(83);
-
-/// A schema of virtual tables by its name; those without other tables may be written in any case.
-#[must_use]
-pub fn proper_schema(schema: &str) -> Option<&'static str> {
-    SCHEMAS.into_iter().find(|known| match *known {
-        "information_schema" | "performance_schema" => known.eq_ignore_ascii_case(schema),
-        other => other == schema,
-    })
-}
 
 /// A virtual table by its name, in any case.
 #[must_use]

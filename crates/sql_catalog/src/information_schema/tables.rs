@@ -383,7 +383,7 @@ fn fill_statistics(
 ) -> Result<()> {
     each_stored(context, hints, ("SCHEMA_NAME", "TABLE_NAME"), &mut |table| {
         for column in table.shown_columns() {
-            let Some(histogram) = table.statistics.histogram_json(column) else { continue };
+            let Some(histogram) = table.statistics.histogram_json(column.ordinal) else { continue };
             let row = [
                 Datum::text(&*table.schema),
                 Datum::text(&*table.name),

@@ -13,10 +13,11 @@ use firn_sql_types::error::{Result, SqlError};
 
 use crate::Catalog;
 use crate::ddl::{DdlContext, ExpressionBinder, QueryColumn, RowExpression, execute};
-use crate::definition_text::literal_text;
 use crate::model::TableModel;
+use crate::notation::literal_text;
 use crate::session::{NoSessionTables, SessionCatalog};
 use crate::test_support::TestNode;
+use crate::virtual_schemas::VIRTUAL_SCHEMAS;
 use crate::virtual_table::BoundViews;
 
 use super::*;
@@ -251,7 +252,7 @@ fn tables_columns_keys_and_constraints_are_listed() {
 #[test]
 fn every_table_has_rows_of_its_columns_and_may_be_stopped() {
     let session = session();
-    for schema in SCHEMAS {
+    for schema in VIRTUAL_SCHEMAS {
         for table in tables_of(schema) {
             let context = VirtualContext {
                 catalog: &session.catalog,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, Decimal, JsonValue};
 
-use super::super::model::DefaultValue;
+use super::super::properties::DefaultValue;
 use super::codec::{Body, Reader, Writer, damaged, each_field};
 
 const NULL: u8 = 1;

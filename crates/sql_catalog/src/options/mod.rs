@@ -17,10 +17,11 @@ mod tests;
 
 use std::sync::Arc;
 
-use firn_format::value::CollationId;
+use firn_format::value::{CollationId, ColumnType};
 use firn_sql_types::error::Result;
+use firn_sql_types::{Members, TypeKind};
 
-use super::model::{
+use super::properties::{
     CheckModel, CheckOption, ForeignKeyModel, Generated, ReferentialAction, SpecialIndex,
     ViewAlgorithm, ViewModel,
 };
@@ -234,6 +235,17 @@ const UNSIGNED: u8 = 1 << 4;
 const ALL_COLUMN_FLAGS: u8 = AUTO_INCREMENT | INVISIBLE | HIDDEN | ZEROFILL | UNSIGNED;
 
 impl ColumnOptions {
+    /// The values of a column of this stored type with these options.
+    #[must_use]
+    pub fn type_kind(&self, column_type: ColumnType) -> TypeKind {
+        let is_named = matches!(column_type, ColumnType::Enum { .. } | ColumnType::Set { .. });
+        let members = is_named.then(|| {
+            let members = Members::new(self.members.iter().cloned());
+            (Arc::new(members), self.member_collation.unwrap_or(DEFAULT_COLLATION))
+        });
+        TypeKind::from_column_type(column_type, members, self.unsigned)
+    }
+
     fn flags(&self) -> u8 {
         let flag = |set, bit| if set { bit } else { 0 };
         flag(self.auto_increment, AUTO_INCREMENT)

@@ -5,13 +5,16 @@ use std::fmt::Write as _;
 use firn_sql_collation as collation;
 use firn_sql_types::{Datum, SqlType, TypeKind};
 
-use super::super::definition_text::{current_timestamp, foreign_key_text, hex, literal_text};
+use super::super::definition_text::foreign_key_text;
 use super::super::model::{
     ColumnModel, DefaultValue, IndexModel, SpecialIndex, TableKind, TableModel, ViewAlgorithm,
     ViewModel,
 };
+use super::super::notation::{
+    current_timestamp, hex, identifier, identifiers, literal_text, quoted,
+};
 use super::super::options::SchemaOptions;
-use super::super::type_text::{self, identifier, identifiers, quoted};
+use super::super::type_text;
 use super::super::virtual_table::VirtualTable;
 
 /// `CREATE TABLE …`; `next_auto_increment` is the counter's next value, if there is a counter.

@@ -4,7 +4,7 @@ use firn_sql_grammar::ast::{Show, ShowFilter};
 use firn_sql_grammar::render as expression_text;
 use firn_sql_types::error::Result;
 
-use super::super::type_text::{identifier, quoted};
+use super::super::notation::{identifier, quoted};
 use super::ShowContext;
 
 /// A query under construction: columns of a virtual table under the names that are shown.
@@ -140,10 +140,10 @@ pub(super) fn query(context: &ShowContext<'_>, show: &Show) -> Result<String> {
     })
 }
 
-fn name_of(relation: &super::super::session::Relation) -> &str {
+fn name_of(relation: &super::super::relation::Relation) -> &str {
     match relation {
-        super::super::session::Relation::Table(table) => &table.name,
-        super::super::session::Relation::Virtual(table) => table.name(),
+        super::super::relation::Relation::Table(table) => &table.name,
+        super::super::relation::Relation::Virtual(table) => table.name(),
     }
 }
 

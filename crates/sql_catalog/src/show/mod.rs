@@ -22,7 +22,8 @@ use firn_sql_types::{Datum, SqlType};
 
 use super::lookup::unknown_schema;
 use super::options::DEFAULT_COLLATION;
-use super::session::{Relation, SessionCatalog};
+use super::relation::Relation;
+use super::session::SessionCatalog;
 
 /// How a `SHOW` is answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +98,7 @@ impl<'a> ShowContext<'a> {
         if !self.catalog.has_schema(schema)? {
             return Err(unknown_schema(schema));
         }
-        Ok(super::information_schema::proper_schema(schema).unwrap_or(schema).to_owned())
+        Ok(super::virtual_schemas::proper_schema(schema).unwrap_or(schema).to_owned())
     }
 
     /// The relation that the statement refers to, with its schema.

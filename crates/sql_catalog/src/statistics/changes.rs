@@ -27,7 +27,7 @@ pub(super) struct Changes {
 
 /// A look at a whole table that has begun.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(in super::super) struct Look {
     number: u64,
     written_before: u64,
 }

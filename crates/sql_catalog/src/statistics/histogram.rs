@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use firn_sql_types::{Datum, SqlType, compare};
 
-use super::super::definition_text::literal_text;
+use super::super::notation::literal_text;
 
 /// Buckets of a histogram.
 pub(super) const BUCKETS: usize = 64;

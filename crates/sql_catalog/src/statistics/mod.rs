@@ -9,15 +9,13 @@
 //! Statistics gathered by ANALYZE are kept with the table's model, whatever its version, and in the
 //! table `mysql.table_statistics` ([`stored`]), from which they are read at the first use of a
 //! table. Statements that write report how much ([`changes`]); a task that keeps statistics fresh
-//! gathers the stale ones again.
+//! gathers the stale ones again ([`analyze`](super::analyze)).
 //!
 //! Rule: no lock is held during a call to the node.
 
 mod changes;
-mod distinct;
-mod gather;
 mod histogram;
-mod stored;
+pub(super) mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -32,12 +30,10 @@ use firn_sql_types::{Datum, JsonValue, SqlType};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
-use super::build::type_kind;
-use super::model::ColumnModel;
 use super::options::ColumnOptions;
 
-use changes::{Changes, Look};
-pub use gather::analyze;
+use changes::Changes;
+pub(super) use changes::Look;
 pub use histogram::Histogram;
 pub use stored::remove_gone;
 
@@ -203,14 +199,6 @@ impl TableStatistics {
         known.unwrap_or_else(|| guessed(rows, parts.min(all), all)).clamp(1.0, rows)
     }
 
-    /// How many distinct values a column has, if it is known.
-    #[must_use]
-    pub fn distinct_values(&self, column: &ColumnModel) -> Option<f64> {
-        let gathered = self.gathered()?;
-        let of_column = gathered.columns.get(&*column.name)?;
-        Some(scaled(of_column.distinct, gathered.rows, self.rows()).max(1.0))
-    }
-
     /// The share of rows whose column is in a range, if something is known of its values. The
     /// values have the column's type.
     #[must_use]
@@ -219,8 +207,7 @@ impl TableStatistics {
         let column = self.column(ordinal)?;
         let of_column = gathered.columns.get(column.name.as_str())?;
         let histogram = of_column.histogram.as_ref()?;
-        let options = ColumnOptions::decode(&column.options).ok()?;
-        let ty = SqlType::of_column(type_kind(column.column_type, &options), column.nullable);
+        let ty = type_of(column)?;
         let share = match asked {
             ValueRange::Equal(value) => histogram.equal(&ty, value),
             ValueRange::Between { lower, upper } => histogram.between(&ty, lower, upper),
@@ -241,10 +228,12 @@ impl TableStatistics {
 
     /// The content of `COLUMN_STATISTICS` for a column.
     #[must_use]
-    pub fn histogram_json(&self, column: &ColumnModel) -> Option<JsonValue> {
+    pub fn histogram_json(&self, ordinal: u16) -> Option<JsonValue> {
         let gathered = self.gathered()?;
-        let of_column = gathered.columns.get(&*column.name)?;
-        let text = of_column.histogram.as_ref()?.json_text(&column.ty, of_column.null_fraction);
+        let column = self.column(ordinal)?;
+        let of_column = gathered.columns.get(column.name.as_str())?;
+        let histogram = of_column.histogram.as_ref()?;
+        let text = histogram.json_text(&type_of(column)?, of_column.null_fraction);
         JsonValue::parse(&text).ok()
     }
 
@@ -265,8 +254,13 @@ impl TableStatistics {
         *self.live.write() = None;
     }
 
+    /// Begins to look at the table as a whole.
+    pub(super) fn begin_look(&self) -> Look {
+        self.changes.begin_look()
+    }
+
     /// Sets the statistics gathered by a look. False if there are newer ones already.
-    fn set_gathered(&self, gathered: Arc<Gathered>, look: Look) -> bool {
+    pub(super) fn set_gathered(&self, gathered: Arc<Gathered>, look: Look) -> bool {
         if !self.changes.end_look(look, gathered.rows) {
             return false;
         }
@@ -293,8 +287,14 @@ impl TableStatistics {
     }
 }
 
+/// The type of a column's values; `None` if its options are damaged.
+fn type_of(column: &ColumnDefinition) -> Option<SqlType> {
+    let options = ColumnOptions::decode(&column.options).ok()?;
+    Some(SqlType::of_column(options.type_kind(column.column_type), column.nullable))
+}
+
 /// Values that were mostly distinct grow with the table; others do not.
-fn scaled(distinct: f64, rows_then: f64, rows_now: f64) -> f64 {
+pub(super) fn scaled(distinct: f64, rows_then: f64, rows_now: f64) -> f64 {
     if distinct > rows_then * 0.1 { distinct * (rows_now / rows_then.max(1.0)) } else { distinct }
 }
 

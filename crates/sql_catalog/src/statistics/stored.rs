@@ -18,7 +18,6 @@ use firn_format::row::{ColumnValue, RowVersion, RowView};
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
 use firn_sql_types::error::{Result, from_rows};
 
-use super::super::lookup::Catalog;
 use super::super::options::codec::{Body, Reader, Writer, damaged, each_field};
 use super::super::options::{read_datum, write_datum};
 use super::histogram::Bucket;
@@ -51,11 +50,14 @@ fn key_of(stored: &TableRef, table: TableId) -> Option<Vec<u8>> {
 }
 
 /// Stores statistics of a table, replacing earlier ones.
-pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> Result<()> {
-    let node = catalog.node();
+pub(in super::super) fn write(
+    node: &Arc<dyn DatabaseNode>,
+    table: TableId,
+    gathered: &Gathered,
+) -> Result<()> {
     let id = match node.table_named(SCHEMA, TABLE).map_err(from_rows)? {
         Some(stored) => stored.definition().table_id,
-        None => create(catalog)?,
+        None => create(node)?,
     };
     let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
     let stored = trx.table_for_write(id).map_err(from_rows)?;
@@ -76,8 +78,7 @@ pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> R
 ///
 /// # Errors
 /// Errors of the node.
-pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
-    let node = catalog.node();
+pub fn remove_gone(node: &Arc<dyn DatabaseNode>) -> Result<usize> {
     let Some(stored) = node.table_named(SCHEMA, TABLE).map_err(from_rows)? else { return Ok(0) };
     let mut gone = Vec::new();
     for table in kept_of(node, &stored)? {
@@ -122,8 +123,7 @@ fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableI
     Ok(tables)
 }
 
-fn create(catalog: &Catalog) -> Result<TableId> {
-    let node = catalog.node();
+fn create(node: &Arc<dyn DatabaseNode>) -> Result<TableId> {
     let mut definitions = node.change_definitions().map_err(from_rows)?;
     match node.schema_options(SCHEMA).map_err(from_rows)? {
         Some(_) => {}
@@ -133,10 +133,10 @@ fn create(catalog: &Catalog) -> Result<TableId> {
     match created {
         Ok(id) => definitions.commit().map_err(from_rows).map(|()| id),
         // Another session was faster.
-        Err(RowsError::TableExists { .. }) => {
+        Err(error @ RowsError::TableExists { .. }) => {
             let stored = node.table_named(SCHEMA, TABLE).map_err(from_rows)?;
             let id = stored.map(|table| table.definition().table_id);
-            id.ok_or_else(|| super::super::lookup::no_such_table(SCHEMA, TABLE))
+            id.ok_or_else(|| from_rows(error))
         }
         Err(error) => Err(from_rows(error)),
     }

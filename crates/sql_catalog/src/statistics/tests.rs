@@ -15,6 +15,7 @@ use firn_sql_types::{Datum, EvaluationContext, SqlType};
 use proptest::prelude::*;
 
 use crate::Catalog;
+use crate::analyze::analyze_table;
 use crate::test_support::TestNode;
 
 use super::*;
@@ -150,7 +151,7 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     let both = table.index("both").unwrap().number;
     let guessed = table.statistics.distinct(both, 1);
     let evaluation = EvaluationContext::default();
-    analyze(&catalog, &table, &evaluation, &|| true).unwrap();
+    analyze_table(&catalog, &table, &evaluation, &|| true).unwrap();
     let gathered = table.statistics.gathered().unwrap();
     assert_eq!(gathered.rows, 2_000.0);
     assert_eq!(gathered.indexes["both"], [4.0, 2_000.0]);
@@ -170,9 +171,9 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     let below = ValueRange::Between { lower: None, upper: Some((&bound, false)) };
     let share = statistics.selectivity(2, below).unwrap();
     assert!((share - 0.25).abs() < 0.01, "{share}");
-    assert!(statistics.histogram_json(table.column("many").unwrap()).is_some());
+    assert!(statistics.histogram_json(table.column("many").unwrap().ordinal).is_some());
 
-    let stopped = analyze(&other, &table, &evaluation, &|| false).unwrap_err();
+    let stopped = analyze_table(&other, &table, &evaluation, &|| false).unwrap_err();
     assert_eq!(stopped.code, 1317);
 }
 
@@ -208,11 +209,11 @@ fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
             }
             build.finish().unwrap();
             let current = catalog.table("s", "t").unwrap();
-            analyze(&catalog, &current, &EvaluationContext::default(), &|| true).unwrap();
+            analyze_table(&catalog, &current, &EvaluationContext::default(), &|| true).unwrap();
         }
         true
     };
-    analyze(&catalog, &table, &EvaluationContext::default(), &go_on).unwrap();
+    analyze_table(&catalog, &table, &EvaluationContext::default(), &go_on).unwrap();
     let stored = stored::read(&node.node, table.id).unwrap();
     assert_eq!(stored.indexes["later"], [7.0]);
     let current = catalog.table("s", "t").unwrap();
@@ -231,7 +232,7 @@ fn a_table_is_read_without_a_snapshot_that_lasts() {
         assert_eq!(node.open_snapshots(), 0, "after slice {}", slices.get());
         true
     };
-    analyze(&catalog, &table, &EvaluationContext::default(), &go_on).unwrap();
+    analyze_table(&catalog, &table, &EvaluationContext::default(), &go_on).unwrap();
     assert!(slices.get() > 2);
     assert_eq!(table.statistics.gathered().unwrap().rows, 3_500.0);
 }
@@ -240,14 +241,14 @@ fn a_table_is_read_without_a_snapshot_that_lasts() {
 fn statistics_of_dropped_tables_go() {
     let (node, catalog) = node_with_table();
     let table = catalog.table("s", "t").unwrap();
-    analyze(&catalog, &table, &EvaluationContext::default(), &|| true).unwrap();
-    assert_eq!(remove_gone(&catalog).unwrap(), 0);
+    analyze_table(&catalog, &table, &EvaluationContext::default(), &|| true).unwrap();
+    assert_eq!(remove_gone(&node.node).unwrap(), 0);
     assert!(stored::read(&node.node, table.id).is_some());
 
     let mut definitions = node.node.change_definitions().unwrap();
     definitions.drop_table(table.id).unwrap();
     definitions.commit().unwrap();
-    assert_eq!(remove_gone(&catalog).unwrap(), 1);
+    assert_eq!(remove_gone(&node.node).unwrap(), 1);
     assert!(stored::read(&node.node, table.id).is_none());
 }
 

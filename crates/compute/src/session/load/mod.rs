@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use firn_sql::catalog::type_text::identifier;
+use firn_sql::catalog::notation::identifier;
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::{GivenRows, SessionState};

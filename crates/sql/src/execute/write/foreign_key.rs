@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 use crate::bind::{BoundRowExpression, bind_row_expression};
 use crate::catalog::filled_texts::FilledTexts;
 use crate::catalog::model::{ForeignKeyModel, ReferencingKey, ReferentialAction, TableModel};
-use crate::catalog::type_text::identifier as quoted;
+use crate::catalog::notation::identifier as quoted;
 use crate::error::{Result, SqlError};
 use crate::logical::PlanContext;
 use crate::types::Datum;

@@ -3,9 +3,11 @@
 //! Rows are read in slices, each with its own snapshot: no session waits, and however long it takes
 //! to read a table beside its writers, old versions can be purged. Of a table with more than
 //! [`MAX_ROWS`] rows, only that many are read, and the counts are scaled up. Distinct values are
-//! [counted](super::distinct) by hashes of their sort keys; histograms are made from a sample of at
+//! [counted](distinct) by hashes of their sort keys; histograms are made from a sample of at
 //! most [`SAMPLE_ROWS`] values. Sort keys of texts are the most expensive part: for texts without
 //! an index, only the sample is used.
+
+mod distinct;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,10 +20,10 @@ use firn_sql_types::error::{Result, SqlError, from_rows};
 use firn_sql_types::{Datum, EvaluationContext, SqlType, TypeKind, sort_key};
 use rustc_hash::FxHasher;
 
-use super::super::lookup::Catalog;
-use super::super::model::{ColumnModel, IndexModel, TableModel};
-use super::distinct::{DistinctCount, estimated_from};
-use super::{ColumnStatistics, Gathered, Histogram, stored};
+use super::lookup::Catalog;
+use super::model::{ColumnModel, IndexModel, TableModel};
+use super::statistics::{ColumnStatistics, Gathered, Histogram, scaled, stored};
+use distinct::{DistinctCount, estimated_from};
 
 /// The most rows that are read.
 const MAX_ROWS: u64 = 1_000_000;
@@ -38,7 +40,7 @@ const MOST_LOOKS: usize = 3;
 ///
 /// # Errors
 /// If rows cannot be read; 1317 if `go_on` returns false.
-pub fn analyze(
+pub fn analyze_table(
     catalog: &Catalog,
     table: &Arc<TableModel>,
     evaluation: &EvaluationContext,
@@ -46,13 +48,13 @@ pub fn analyze(
 ) -> Result<()> {
     let mut table = Arc::clone(table);
     for _ in 0..MOST_LOOKS {
-        let look = table.statistics.changes.begin_look();
+        let look = table.statistics.begin_look();
         let gathered = gather(catalog, &table, evaluation, go_on)?.map(Arc::new);
         match (catalog.table_by_id(table.id)?, gathered) {
             (Some(current), Some(gathered)) if Arc::ptr_eq(&current, &table) => {
                 if table.statistics.set_gathered(Arc::clone(&gathered), look) {
                     // A server that cannot write continues with the statistics in memory.
-                    let _ = stored::write(catalog, table.id, &gathered);
+                    let _ = stored::write(catalog.node(), table.id, &gathered);
                 }
                 return Ok(());
             }
@@ -229,7 +231,7 @@ impl<'a> Counts<'a> {
 
     fn finish(self, rows: f64) -> Gathered {
         let read = self.rows as f64;
-        let scale = |distinct: &DistinctCount| super::scaled(distinct.estimate(), read, rows);
+        let scale = |distinct: &DistinctCount| scaled(distinct.estimate(), read, rows);
         let columns = self.columns.into_iter().map(|counted| {
             let statistics = ColumnStatistics {
                 null_fraction: if read > 0.0 { counted.nulls as f64 / read } else { 0.0 },
