@@ -25,7 +25,7 @@ use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-use crate::task;
+use crate::scheduler::{monotonic, scheduler};
 
 /// An event count. See the module's page for the protocol.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Event {
     /// Blocks until a notification after `ticket` was taken, or until `timeout` has passed. May
     /// return early without a reason. False if the time ran out. Never call it with a latch held.
     pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
-        if let Some(scheduler) = task::scheduler() {
+        if let Some(scheduler) = scheduler() {
             if self.count.load(Ordering::SeqCst) != ticket.0 {
                 return true;
             }
@@ -73,13 +73,13 @@ impl Event {
         mut condition: impl FnMut() -> bool,
     ) -> bool {
         // A deadline that a duration cannot hold counts as none.
-        let deadline = timeout.and_then(|timeout| task::monotonic().checked_add(timeout));
+        let deadline = timeout.and_then(|timeout| monotonic().checked_add(timeout));
         loop {
             let ticket = self.listen();
             if condition() {
                 return true;
             }
-            let left = deadline.map(|deadline| deadline.saturating_sub(task::monotonic()));
+            let left = deadline.map(|deadline| deadline.saturating_sub(monotonic()));
             if left == Some(Duration::ZERO) {
                 return false;
             }
@@ -103,7 +103,7 @@ impl Event {
     /// Ends the wait of every current listener. Costs one atomic add when there is no waiter.
     pub fn notify_all(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
-        if let Some(scheduler) = task::scheduler() {
+        if let Some(scheduler) = scheduler() {
             scheduler.wake_all(self.key());
             return;
         }
@@ -117,7 +117,7 @@ impl Event {
     /// can use: a woken waiter that does not use the event must notify another one.
     pub fn notify_one(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
-        if let Some(scheduler) = task::scheduler() {
+        if let Some(scheduler) = scheduler() {
             scheduler.wake_one(self.key());
             return;
         }

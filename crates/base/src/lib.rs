@@ -19,6 +19,7 @@ pub mod memory;
 pub mod network;
 pub mod number_text;
 pub mod random;
+mod scheduler;
 pub mod stack;
 pub mod sync;
 pub mod task;

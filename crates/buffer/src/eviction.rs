@@ -18,7 +18,6 @@
 //! before the hand moves. A scan therefore neither displaces other pages nor makes them look old.
 //! Rules 3, 4 and 8.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use firn_api::Offer;
@@ -29,7 +28,7 @@ use crate::frame::{Frame, OwnedFrame};
 use crate::memory::slots::PageSlot;
 use crate::pool::BufferPool;
 use crate::statistics::Counter;
-use crate::sync::{AtomicU64, Event, Mutex, Ordering, Ticket};
+use crate::sync::Ticket;
 
 /// Rounds of the clock after which every evictable page is gone.
 const ROUNDS: usize = 5;
@@ -38,87 +37,6 @@ const ROUNDS: usize = 5;
 const LOOK_AHEAD: usize = 4096;
 /// How long to wait for the log, a pin or a latch before the clock makes another round.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// Scans may keep one part in this many of the frames.
-const SCAN_SHARE: usize = 16;
-
-/// The position of the clock's hand, and the pages that scans loaded.
-pub(crate) struct Clock {
-    hand: AtomicU64,
-    scanned: Mutex<VecDeque<(u32, PageId)>>,
-    frame_count: usize,
-}
-
-impl Clock {
-    pub(crate) fn new(frame_count: usize) -> Clock {
-        Clock { hand: AtomicU64::new(0), scanned: Mutex::default(), frame_count }
-    }
-
-    fn tick(&self) -> u32 {
-        (self.hand.fetch_add(1, Ordering::Relaxed) % self.frame_count as u64) as u32
-    }
-
-    /// A scan has loaded `page`.
-    pub(crate) fn note_scanned(&self, frame: u32, page: PageId) {
-        let mut scanned = self.scanned.lock();
-        if scanned.len() == self.frame_count {
-            scanned.pop_front();
-        }
-        scanned.push_back((frame, page));
-    }
-
-    /// The oldest page that a scan loaded, while scans have more than their share.
-    fn next_scanned(&self) -> Option<(u32, PageId)> {
-        let mut scanned = self.scanned.lock();
-        if scanned.len() > self.frame_count / SCAN_SHARE { scanned.pop_front() } else { None }
-    }
-}
-
-/// The frames without an owner that cache nothing.
-pub(crate) struct FreeFrames {
-    frames: Mutex<Vec<OwnedFrame>>,
-    pub(crate) freed: Event,
-    low: usize,
-}
-
-impl FreeFrames {
-    pub(crate) fn new(slots: Vec<PageSlot>) -> FreeFrames {
-        // The cleaner's stock: 1/64 of the frames, but no more than one second of fast reads.
-        let low = (slots.len() / 64).clamp(4, 4096);
-        // The first slots are handed out first, so memory is touched from the front.
-        let frames = slots.into_iter().enumerate().rev();
-        let frames = frames.map(|(number, slot)| OwnedFrame { number: number as u32, slot });
-        FreeFrames { frames: Mutex::new(frames.collect()), freed: Event::new(), low }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.frames.lock().len()
-    }
-
-    pub(crate) fn take_all(&self) -> Vec<PageSlot> {
-        self.frames.lock().drain(..).map(|frame| frame.slot).collect()
-    }
-
-    pub(crate) fn push(&self, frame: OwnedFrame) {
-        self.frames.lock().push(frame);
-        self.freed.notify_all();
-    }
-
-    pub(crate) fn is_low(&self) -> bool {
-        self.count() < self.low
-    }
-
-    fn is_stocked(&self) -> bool {
-        self.count() >= 2 * self.low
-    }
-
-    /// A frame, and whether the stock is low after taking it.
-    fn pop(&self) -> (Option<OwnedFrame>, bool) {
-        let mut frames = self.frames.lock();
-        let frame = frames.pop();
-        (frame, frames.len() < self.low)
-    }
-}
 
 /// Why a round of the clock found nothing.
 #[derive(Debug, Default, Clone, Copy)]

@@ -28,10 +28,12 @@
 
 mod background;
 mod batch;
+mod clock;
 mod eviction;
 mod flight;
 mod follow;
 mod frame;
+mod free_frames;
 mod guard;
 mod latching;
 mod load;
@@ -40,6 +42,7 @@ mod optimistic;
 mod pool;
 mod read_point;
 mod reservation;
+mod signals;
 mod statistics;
 mod sync;
 #[cfg(test)]

@@ -7,17 +7,18 @@ use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 
-use crate::background::{self, Signals};
-use crate::eviction::{Clock, FreeFrames};
+use crate::clock::Clock;
 use crate::flight::Flights;
 use crate::frame::{Frame, OwnedFrame};
+use crate::free_frames::FreeFrames;
 use crate::memory::image::ImageBudget;
 use crate::memory::slots::{FrameMemory, PageSlot};
 use crate::read_point::ReadPoint;
+use crate::signals::Signals;
 use crate::statistics::{Counter, Counters, PoolStatistics};
 use crate::sync::Mutex;
 use crate::translation::Translation;
-use crate::turns::{Allowance, PINS_PER_TURN};
+use crate::turns::{Allowance, PINS_PER_TURN, Turn};
 
 /// The fewest frames that a pool has, whatever its budget.
 pub const MIN_FRAMES: usize = if cfg!(feature = "shuttle") { 4 } else { 32 };
@@ -87,7 +88,7 @@ pub struct BufferPool {
     pub(crate) images: Arc<ImageBudget>,
     pub(crate) counters: Counters,
     pub(crate) signals: Arc<Signals>,
-    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+    pub(crate) tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
     prefetching: bool,
     pub(crate) turns: Allowance,
     /// Frames reserved for new pages.
@@ -157,10 +158,6 @@ impl BufferPool {
         })
     }
 
-    pub(crate) fn start_tasks(self: &Arc<Self>, env: &Environment, options: &BufferPoolOptions) {
-        *self.tasks.lock() = background::start(env, self, options);
-    }
-
     /// Stops the pool's tasks and waits until they have ended. Pages stay readable. Called with no
     /// guard held, and not by a task of the pool.
     pub fn shutdown(&self) {
@@ -169,6 +166,12 @@ impl BufferPool {
         for task in tasks {
             task.join();
         }
+    }
+
+    /// Waits until few enough operations keep pages pinned. Called with no guard held and no page
+    /// pinned; one turn per thread.
+    pub fn turn(&self) -> Turn<'_> {
+        Turn::take(&self.turns)
     }
 
     /// How many pages the pool can hold.

@@ -9,7 +9,6 @@
 //! more. An operation that reaches a bound waits with nothing pinned, so the operations inside can
 //! finish. A holder of a reservation may wait for a turn, but not the other way round.
 
-use crate::pool::BufferPool;
 use crate::sync::{AtomicU64, Event, Ordering};
 
 /// Pages that an operation may keep pinned while it has a [`Turn`].
@@ -50,17 +49,16 @@ impl Allowance {
 #[must_use]
 pub struct Turn<'a>(&'a Allowance);
 
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.give_back(1);
+impl Turn<'_> {
+    /// Waits until one of the turns in `allowance` is free.
+    pub(crate) fn take(allowance: &Allowance) -> Turn<'_> {
+        allowance.take(1);
+        Turn(allowance)
     }
 }
 
-impl BufferPool {
-    /// Waits until few enough operations keep pages pinned. Called with no guard held and no page
-    /// pinned; one turn per thread.
-    pub fn turn(&self) -> Turn<'_> {
-        self.turns.take(1);
-        Turn(&self.turns)
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.give_back(1);
     }
 }

@@ -2,14 +2,31 @@
 
 use firn_api::{LogError, PageStoreError, TimestampError};
 use firn_base::memory::NoRoom;
-use firn_base::{IndexId, PageId, SpaceId, TableId};
+use firn_base::{Cts, IndexId, PageId, SpaceId, TableId};
 use firn_fabric::FabricError;
 use firn_format::definition::DefinitionError;
 use firn_format::key::KeyError;
 use firn_format::row::RowError;
 
 use crate::lock::LockError;
-use crate::transaction::snapshots::{SnapshotTooOld, TooManySnapshots};
+
+/// There are as many open snapshots as the registry has slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many open transactions: at most {limit} can be open at once")]
+pub struct TooManySnapshots {
+    /// How many slots there are.
+    pub limit: usize,
+}
+
+/// A snapshot was asked for whose versions may be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("snapshot {snapshot} is too old: versions before {oldest} may have been purged")]
+pub struct SnapshotTooOld {
+    /// The snapshot.
+    pub snapshot: Cts,
+    /// The oldest one that could be had.
+    pub oldest: Cts,
+}
 
 /// Why an operation of the engine did not happen.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -14,6 +14,7 @@ pub mod pages;
 pub mod recovery;
 pub mod replica;
 pub mod rows;
+pub mod sequence;
 pub mod space;
 mod sync;
 pub mod table;

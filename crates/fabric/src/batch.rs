@@ -16,7 +16,7 @@ use std::time::Duration;
 use firn_base::event::Event;
 use parking_lot::Mutex;
 
-use crate::region::FabricError;
+use crate::error::FabricError;
 use crate::words::{AtomicU64, Ordering};
 
 /// One act on a region.

@@ -8,8 +8,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::batch::{Batch, Completion};
+use crate::epoch::Epoch;
+use crate::error::FabricError;
 use crate::owned::OwnedRegion;
-use crate::region::{Epoch, Fabric, FabricError, Peer, Region};
+use crate::region::{Fabric, Peer, Region};
 
 /// The regions of one owner, by name. Dropping it ends its epoch.
 #[derive(Debug)]

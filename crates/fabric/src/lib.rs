@@ -24,6 +24,8 @@
 //! of one machine share ([`shared_memory`]).
 
 pub mod batch;
+mod epoch;
+mod error;
 pub mod in_process;
 #[cfg(not(feature = "shuttle"))]
 mod mapping;
@@ -34,8 +36,10 @@ pub mod shared_memory;
 mod words;
 
 pub use batch::{Answers, Batch, Completion};
+pub use epoch::Epoch;
+pub use error::FabricError;
 pub use in_process::InProcessFabric;
 pub use owned::OwnedRegion;
-pub use region::{Epoch, Fabric, FabricError, Peer, Region};
+pub use region::{Fabric, Peer, Region};
 #[cfg(not(feature = "shuttle"))]
 pub use shared_memory::{SharedMemoryFabric, SharedMemoryPeer};

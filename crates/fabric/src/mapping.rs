@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::region::Epoch;
+use crate::epoch::Epoch;
 
 /// Offset of the first word.
 pub(crate) const HEADER_BYTES: usize = 4096;

@@ -4,59 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::batch::{Batch, Completion};
+use crate::epoch::Epoch;
+use crate::error::FabricError;
 use crate::owned::OwnedRegion;
-
-/// Which life of its owner a region belongs to: an owner that starts again has a higher one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Epoch(pub u64);
-
-impl std::fmt::Display for Epoch {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-/// Why a one-sided access did not happen, or may not have happened.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FabricError {
-    /// No such region is registered.
-    #[error("no region named {0} is registered")]
-    Unknown(String),
-    /// The name is taken.
-    #[error("a region named {0} is already registered")]
-    Registered(String),
-    /// The access goes beyond the region's end. No operation of its batch was done.
-    #[error("words {start}..{end} are beyond the end of a region of {length} words")]
-    OutOfBounds {
-        /// First word.
-        start: usize,
-        /// One past the last word.
-        end: usize,
-        length: usize,
-    },
-    /// The owner's epoch has ended: connect again, to whatever it has registered since.
-    #[error("epoch {epoch} of the region's owner has ended")]
-    Stale {
-        /// The epoch that the peer had connected to.
-        epoch: Epoch,
-    },
-    /// The owner cannot be reached. Operations that were under way may or may not have been done.
-    #[error("the owner of the regions at {owner} cannot be reached: {reason}")]
-    Unreachable {
-        owner: String,
-        /// The transport's reason.
-        reason: String,
-    },
-    /// The time ran out. Operations that were under way may still be done.
-    #[error("one-sided access took longer than {timeout:?}")]
-    TimedOut {
-        /// How long the peer was willing to wait.
-        timeout: Duration,
-    },
-    /// The owner speaks another version of the fabric's protocol, or none.
-    #[error("{owner} does not serve regions in a form that this process knows: {reason}")]
-    Incompatible { owner: String, reason: String },
-}
 
 /// The owner's side: makes regions that peers can reach.
 pub trait Fabric: Send + Sync {

@@ -2,8 +2,8 @@
 
 use firn_base::{IndexId, PageId, PageNo};
 use firn_format::page::PageBuf;
-use firn_format::tree::{RecordVersion, TreePage};
-use firn_format::undo::{UndoOperation, UndoRecord};
+use firn_format::tree::TreePage;
+use firn_format::undo::{RecordVersion, UndoOperation, UndoRecord};
 
 use super::Checker;
 use super::census::Census;

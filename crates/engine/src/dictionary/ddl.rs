@@ -18,10 +18,11 @@ use firn_format::undo::UndoOperation;
 use firn_format::value::{ColumnType, IntWidth};
 
 use crate::dictionary::stored::{self, name_key, put, put_definition};
-use crate::dictionary::{Dictionary, Memory, PendingDrop, Schema, TableSequences};
+use crate::dictionary::{Dictionary, Memory, PendingDrop, Schema};
 use crate::error::EngineError;
 use crate::lock::LockMode;
 use crate::metadata_lock::LockContext;
+use crate::sequence::TableSequences;
 use crate::table::{ROW_ID_COLUMN, ROW_ID_INDEX, Table};
 use crate::transaction::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
 

@@ -20,10 +20,10 @@ use firn_format::key::CollationKeys;
 use parking_lot::RwLock;
 use rustc_hash::FxHashSet;
 
-use crate::dictionary::sequence::SequenceStore;
 use crate::dictionary::{DictionaryReader, SystemTrees, stored};
 use crate::error::EngineError;
 use crate::metadata_lock::MetadataLockTable;
+use crate::sequence::SequenceStore;
 use crate::table::Table;
 use crate::transaction::{ReadTransaction, Versions};
 

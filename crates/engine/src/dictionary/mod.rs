@@ -35,7 +35,6 @@ pub mod ddl;
 pub(crate) mod follow;
 pub mod index_build;
 pub(crate) mod reclaim;
-pub mod sequence;
 pub mod stored;
 #[cfg(test)]
 mod tests;
@@ -57,6 +56,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome};
 use crate::metadata_lock::MetadataLockTable;
+use crate::sequence::{Sequence, SequenceKind, SequenceStore, TableSequences};
 use crate::table::Table;
 use crate::transaction::{
     IsolationLevel, ReadTransaction, Transaction, TransactionSystem, Versions,
@@ -64,10 +64,7 @@ use crate::transaction::{
 
 pub use ddl::Ddl;
 pub use reclaim::PendingDrop;
-pub use sequence::{Sequence, TableSequences};
 pub use stored::SystemTrees;
-
-use sequence::{SequenceKind, SequenceStore};
 
 /// The definitions that a node has in memory, to be looked up. On a node that follows another one's
 /// log, [`follow`] keeps them up to date.

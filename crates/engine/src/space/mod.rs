@@ -148,7 +148,10 @@ impl Spaces {
         mtr.change(header, &Change::Format { kind: PageKind::SpaceHeader });
         let fields =
             SpaceHeader { purpose, page_count: PAGES_PER_MAP, allocation_hint: PageNo(2), table };
-        mtr.change(header, &SpaceHeader::write_all(&fields.encode()));
+        mtr.change(
+            header,
+            &Change::WriteBytes { at: SpaceHeader::ENCODED_AT, bytes: &fields.encode() },
+        );
         let map = mtr.create(&mut frames, PageId::new(space, map_page_of(HEADER_PAGE).0));
         mtr.change(map, &Change::Format { kind: PageKind::AllocationMap });
         for index in [0, 1] {
@@ -221,7 +224,7 @@ impl Spaces {
             mtr.change(map, &Change::Format { kind: PageKind::AllocationMap });
             mtr.change(map, &Change::AllocationSet { index, state: PageState::Used });
             let page_count = first + PAGES_PER_MAP;
-            mtr.change(header, &SpaceHeader::write_page_count(page_count).change());
+            mtr.change(header, &Change::from(&SpaceHeader::write_page_count(page_count)));
             let _ = mtr.commit();
             state.page_count.store(page_count, Ordering::Release);
             state.wants_map.store(false, Ordering::Release);

@@ -39,8 +39,8 @@ use firn_format::definition::{
 use firn_format::key::{CollationKeys, SecondaryLayout};
 use firn_format::row::{RowError, RowView};
 
-use crate::dictionary::sequence::TableSequences;
 use crate::error::EngineError;
+use crate::sequence::TableSequences;
 
 pub use buffers::{RowBuffer, WriteBuffers};
 pub use scan::{ScanOptions, ScanRow, TableScan};

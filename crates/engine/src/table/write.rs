@@ -12,7 +12,8 @@ use firn_base::IndexId;
 use firn_format::definition::IndexState;
 use firn_format::key::{IndexEntry, KeyLayout, SecondaryLayout};
 use firn_format::row::{ColumnValue, OverflowReference};
-use firn_format::tree::{MAX_ENTRY_BYTES, RECORD_VERSION_BYTES};
+use firn_format::tree::MAX_ENTRY_BYTES;
+use firn_format::undo::RECORD_VERSION_BYTES;
 use firn_format::value::ValueRef;
 use smallvec::SmallVec;
 

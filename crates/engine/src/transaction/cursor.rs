@@ -18,7 +18,8 @@ use firn_api::rows::{
 };
 use firn_base::{IndexId, PageNo, TrxId};
 use firn_format::page::PAGE_SIZE;
-use firn_format::tree::{RecordVersion, TreePage};
+use firn_format::tree::TreePage;
+use firn_format::undo::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};

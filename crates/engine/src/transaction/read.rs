@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::{Fetched, HeldLeaves, IsolationLevel, ReadMode, WaitPolicy};
 use firn_base::IndexId;
-use firn_format::tree::RecordVersion;
+use firn_format::undo::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, TryOutcome, Wait};

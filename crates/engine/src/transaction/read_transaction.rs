@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_api::rows::{Fetched, HeldLeaves, IsolationLevel, ReadMode};
 use firn_base::{Cts, IndexId, Lsn, TrxId};
-use firn_format::tree::{RecordVersion, TreePage};
+use firn_format::tree::TreePage;
+use firn_format::undo::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::LockError;

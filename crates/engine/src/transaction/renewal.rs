@@ -30,7 +30,8 @@ use std::ops::Bound;
 
 use firn_api::rows::{ReadMark, WaitPolicy};
 use firn_base::{Cts, IndexId, TrxId};
-use firn_format::tree::{RecordVersion, TreePage};
+use firn_format::tree::TreePage;
+use firn_format::undo::RecordVersion;
 use smallvec::SmallVec;
 
 use crate::error::EngineError;

@@ -16,8 +16,10 @@
 //! The paper (000 §4) logs record by record; nothing else of it is departed from.
 
 use firn_base::IndexId;
-use firn_format::tree::{EntryList, RECORD_VERSION_BYTES, RecordVersion};
-use firn_format::undo::{UNDO_RECORD_HEADER_BYTES, UndoOperation};
+use firn_format::tree::EntryList;
+use firn_format::undo::{
+    RECORD_VERSION_BYTES, RecordVersion, UNDO_RECORD_HEADER_BYTES, UndoOperation,
+};
 
 use crate::error::EngineError;
 use crate::lock::LockManager;

@@ -25,6 +25,7 @@
 use firn_base::Cts;
 use firn_fabric::OwnedRegion;
 
+use crate::error::{SnapshotTooOld, TooManySnapshots};
 use crate::free_list::FreeList;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
@@ -65,24 +66,6 @@ pub struct Snapshots {
 #[derive(Debug)]
 pub struct SnapshotSlot {
     index: usize,
-}
-
-/// There are as many open snapshots as the registry has slots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many open transactions: at most {limit} can be open at once")]
-pub struct TooManySnapshots {
-    /// How many slots there are.
-    pub limit: usize,
-}
-
-/// A snapshot was asked for whose versions may be gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("snapshot {snapshot} is too old: versions before {oldest} may have been purged")]
-pub struct SnapshotTooOld {
-    /// The snapshot.
-    pub snapshot: Cts,
-    /// The oldest one that could be had.
-    pub oldest: Cts,
 }
 
 impl Snapshots {

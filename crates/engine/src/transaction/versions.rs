@@ -17,8 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::{Fabric, FabricError, OwnedRegion};
-use firn_format::tree::RecordVersion;
-use firn_format::undo::{UndoOperation, UndoPage};
+use firn_format::undo::{RecordVersion, UndoOperation, UndoPage};
 
 use crate::error::EngineError;
 use crate::pages::{ReadPages, Restart};

@@ -17,10 +17,9 @@ use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::IsolationLevel;
 use firn_base::{IndexId, Lsn, TrxId};
-use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
 use firn_format::undo::{
-    OldPayload, UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer, common_prefix_length,
-    common_suffix_length,
+    OldPayload, RECORD_VERSION_BYTES, RecordVersion, UNDO_RECORD_HEADER_BYTES, UndoOperation,
+    UndoPointer, common_prefix_length, common_suffix_length,
 };
 
 use crate::error::EngineError;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{Answers, Batch, Completion};
-use crate::region::FabricError;
+use crate::error::FabricError;
 use crate::words::AtomicU64;
 
 const MOMENT: Duration = Duration::from_millis(10);

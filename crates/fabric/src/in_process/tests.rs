@@ -1,5 +1,7 @@
 use super::InProcessFabric;
-use crate::region::{Epoch, Fabric, FabricError};
+use crate::epoch::Epoch;
+use crate::error::FabricError;
+use crate::region::Fabric;
 use crate::words::Ordering;
 
 /// What callers see of any fabric. `peer` reaches what `fabric` registers.

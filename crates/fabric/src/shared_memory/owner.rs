@@ -18,9 +18,11 @@ use rustix::net::{
 };
 
 use super::packets::{REQUEST_BYTES, Reply, Request};
+use crate::epoch::Epoch;
+use crate::error::FabricError;
 use crate::mapping::Mapping;
 use crate::owned::OwnedRegion;
-use crate::region::{Epoch, Fabric, FabricError};
+use crate::region::Fabric;
 
 /// How many peers may wait to be accepted.
 const WAITING_PEERS: i32 = 128;

@@ -1,6 +1,6 @@
 //! The packets between owner and peer.
 
-use crate::region::Epoch;
+use crate::epoch::Epoch;
 
 const MAGIC: [u8; 4] = *b"FnSM";
 const VERSION: u8 = 1;

@@ -19,8 +19,10 @@ use rustix::net::{
 use super::owner::unreachable_at;
 use super::packets::{REPLY_BYTES, REQUEST_BYTES, Reply, Request};
 use crate::batch::{Batch, Completion};
+use crate::epoch::Epoch;
+use crate::error::FabricError;
 use crate::mapping::{Mapping, MappingError};
-use crate::region::{Epoch, FabricError, Peer, Region};
+use crate::region::{Peer, Region};
 
 /// The owner of shared regions, as another process reaches it.
 pub struct SharedMemoryPeer {

@@ -8,8 +8,10 @@ use firn_base::task::{ThreadSpawner, sleep};
 use super::packets::{PacketError, Reply, Request};
 use super::{SharedMemoryFabric, SharedMemoryPeer};
 use crate::batch::Batch;
+use crate::epoch::Epoch;
+use crate::error::FabricError;
 use crate::in_process::tests::obeys_the_contract;
-use crate::region::{Epoch, Fabric, FabricError, Peer, Region};
+use crate::region::{Fabric, Peer, Region};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const MOMENT: Duration = Duration::from_millis(5);

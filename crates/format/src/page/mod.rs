@@ -15,7 +15,11 @@
 //!
 //! All numbers are little endian. In memory the checksum is stale, and no code reads it there.
 
+mod field;
+
 use firn_base::{LogStreamId, Lsn, PageId, PageNo, SpaceId};
+
+pub use field::FieldWrite;
 
 /// Bytes in a page.
 pub const PAGE_SIZE: usize = 16 * 1024;

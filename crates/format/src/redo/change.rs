@@ -28,7 +28,7 @@
 use firn_base::{Cts, IndexId, PageId, PageNo, SpaceId, TrxId};
 
 use super::group::{GroupBuilder, RawRecord};
-use crate::page::PageKind;
+use crate::page::{FieldWrite, PageKind};
 use crate::reader::ByteReader;
 use crate::space::PageState;
 use crate::tree::Entries;
@@ -144,6 +144,12 @@ pub enum Change<'a> {
         /// The first commit timestamp that was not handed out.
         cts_limit: Cts,
     },
+}
+
+impl<'a> From<&'a FieldWrite> for Change<'a> {
+    fn from(field: &'a FieldWrite) -> Change<'a> {
+        Change::WriteBytes { at: field.at(), bytes: field.bytes() }
+    }
 }
 
 /// Why a record is not a change that this build knows.

@@ -50,7 +50,8 @@ mod view;
 
 use firn_base::PageNo;
 
-use crate::tree::{MAX_ENTRY_BYTES, RECORD_VERSION_BYTES};
+use crate::tree::MAX_ENTRY_BYTES;
+use crate::undo::RECORD_VERSION_BYTES;
 use crate::value::{ValueError, ValueRef};
 
 pub use encode::RowPlan;

@@ -2,8 +2,7 @@
 
 use firn_base::{PageNo, TableId};
 
-use crate::page::{PAGE_SIZE, PageBuf, PageKind};
-use crate::redo::Change;
+use crate::page::{FieldWrite, PAGE_SIZE, PageBuf, PageKind};
 
 /// The layout of spaces that this code writes.
 pub const SPACE_LAYOUT_VERSION: u32 = 1;
@@ -38,40 +37,6 @@ impl SpacePurpose {
     }
 }
 
-/// Up to eight bytes for one field of a page whose fields are written one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FieldWrite {
-    at: u16,
-    length: u8,
-    bytes: [u8; 8],
-}
-
-impl FieldWrite {
-    pub(crate) fn u8(at: usize, number: u8) -> FieldWrite {
-        FieldWrite::new(at, &[number])
-    }
-
-    pub(crate) fn u32(at: usize, number: u32) -> FieldWrite {
-        FieldWrite::new(at, &number.to_le_bytes())
-    }
-
-    pub(crate) fn u64(at: usize, number: u64) -> FieldWrite {
-        FieldWrite::new(at, &number.to_le_bytes())
-    }
-
-    fn new(at: usize, number: &[u8]) -> FieldWrite {
-        let mut bytes = [0; 8];
-        bytes[..number.len()].copy_from_slice(number);
-        FieldWrite { at: at as u16, length: number.len() as u8, bytes }
-    }
-
-    /// The change that writes the field.
-    #[must_use]
-    pub fn change(&self) -> Change<'_> {
-        Change::WriteBytes { at: self.at, bytes: &self.bytes[..usize::from(self.length)] }
-    }
-}
-
 /// The fields of a space's header page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpaceHeader {
@@ -86,11 +51,13 @@ pub struct SpaceHeader {
 }
 
 impl SpaceHeader {
+    /// Where the result of [`SpaceHeader::encode`] belongs in the page.
+    pub const ENCODED_AT: u16 = VERSION as u16;
     /// Length of the result of [`SpaceHeader::encode`].
     pub const ENCODED_BYTES: usize = OWNER - VERSION;
-    /// Where the bytes begin that are the owner's, to be written with [`Change::WriteBytes`].
+    /// Where the area of the space's owner begins. The engine does not read it.
     pub const OWNER_AREA_AT: u16 = OWNER as u16;
-    /// How many bytes are the owner's.
+    /// Length of the owner's area.
     pub const OWNER_AREA_BYTES: usize = PAGE_SIZE - OWNER;
 
     /// Reads the header; `None` if the page is no space header that this build knows.
@@ -109,8 +76,8 @@ impl SpaceHeader {
         })
     }
 
-    /// The bytes of all fields. After formatting the page, write them with
-    /// [`SpaceHeader::write_all`].
+    /// The bytes of all fields. After formatting the page, write them at
+    /// [`SpaceHeader::ENCODED_AT`].
     #[must_use]
     pub fn encode(&self) -> [u8; SpaceHeader::ENCODED_BYTES] {
         let mut bytes = [0; SpaceHeader::ENCODED_BYTES];
@@ -123,12 +90,6 @@ impl SpaceHeader {
         put(ALLOCATION_HINT, &self.allocation_hint.0.to_le_bytes());
         put(TABLE, &self.table.0.to_le_bytes());
         bytes
-    }
-
-    /// The change that writes all fields, given what [`SpaceHeader::encode`] gave.
-    #[must_use]
-    pub fn write_all(encoded: &[u8; SpaceHeader::ENCODED_BYTES]) -> Change<'_> {
-        Change::WriteBytes { at: VERSION as u16, bytes: encoded }
     }
 
     #[must_use]

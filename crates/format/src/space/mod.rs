@@ -23,7 +23,7 @@
 mod header;
 mod map;
 
-pub use header::{FieldWrite, SPACE_LAYOUT_VERSION, SpaceHeader, SpacePurpose};
+pub use header::{SPACE_LAYOUT_VERSION, SpaceHeader, SpacePurpose};
 pub use map::{AllocationMap, PAGES_PER_MAP, PageState, map_page_of};
 pub(crate) use map::{MAP_BYTES, RETIRED, STATES, USED};
 

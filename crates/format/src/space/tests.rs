@@ -25,7 +25,8 @@ fn a_space_header_is_laid_out_as_drawn() {
         allocation_hint: PageNo(3),
         table: TableId(0x11),
     };
-    apply(&mut page, id, &SpaceHeader::write_all(&header.encode())).expect("a header");
+    let fields = Change::WriteBytes { at: SpaceHeader::ENCODED_AT, bytes: &header.encode() };
+    apply(&mut page, id, &fields).expect("a header");
     assert_eq!(SpaceHeader::read(&page), Some(header));
     let owner = Change::WriteBytes { at: SpaceHeader::OWNER_AREA_AT, bytes: b"own" };
     apply(&mut page, id, &owner).expect("the owner's bytes");
@@ -65,7 +66,7 @@ fn a_space_header_is_laid_out_as_drawn() {
 
     header = SpaceHeader { page_count: 9, allocation_hint: PageNo(8), ..header };
     for field in [SpaceHeader::write_page_count(9), SpaceHeader::write_allocation_hint(PageNo(8))] {
-        apply(&mut page, id, &field.change()).expect("a field");
+        apply(&mut page, id, &Change::from(&field)).expect("a field");
     }
     assert_eq!(SpaceHeader::read(&page), Some(header));
     page.bytes_mut()[36] = 99;

@@ -36,13 +36,11 @@
 
 mod entries;
 pub(crate) mod layout;
-mod record;
 mod split;
 mod verify;
 mod view;
 
 pub use entries::{Entries, EntriesIter, Entry, EntryList};
-pub use record::{RECORD_VERSION_BYTES, RecordVersion};
 pub use split::separator;
 pub use verify::TreeViolation;
 pub use view::{NotATreePage, Position, TreePage};

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use expect_test::expect;
-use firn_base::{IndexId, PageId, PageNo, SpaceId, TrxId};
+use firn_base::{IndexId, PageId, PageNo, SpaceId};
 use proptest::prelude::*;
 
 use super::*;
 use crate::annotate::{Annotated, PAGE_HEADER};
 use crate::page::PageBuf;
 use crate::redo::{ApplyError, Change, apply};
-use crate::undo::UndoPointer;
 
 const SPACE: SpaceId = SpaceId(7);
 const ROOT: PageNo = PageNo(2);
@@ -177,27 +176,6 @@ fn an_inner_node_is_laid_out_as_drawn() {
         16380  03000000                  child
     "#]]
     .assert_eq(&drawing.finish());
-}
-
-#[test]
-fn a_record_version_is_laid_out_as_drawn() {
-    let version = RecordVersion {
-        trx: TrxId(0x0102),
-        undo: UndoPointer::new(PageNo(5), 48, UndoPointer::NO_EARLIER_VERSION),
-        deleted: true,
-    };
-    let bytes = version.encode();
-    let mut drawing = Annotated::new(&bytes);
-    drawing.fields(&[(8, "transaction"), (8, "undo: flags, offset, page"), (1, "deleted")]);
-    expect![[r#"
-        0      0201000000000000          transaction
-        8      0100300005000000          undo: flags, offset, page
-        16     01                        deleted
-    "#]]
-    .assert_eq(&drawing.finish());
-    let value = [bytes.as_slice(), b"payload"].concat();
-    assert_eq!(RecordVersion::parse(&value), Some((version, b"payload".as_slice())));
-    assert_eq!(RecordVersion::parse(&bytes[1..]), None);
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! The header page of an undo segment. After [`Change::Format`], its fields are written one by one.
+//! The header page of an undo segment. After the page is formatted, its fields are written one by
+//! one.
 
 use firn_base::{PageNo, TrxId};
 
 use super::UndoPointer;
-use crate::page::{PageBuf, PageKind};
-use crate::redo::Change;
-use crate::space::FieldWrite;
+use crate::page::{FieldWrite, PageBuf, PageKind};
 
 const SEGMENT: usize = 32;
 const STATE: usize = 36;
@@ -60,6 +59,8 @@ pub struct UndoSegmentHeader {
 }
 
 impl UndoSegmentHeader {
+    /// Where the result of [`UndoSegmentHeader::encode`] belongs in the page.
+    pub const ENCODED_AT: u16 = SEGMENT as u16;
     /// Length of the result of [`UndoSegmentHeader::encode`].
     pub const ENCODED_BYTES: usize = END - SEGMENT;
 
@@ -95,12 +96,6 @@ impl UndoSegmentHeader {
         put(FIRST_RECORD, &self.first_record.to_u64().to_le_bytes());
         put(PURGED, &self.purged.to_u64().to_le_bytes());
         bytes
-    }
-
-    /// The change that writes all fields, given what [`UndoSegmentHeader::encode`] gave.
-    #[must_use]
-    pub fn write_all(encoded: &[u8; UndoSegmentHeader::ENCODED_BYTES]) -> Change<'_> {
-        Change::WriteBytes { at: SEGMENT as u16, bytes: encoded }
     }
 
     /// Writes how far the bound transaction is.

@@ -26,6 +26,7 @@ mod page;
 mod payload;
 mod pointer;
 mod record;
+mod version;
 
 pub use header::{SegmentState, UndoSegmentHeader};
 pub(crate) use page::{END, LAST_RECORD, NEXT, PREVIOUS, SEGMENT};
@@ -33,6 +34,7 @@ pub use page::{UndoPage, UndoRecords};
 pub use payload::{OldPayload, PatchIter, Patches, common_prefix_length, common_suffix_length};
 pub use pointer::UndoPointer;
 pub use record::{UNDO_RECORD_HEADER_BYTES, UndoDamage, UndoOperation, UndoRecord, record_length};
+pub use version::{RECORD_VERSION_BYTES, RecordVersion};
 
 use crate::page::PAGE_SIZE;
 

@@ -20,9 +20,9 @@
 use firn_base::{Cts, IndexId, PageNo, SpaceId, TrxId};
 
 use super::payload::OldPayload;
+use super::version::{RECORD_VERSION_BYTES, RecordVersion};
 use super::{MAX_UNDO_RECORD_BYTES, UndoPointer};
 use crate::reader::ByteReader;
-use crate::tree::{RECORD_VERSION_BYTES, RecordVersion};
 
 /// Bytes of a record before what depends on its kind.
 pub const UNDO_RECORD_HEADER_BYTES: usize = 20;

@@ -9,7 +9,6 @@ use crate::annotate::{Annotated, PAGE_HEADER};
 use crate::page::{PageBuf, PageKind};
 use crate::redo::{ApplyError, Change, apply};
 use crate::space::UNDO_SPACE;
-use crate::tree::RecordVersion;
 
 const PAGE: PageId = PageId::new(UNDO_SPACE, PageNo(9));
 
@@ -314,7 +313,9 @@ fn a_segment_header_is_written_field_by_field() {
     let mut page = PageBuf::boxed();
     let encoded = header.encode();
     let format = Change::Format { kind: PageKind::UndoHeader };
-    for change in [format, UndoSegmentHeader::write_all(&encoded)] {
+    for change in
+        [format, Change::WriteBytes { at: UndoSegmentHeader::ENCODED_AT, bytes: &encoded }]
+    {
         apply(&mut page, PAGE, &change).expect("a change that fits");
     }
     assert_eq!(UndoSegmentHeader::read(&page), Some(header));
@@ -369,7 +370,7 @@ fn a_segment_header_is_written_field_by_field() {
         UndoSegmentHeader::write_first_record(header.first_record),
         UndoSegmentHeader::write_purged(header.purged),
     ] {
-        apply(&mut page, PAGE, &field.change()).expect("a field");
+        apply(&mut page, PAGE, &Change::from(&field)).expect("a field");
     }
     assert_eq!(UndoSegmentHeader::read(&page), Some(header));
 }

@@ -173,7 +173,10 @@ impl UndoSegments {
                 first_record: UndoPointer::NONE,
                 purged: UndoPointer::NONE,
             };
-            mtr.change(header, &UndoSegmentHeader::write_all(&fields.encode()));
+            mtr.change(
+                header,
+                &Change::WriteBytes { at: UndoSegmentHeader::ENCODED_AT, bytes: &fields.encode() },
+            );
             let page = mtr.create(&mut frames, PageId::new(UNDO_SPACE, first));
             mtr.change(page, &Change::UndoInit { segment: number, previous: PageNo::NONE });
             let at = SpaceHeader::OWNER_AREA_AT + number as u16 * DIRECTORY_ENTRY_BYTES;
@@ -205,7 +208,7 @@ impl UndoSegments {
             let (number, previous) = (segment.number, last.page_no);
             mtr.change(created, &Change::UndoInit { segment: number, previous });
             mtr.change(page, &Change::UndoLink { next: new });
-            mtr.change(header, &UndoSegmentHeader::write_last_page(new).change());
+            mtr.change(header, &Change::from(&UndoSegmentHeader::write_last_page(new)));
             let _ = mtr.commit();
             Ok(new)
         })?;

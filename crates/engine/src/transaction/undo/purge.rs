@@ -14,10 +14,11 @@
 use std::sync::Arc;
 
 use firn_base::{Cts, IndexId, PageId, PageNo};
+use firn_format::redo::Change;
 use firn_format::space::UNDO_SPACE;
-use firn_format::tree::RecordVersion;
 use firn_format::undo::{
-    UNDO_HEADER_BYTES, UndoOperation, UndoPage, UndoPointer, UndoRecord, UndoSegmentHeader,
+    RecordVersion, UNDO_HEADER_BYTES, UndoOperation, UndoPage, UndoPointer, UndoRecord,
+    UndoSegmentHeader,
 };
 
 use crate::error::EngineError;
@@ -179,8 +180,8 @@ impl TransactionSystem {
             let next = UndoPage::new(mtr.page(page)).ok_or_else(|| not_undo(first))?.next();
             let header = mtr.exclusive(segment.header)?;
             self.forest().spaces().free(&mut mtr, first)?;
-            mtr.change(header, &UndoSegmentHeader::write_first_page(next).change());
-            mtr.change(header, &UndoSegmentHeader::write_purged(end).change());
+            mtr.change(header, &Change::from(&UndoSegmentHeader::write_first_page(next)));
+            mtr.change(header, &Change::from(&UndoSegmentHeader::write_purged(end)));
             let _ = mtr.commit();
             Ok(next)
         })

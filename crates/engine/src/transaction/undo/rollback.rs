@@ -8,8 +8,10 @@
 //! removes the record instead: purge has passed it already and will not come back.
 
 use firn_base::{IndexId, PageId, TrxId};
-use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
-use firn_format::undo::{OldPayload, UndoOperation, UndoPage, UndoPointer, UndoRecord};
+use firn_format::undo::{
+    OldPayload, RECORD_VERSION_BYTES, RecordVersion, UndoOperation, UndoPage, UndoPointer,
+    UndoRecord,
+};
 
 use crate::error::EngineError;
 use crate::log::writer::Purpose;

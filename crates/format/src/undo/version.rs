@@ -7,7 +7,7 @@
 
 use firn_base::TrxId;
 
-use crate::undo::UndoPointer;
+use super::UndoPointer;
 
 /// Bytes before the payload.
 pub const RECORD_VERSION_BYTES: usize = 17;
@@ -55,7 +55,32 @@ impl RecordVersion {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+    use firn_base::PageNo;
+
     use super::*;
+    use crate::annotate::Annotated;
+
+    #[test]
+    fn a_record_version_is_laid_out_as_drawn() {
+        let version = RecordVersion {
+            trx: TrxId(0x0102),
+            undo: UndoPointer::new(PageNo(5), 48, UndoPointer::NO_EARLIER_VERSION),
+            deleted: true,
+        };
+        let bytes = version.encode();
+        let mut drawing = Annotated::new(&bytes);
+        drawing.fields(&[(8, "transaction"), (8, "undo: flags, offset, page"), (1, "deleted")]);
+        expect![[r#"
+            0      0201000000000000          transaction
+            8      0100300005000000          undo: flags, offset, page
+            16     01                        deleted
+        "#]]
+        .assert_eq(&drawing.finish());
+        let value = [bytes.as_slice(), b"payload"].concat();
+        assert_eq!(RecordVersion::parse(&value), Some((version, b"payload".as_slice())));
+        assert_eq!(RecordVersion::parse(&bytes[1..]), None);
+    }
 
     #[test]
     fn a_version_says_deleted_or_not_and_nothing_else() {

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use firn_base::{IndexId, TableId};
 use parking_lot::Mutex;
 
-use crate::dictionary::stored::put;
 use crate::error::EngineError;
 use crate::transaction::{
     IsolationLevel, ReadMode, ReadTransaction, RecordReader, Transaction, TransactionSystem,
@@ -23,7 +22,7 @@ use crate::transaction::{
 };
 
 /// Where sequences have their records.
-pub(super) struct SequenceStore {
+pub(crate) struct SequenceStore {
     versions: Arc<Versions>,
     /// Only a node that writes hands out numbers.
     system: Option<Arc<TransactionSystem>>,
@@ -32,13 +31,13 @@ pub(super) struct SequenceStore {
 
 impl SequenceStore {
     /// The records of a node that writes.
-    pub(super) fn of_writer(system: &Arc<TransactionSystem>, tree: IndexId) -> SequenceStore {
+    pub(crate) fn of_writer(system: &Arc<TransactionSystem>, tree: IndexId) -> SequenceStore {
         let versions = Arc::clone(system.versions());
         SequenceStore { versions, system: Some(Arc::clone(system)), tree }
     }
 
     /// The records of a node that hands out nothing.
-    pub(super) fn of_reader(versions: &Arc<Versions>, tree: IndexId) -> SequenceStore {
+    pub(crate) fn of_reader(versions: &Arc<Versions>, tree: IndexId) -> SequenceStore {
         SequenceStore { versions: Arc::clone(versions), system: None, tree }
     }
 
@@ -50,7 +49,7 @@ impl SequenceStore {
 /// What a sequence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum SequenceKind {
+pub(crate) enum SequenceKind {
     Space = 1,
     Table = 2,
     RowId = 3,
@@ -83,7 +82,7 @@ pub struct TableSequences {
 }
 
 impl TableSequences {
-    pub(super) fn new(store: &Arc<SequenceStore>, table: TableId) -> TableSequences {
+    pub(crate) fn new(store: &Arc<SequenceStore>, table: TableId) -> TableSequences {
         let sequence = |kind| Sequence::new(store, kind, table, 1, 1024);
         TableSequences {
             row_id: sequence(SequenceKind::RowId),
@@ -92,7 +91,7 @@ impl TableSequences {
     }
 
     /// Deletes the records, within the transaction that drops or truncates the table.
-    pub(super) fn delete(&self, trx: &mut Transaction) -> Result<(), EngineError> {
+    pub(crate) fn delete(&self, trx: &mut Transaction) -> Result<(), EngineError> {
         for sequence in [&self.row_id, &self.auto_increment] {
             trx.delete(sequence.store.tree, &sequence.key())?;
         }
@@ -100,7 +99,7 @@ impl TableSequences {
     }
 
     /// Gives back what was reserved and not used.
-    pub(super) fn give_back(&self) -> Result<(), EngineError> {
+    pub(crate) fn give_back(&self) -> Result<(), EngineError> {
         self.row_id.give_back()?;
         self.auto_increment.give_back()
     }
@@ -108,7 +107,7 @@ impl TableSequences {
 
 impl Sequence {
     /// A sequence that begins with `first` unless its record says more. Looks at nothing yet.
-    pub(super) fn new(
+    pub(crate) fn new(
         store: &Arc<SequenceStore>,
         kind: SequenceKind,
         table: TableId,
@@ -248,7 +247,7 @@ impl Sequence {
         let mut trx = Transaction::begin(self.store.system()?, IsolationLevel::ReadCommitted)?;
         let stored = self.stored(&mut trx, ReadMode::Update(WaitPolicy::Wait))?;
         if stored == Some(block.limit) {
-            put(&mut trx, self.store.tree, &self.key(), &block.next.to_le_bytes())?;
+            trx.update(self.store.tree, &self.key(), &block.next.to_le_bytes())?;
         }
         trx.commit_without_waiting()
     }
