@@ -9,12 +9,12 @@
 //! time later joins all of them at once, with the arena locked. After a statement with millions of
 //! values that takes longer than a statement that is killed may take to end, so each is joined when
 //! it is freed.
-
 //!
 //! Left to itself, it moves the length from which on a piece is mapped for itself up to 32 MiB, and
 //! keeps twice as much at the end of each arena. Long values then stay as holes in the arenas. So
 //! both lengths are fixed: a long value goes back when it is freed, and is not copied when it
-//! grows.
+//! grows. Neither is shorter than the batches of an analytic statement, for which the system would
+//! otherwise clear fresh pages again and again: at 1 MiB and 4 MiB, joins took a fifth longer.
 
 /// Arenas of the allocator.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -22,11 +22,11 @@ const ARENAS: libc::c_int = 4;
 
 /// From this length on a piece is mapped for itself.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const MAPPED_BYTES: libc::c_int = 1 << 20;
+const MAPPED_BYTES: libc::c_int = 8 << 20;
 
 /// More than this is not kept at the end of an arena.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const KEPT_BYTES: libc::c_int = 4 << 20;
+const KEPT_BYTES: libc::c_int = 16 << 20;
 
 /// Limits what the allocator keeps, and for how long it may work at once. To be called first in
 /// `main`: arenas that are there stay.

@@ -128,7 +128,7 @@ pub struct Call<'a> {
     /// Session and statement.
     pub context: &'a EvaluationContext,
     /// The types of the arguments, as in the signature.
-    pub arguments: &'a [SqlType],
+    pub arguments: &'a [&'a SqlType],
     /// The type of the value. It belongs to the expression that is evaluated: its address
     /// distinguishes the `RAND(1)` calls of a statement.
     pub result: &'a SqlType,

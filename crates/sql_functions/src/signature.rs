@@ -6,6 +6,8 @@
 //!
 //! The last wish of a list is repeated for further arguments.
 
+use std::borrow::Borrow;
+
 use firn_format::value::CollationId;
 use firn_sql_collation::Charset;
 use firn_sql_types::collate::{comparison_collation, merge_collations};
@@ -177,21 +179,24 @@ pub(super) fn any_nullable(types: &[SqlType]) -> bool {
 
 /// The common collation of texts. Error 1267 if there is none.
 pub(super) fn merge_text(
-    types: &[SqlType],
+    types: &[impl Borrow<SqlType>],
     operation: &str,
 ) -> Result<(CollationId, Coercibility)> {
     let default = Charset::Utf8mb4.default_collation();
-    let merged = merge_collations(types, operation)?;
+    let merged = merge_collations(types.iter().map(Borrow::borrow), operation)?;
     Ok(merged.unwrap_or((default, Coercibility::Coercible)))
 }
 
 /// The collation with which a function compares its arguments. Error 1267 if there is none.
-pub(super) fn comparing_collation(types: &[SqlType], operation: &str) -> Result<CollationId> {
+pub(super) fn comparing_collation(
+    types: &[impl Borrow<SqlType>],
+    operation: &str,
+) -> Result<CollationId> {
     let (collation, coercibility) = merge_text(types, operation)?;
     if coercibility == Coercibility::None
         && let [a, b, ..] = types
     {
-        return comparison_collation(a, b, operation);
+        return comparison_collation(a.borrow(), b.borrow(), operation);
     }
     Ok(collation)
 }

@@ -181,8 +181,8 @@ impl Expression {
         // The results of most functions are no larger than their arguments; the others ask for the
         // rest.
         let _promise = memory::ask(text_bytes)?;
-        let types: SmallVec<[SqlType; 3]> =
-            arguments.iter().map(|argument| argument.ty.clone()).collect();
+        let types: SmallVec<[&SqlType; 3]> =
+            arguments.iter().map(|argument| &argument.ty).collect();
         let context = execution.context;
         context.promised_bytes.set(text_bytes);
         (function.evaluate)(&values, &Call { context, arguments: &types, result: &self.ty })

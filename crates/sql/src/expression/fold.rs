@@ -22,7 +22,7 @@ pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expre
             if function.strict && values.iter().any(Datum::is_null) {
                 Ok(Datum::Null)
             } else {
-                let types: Vec<_> = arguments.iter().map(|one| one.ty.clone()).collect();
+                let types: Vec<_> = arguments.iter().map(|one| &one.ty).collect();
                 quietly(context, |context| {
                     let call = Call { context, arguments: &types, result: &expression.ty };
                     (function.evaluate)(&values, &call)

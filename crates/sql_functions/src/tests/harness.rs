@@ -53,7 +53,8 @@ pub(super) fn call(name: &str, arguments: &[Value], context: &EvaluationContext)
     for (argument, to) in arguments.iter().zip(&signature.arguments) {
         data.push(cast(&argument.datum, &argument.ty, to, context)?);
     }
-    let call = Call { context, arguments: &signature.arguments, result: &signature.result };
+    let types: Vec<_> = signature.arguments.iter().collect();
+    let call = Call { context, arguments: &types, result: &signature.result };
     let datum = (function.evaluate)(&data, &call)?;
     assert!(fits(&datum, &signature.result), "{name} gave {datum:?} as {:?}", signature.result);
     Ok(Value { datum, ty: signature.result, literal: false })

@@ -200,7 +200,7 @@ fn a_seed_makes_a_sequence() {
     let ty = firn_sql_types::SqlType::double().not_null();
     let seed = [firn_sql_types::Datum::Int(3)];
     let types = [firn_sql_types::SqlType::bigint()];
-    let call = crate::Call { context: &context, arguments: &types, result: &ty };
+    let call = crate::Call { context: &context, arguments: &types.each_ref(), result: &ty };
     let rand = crate::find("RAND").unwrap();
     let next = || (rand.evaluate)(&seed, &call).unwrap();
     assert_eq!(next(), firn_sql_types::Datum::Double(0.9057697559760601));
