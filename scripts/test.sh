@@ -39,7 +39,7 @@ imports() {
     cargo run --locked --release --quiet -p firn-imports
 }
 
-# `make run` and `make test` share one build of each dependency: it has the same features in both.
+# `make run` and `make test` share one build of each crate: it has the same features in both.
 features() {
     local run test different
     run=$(crates_with_features --package firn --edges normal,build)
@@ -52,7 +52,7 @@ features() {
 }
 
 crates_with_features() {
-    cargo tree --locked --prefix none --format '{p} {f}' "$@" | sed '/^firn/d; s/ (\*)$//' | sort -u
+    cargo tree --locked --prefix none --format '{p} {f}' "$@" | sed 's/ (\*)$//' | sort -u
 }
 
 lints() {
