@@ -10,7 +10,7 @@ pub trait Clock: Send + Sync {
     /// Milliseconds since the Unix epoch. Jumps when the clock is set.
     fn wall_time_ms(&self) -> u64;
 
-    /// Microseconds since the Unix epoch, as finely as the clock knows them.
+    /// Microseconds since the Unix epoch, in the clock's resolution.
     fn wall_time_us(&self) -> u64 {
         self.wall_time_ms().saturating_mul(1000)
     }

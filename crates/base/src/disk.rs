@@ -1,7 +1,6 @@
 //! Files, injected into the process.
 //!
-//! The rules that a caller may rely on. The simulated disk exercises everything that they leave
-//! open:
+//! A caller may rely on these rules. The simulated disk exercises everything that they leave open:
 //!
 //! * a write is durable only after [`File::sync_data`] returned `Ok`; until then it may survive, be
 //!   lost, or survive in part (whole sectors of [`SECTOR_BYTES`]), in any order with other writes;
@@ -41,7 +40,7 @@ pub trait File: Send + Sync {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
 
     /// Asks that `length` bytes at `offset` be read into the operating system's memory soon, so
-    /// that a read finds them there. Says nothing of errors, and does not wait for the disk.
+    /// that a read finds them there. Reports no error, and does not wait for the disk.
     fn begin_read(&self, offset: u64, length: u64) {
         let _ = (offset, length);
     }
@@ -107,7 +106,7 @@ impl File for SystemFile {
 
     fn begin_read(&self, offset: u64, length: u64) {
         let length = std::num::NonZeroU64::new(length);
-        // A hint: a file system that does not take it reads when it is asked to.
+        // A hint: a file system that ignores it reads when the caller reads.
         let _ = rustix::fs::fadvise(&self.0, offset, length, rustix::fs::Advice::WillNeed);
     }
 

@@ -113,14 +113,11 @@ impl PageNo {
     pub const NONE: PageNo = PageNo(u32::MAX);
 }
 
-/// The identity of a page.
 #[derive(
     Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 pub struct PageId {
-    /// The space that the page belongs to.
     pub space: SpaceId,
-    /// The page's number within the space.
     pub page_no: PageNo,
 }
 

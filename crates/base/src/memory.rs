@@ -22,8 +22,8 @@ pub const UNASKED_BYTES: usize = 256 << 10;
 
 /// Decides whether the process can take more memory.
 pub trait Keeper: Send + Sync {
-    /// Whether the process can take `size_bytes` more, beside the promised bytes that it may not
-    /// have taken yet. Frees memory for it where it can. Blocks.
+    /// Whether the process can take `size_bytes` more, besides the promised bytes that it may not
+    /// have taken yet. Frees memory where it can. Blocks.
     fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool;
 }
 
@@ -137,7 +137,6 @@ impl Drop for Promise {
 mod tests {
     use super::*;
 
-    /// Has room for so many bytes.
     struct Room(u64);
 
     impl Keeper for Room {

@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 use std::ops::Deref;
 
-/// Places of the point up to which a number is written out.
+/// A number whose point is at most this many places from its first digit is written out.
 const MAX_POINT: i32 = 15;
 /// Digits of a float after the first.
 const FLOAT_DIGITS: usize = 5;
@@ -34,14 +34,14 @@ impl NumberText {
     #[must_use]
     pub fn of_double(number: f64) -> NumberText {
         let mut scientific = NumberText::EMPTY;
-        // What does not fit is cut off; a number always fits.
+        // A text that does not fit is cut off; a number always fits.
         let _ = write!(scientific, "{number:e}");
         scientific.in_shorter_form()
     }
 
-    /// The text of a `DOUBLE` in at most so many bytes: rounded as far as it has to be, in the form
-    /// that keeps more digits. False if there is no room for it; one digit alone of several, with
-    /// an exponent, wants room for a point.
+    /// The text of a `DOUBLE` in at most `most_bytes`: rounded as far as necessary, in the form
+    /// that keeps more digits. False if it does not fit. If the number has several digits, a text
+    /// of one digit with an exponent fits only if there is also room for a point.
     #[must_use]
     pub fn of_double_within(number: f64, most_bytes: usize) -> (NumberText, bool) {
         let whole = NumberText::of_double(number);
@@ -76,7 +76,7 @@ impl NumberText {
         }
     }
 
-    /// How many digits of the number there are, zeros at both ends aside.
+    /// The number of digits, without zeros at both ends.
     fn digits(&self) -> usize {
         let mantissa = self.split(|byte| *byte == b'e').next().unwrap_or_default();
         let is_zero = |byte: &&u8| **byte == b'0';
@@ -106,11 +106,11 @@ impl NumberText {
         scientific.in_shorter_form()
     }
 
-    /// A number that is given as `-d.dddde-xx` in the shorter of its forms.
+    /// The shorter form of a number that is written as `-d.dddde-xx`.
     fn in_shorter_form(&self) -> NumberText {
         let mut text = NumberText::EMPTY;
         let Some(e) = self.iter().position(|byte| *byte == b'e') else {
-            // Not a number, or infinite: no value of SQL is.
+            // Not a number, or infinite: values that SQL does not have.
             return *self;
         };
         let (mantissa, exponent) = (&self[..e], &self[e + 1..]);

@@ -1,5 +1,5 @@
-//! Where a thread asks for its turn, the time and its number: at the operating system, or at the
-//! scheduler of a simulation, if one is installed for the thread.
+//! Turns, time and numbers of threads. They come from the operating system, or from a simulation's
+//! scheduler if one is installed for the thread.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

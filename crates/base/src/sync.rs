@@ -38,22 +38,18 @@ pub mod explored {
     pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
     pub use shuttle::thread::yield_now;
 
-    /// Yields the turn.
     pub fn spin() {
         yield_now();
     }
 
-    /// A mutex without poisoning.
     #[derive(Debug, Default)]
     pub struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
-        /// A mutex around `value`.
         pub fn new(value: T) -> Mutex<T> {
             Mutex(shuttle::sync::Mutex::new(value))
         }
 
-        /// Waits for the mutex.
         pub fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().expect("no panic under the mutex")
         }
@@ -64,7 +60,6 @@ pub mod explored {
     pub struct RwLock<T>(shuttle::sync::RwLock<T>);
 
     impl<T> RwLock<T> {
-        /// A lock around `value`.
         pub fn new(value: T) -> RwLock<T> {
             RwLock(shuttle::sync::RwLock::new(value))
         }
@@ -97,22 +92,20 @@ pub mod explored {
         moved: shuttle::sync::Condvar,
     }
 
-    /// What the count was when the waiter began to look.
+    /// The count when the waiter took the ticket.
     #[derive(Debug, Clone, Copy)]
     pub struct Ticket(u32);
 
     impl Event {
-        /// An event that nobody waits for.
+        /// An event without waiters.
         pub fn new() -> Event {
             Event::default()
         }
 
-        /// See [`crate::event::Event::listen`].
         pub fn listen(&self) -> Ticket {
             Ticket(*self.count.lock())
         }
 
-        /// See [`crate::event::Event::wait`].
         pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
             if timeout.is_some() {
                 yield_now();
@@ -125,7 +118,6 @@ pub mod explored {
             true
         }
 
-        /// See [`crate::event::Event::wait_until`].
         pub fn wait_until(
             &self,
             timeout: Option<Duration>,
@@ -142,13 +134,11 @@ pub mod explored {
             }
         }
 
-        /// See [`crate::event::Event::notify_all`].
         pub fn notify_all(&self) {
             *self.count.lock() += 1;
             self.moved.notify_all();
         }
 
-        /// See [`crate::event::Event::notify_one`].
         pub fn notify_one(&self) {
             *self.count.lock() += 1;
             self.moved.notify_one();

@@ -1,5 +1,5 @@
-//! The order in which eviction looks at frames: a hand that goes round, and before it the pages that
-//! scans loaded, oldest first, while they have more than their share of the frames.
+//! The order in which eviction examines frames: a hand that goes round. While scans have more than
+//! their share of the frames, the pages that they loaded come first, oldest first.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What the pool and its tasks tell each other. The tasks hold this and not the pool, so that they do
-//! not keep the pool alive.
+//! The signals between the pool and its tasks. Waiting tasks hold this and not the pool, so that
+//! they do not keep the pool alive.
 
 use std::collections::VecDeque;
 

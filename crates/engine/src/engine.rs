@@ -1,4 +1,4 @@
-//! The engine of a database node: opening it over the seams, its background tasks, closing it.
+//! The engine of a database node: opening it over the seams, background tasks, closing it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,18 +25,16 @@ use crate::transaction::{
 };
 use crate::tree::{Forest, StructureChanges};
 
-/// How an engine is set up.
+/// The settings of an engine.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Memory for pages, with everything that belongs to them.
+    /// Memory for pages and their bookkeeping.
     pub buffer_pool_bytes: usize,
-    /// The log buffer.
     pub log: RedoLogOptions,
-    /// Transactions.
     pub transactions: TransactionOptions,
-    /// How structure changes of a tree exclude each other.
+    /// How changes of a tree's structure exclude each other.
     pub structure_changes: StructureChanges,
-    /// How often purge looks for something to do.
+    /// The interval between two runs of purge.
     pub purge_interval: Duration,
 }
 
@@ -52,22 +50,21 @@ impl Default for EngineOptions {
     }
 }
 
-/// What an engine stands on.
+/// The services that an engine stands on.
 #[derive(Clone)]
 pub struct Storage {
     /// The log stream that this node writes.
     pub log: Arc<dyn LogStore>,
-    /// The epoch that this node writes the log with; every node that wrote it before is fenced.
+    /// The epoch in which this node writes the log. Nodes of earlier epochs are fenced.
     pub epoch: WriterEpoch,
-    /// The pages that the log changes; everything durable in the log is known to it.
+    /// The pages that the log changes. The store knows all of the durable log.
     pub pages: Arc<dyn PageStore>,
-    /// Who numbers the commits.
+    /// The source of commit timestamps.
     pub timestamps: Timestamps,
-    /// Makes the regions that other nodes read; without any of these names yet.
+    /// Makes the regions that other nodes read. None of the engine's names is registered yet.
     pub fabric: Arc<dyn Fabric>,
 }
 
-/// An open engine.
 pub struct Engine {
     system: Arc<TransactionSystem>,
     fabric: Arc<dyn Fabric>,
@@ -77,7 +74,7 @@ pub struct Engine {
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
 }
 
-/// What the background tasks share with the engine.
+/// State that the background tasks share with the engine.
 struct Maintenance {
     system: Arc<TransactionSystem>,
     dictionary: OnceLock<Arc<Dictionary>>,
@@ -87,11 +84,12 @@ struct Maintenance {
 }
 
 impl Engine {
-    /// Opens an engine: recovers what an earlier life has left, and starts the background tasks.
-    /// Losers are rolled back and pages brought up to date after it has returned. Blocks for I/O.
+    /// Opens an engine: recovers the state of the last run and starts the background tasks. The
+    /// rollback of losers and the materialisation of pages continue after it has returned. Blocks
+    /// for I/O.
     ///
     /// # Errors
-    /// If the storage cannot be read or is damaged, or another node has the log.
+    /// If the storage cannot be read or is damaged, or another node owns the log.
     pub fn open(
         environment: &Environment,
         storage: Storage,
@@ -146,8 +144,9 @@ impl Engine {
         self.tasks.lock().push(environment.spawner.spawn("rollback", rollback));
     }
 
-    /// Opens the dictionary, or gives the one that was opened. For one caller, before there are
-    /// sessions. `collations` orders text for as long as the data lives. Blocks.
+    /// Opens the dictionary, or returns the open one. Called by one thread, before the first
+    /// session. `collations` must order text in the same way for as long as the data exists.
+    /// Blocks.
     ///
     /// # Errors
     /// If the dictionary cannot be read, or was written by a later version of Firn.
@@ -165,50 +164,47 @@ impl Engine {
     /// Begins a transaction. Does not block.
     ///
     /// # Errors
-    /// If as many transactions are open as the engine was set up for.
+    /// If the number of open transactions has reached the limit.
     pub fn begin(&self, isolation: IsolationLevel) -> Result<Transaction, EngineError> {
         Transaction::begin(&self.system, isolation)
     }
 
-    /// The transaction system with all that is below it.
     #[must_use]
     pub fn system(&self) -> &Arc<TransactionSystem> {
         &self.system
     }
 
-    /// The trees.
     #[must_use]
     pub fn forest(&self) -> &Arc<Forest> {
         self.system.forest()
     }
 
-    /// Where this node's regions are registered. Their epoch lasts as long as this.
+    /// The fabric of this node's regions. Their epoch lasts as long as this value.
     #[must_use]
     pub fn fabric(&self) -> &dyn Fabric {
         &*self.fabric
     }
 
-    /// What the restart has found.
     #[must_use]
     pub fn recovery_report(&self) -> RecoveryReport {
         self.report
     }
 
-    /// How many transactions of an earlier life are still to be rolled back.
+    /// The number of transactions of the last run whose rollback is not finished.
     #[must_use]
     pub fn losers_left(&self) -> u64 {
         self.losers_left.load(Ordering::Acquire)
     }
 
-    /// Why the node cannot go on, if its log has failed: nothing is acknowledged any more, and the
-    /// process should end.
+    /// The reason why the node cannot continue, if its log has failed. The node acknowledges
+    /// nothing more, and the process should end.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.system.pages().log.failure().map(EngineError::from)
     }
 
-    /// Stops the background tasks and makes the log durable. Open transactions are losers then.
-    /// Blocks.
+    /// Stops the background tasks and makes the log durable. Transactions that are still open
+    /// become losers of the next start. Blocks.
     ///
     /// # Errors
     /// If the log has failed.
@@ -248,12 +244,12 @@ fn open_pages(
     Pages::new(pool, log)
 }
 
-/// The timestamp up to which all commits are durable. The transaction table still has the commits
-/// beyond it: a reader of such a commit finds there that it must wait for the disk.
+/// The timestamp up to which all commits are durable. The transaction table keeps later commits, so
+/// a reader of such a commit finds there that it must wait for the log.
 #[derive(Debug, Default)]
 struct DurableCommits {
     reached: Cts,
-    /// Durable once the log is, up to that position.
+    /// The next timestamp, reached when the log is durable up to this position.
     next: (Cts, Lsn),
 }
 
@@ -262,7 +258,7 @@ impl DurableCommits {
         let log = &system.pages().log;
         if log.durable_lsn() >= self.next.1 {
             self.reached = self.next.0;
-            // In this order: a commit is in the log before it is visible.
+            // The order matters: a commit is in the log before it is visible.
             let visible = system.order().max_committed();
             self.next = (visible, log.end_lsn());
         }
@@ -282,7 +278,8 @@ impl Maintenance {
         while !self.is_stopping() {
             let ticket = self.wake.listen();
             let limit = durable.advance(&self.system);
-            // Before anything is announced, so that no peer opens a snapshot behind that.
+            // Published before the horizon is announced, so that no peer opens a snapshot older
+            // than the horizon.
             self.system.order().publish_durable(limit);
             failures.note(self.purge_once(limit));
             if self.is_stopping() {
@@ -321,7 +318,8 @@ impl Maintenance {
     }
 }
 
-/// Logs a background activity's failures: the first since it last went well. It is tried again.
+/// Logs the failures of a background activity: the first one after each success. The activity is
+/// retried.
 #[derive(Debug)]
 struct FailureLog {
     activity: &'static str,
@@ -333,7 +331,7 @@ impl FailureLog {
         FailureLog { activity, has_failed: false }
     }
 
-    /// Takes what came of a try; answers whether it was logged.
+    /// Takes the result of a run; returns whether it was logged.
     fn note(&mut self, outcome: Result<(), EngineError>) -> bool {
         let before = std::mem::replace(&mut self.has_failed, outcome.is_err());
         match outcome {

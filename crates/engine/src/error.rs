@@ -1,4 +1,4 @@
-//! What can go wrong in the engine, told so that the caller knows what to do.
+//! The errors of the engine. Each says what the caller can do.
 
 use firn_api::{LogError, PageStoreError, TimestampError};
 use firn_base::memory::NoRoom;
@@ -10,170 +10,147 @@ use firn_format::row::RowError;
 
 use crate::lock::LockError;
 
-/// There are as many open snapshots as the registry has slots.
+/// As many snapshots are open as the registry has slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many open transactions: at most {limit} can be open at once")]
 pub struct TooManySnapshots {
-    /// How many slots there are.
+    /// The number of slots.
     pub limit: usize,
 }
 
-/// A snapshot was asked for whose versions may be gone.
+/// The versions that a snapshot needs may have been purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("snapshot {snapshot} is too old: versions before {oldest} may have been purged")]
 pub struct SnapshotTooOld {
-    /// The snapshot.
     pub snapshot: Cts,
-    /// The oldest one that could be had.
+    /// The oldest snapshot that can be opened.
     pub oldest: Cts,
 }
 
-/// Why an operation of the engine did not happen.
+/// Why an operation of the engine failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
-    /// The log refused or failed.
+    /// The log refused the write or has failed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A page could not be had.
+    /// The page store could not return a page.
     #[error(transparent)]
     Page(#[from] PageStoreError),
-    /// The fabric has no memory for what other nodes are to read.
+    /// The fabric has no memory for the regions that other nodes read.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// A snapshot that was decided elsewhere cannot be had any more.
+    /// A snapshot that another node chose is too old.
     #[error(transparent)]
     SnapshotTooOld(#[from] SnapshotTooOld),
-    /// There is no timestamp for a commit.
+    /// No timestamp could be obtained for a commit.
     #[error(transparent)]
     Timestamp(#[from] TimestampError),
-    /// A live record has that key already.
+    /// A live record has this key already.
     #[error("an entry with this key exists already in index {index}")]
     DuplicateKey {
-        /// The index.
         index: IndexId,
-        /// The key, as the index has it.
+        /// The key in the index's encoding.
         key: Box<[u8]>,
     },
     /// The record changed after the transaction's snapshot was taken (first updater wins).
     #[error("the record has changed since it was last read; restart the transaction")]
     WriteConflict,
-    /// A lock was not granted.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A lock is held by somebody else, and the caller did not want to wait.
+    /// Another transaction holds the lock, and the caller does not wait.
     #[error("the record is locked by another transaction, and NOWAIT is set")]
     LockedNoWait,
     /// A key is longer than an index takes.
     #[error("a key of {length} bytes is longer than the {limit} bytes that an index takes")]
-    KeyTooLong {
-        /// The key's length in bytes.
-        length: usize,
-        /// The most that is taken.
-        limit: usize,
-    },
-    /// A record is longer than a page takes, although what can be stored apart was.
+    KeyTooLong { length: usize, limit: usize },
+    /// A record is longer than a page can hold, although its long values are stored outside.
     #[error("a record of {length} bytes is longer than the {limit} bytes that a page takes")]
     RecordTooLong {
-        /// Bytes of key and value.
+        /// Bytes of key and value together.
         length: usize,
-        /// The most that is taken.
         limit: usize,
     },
-    /// A page holds what cannot be there.
+    /// A page or record has invalid content.
     #[error(
         "{page} is damaged: {what}; run `firn admin check`, and restore from a backup or a replica"
     )]
-    Corrupt {
-        /// The page.
-        page: PageId,
-        /// What is wrong.
-        what: String,
-    },
-    /// More transactions are open than the engine was set up for.
+    Corrupt { page: PageId, what: String },
+    /// More transactions are open than the limit allows.
     #[error(transparent)]
     TooManyTransactions(#[from] TooManySnapshots),
-    /// All undo segments are bound to transactions.
+    /// All undo segments are in use.
     #[error("too many write transactions: at most {limit} can be open at once")]
     TooManyWriters {
-        /// How many undo segments there are.
+        /// The number of undo segments.
         limit: usize,
     },
-    /// There is no such table.
     #[error("table {0} does not exist")]
     NoSuchTable(TableId),
-    /// There is no such schema.
     #[error("unknown schema '{0}'")]
     NoSuchSchema(Box<str>),
-    /// A schema of this name is there already.
+    /// A schema with this name exists.
     #[error("schema '{0}' exists")]
     SchemaExists(Box<str>),
-    /// A table of this name is in the schema already.
+    /// A table with this name exists in the schema.
     #[error("table '{schema}.{name}' exists already")]
-    TableExists {
-        /// The schema.
-        schema: Box<str>,
-        /// The table's name.
-        name: Box<str>,
-    },
-    /// The table has changed since the transaction's snapshot was taken.
+    TableExists { schema: Box<str>, name: Box<str> },
+    /// The table has changed since the transaction's snapshot was opened.
     #[error("the definition of table {0} has changed; please retry the transaction")]
     TableChanged(TableId),
-    /// The table has an index of this name already.
+    /// The table has an index with this name.
     #[error("duplicate key name '{0}'")]
     IndexExists(Box<str>),
-    /// The table has no index, or no usable one, of this name.
-    #[error("there is no index '{0}'")]
+    /// The table has no index with this name, or the index is not usable.
+    #[error("index '{0}' does not exist")]
     NoSuchIndex(Box<str>),
-    /// There is no such tree, or it cannot be read (yet).
-    #[error("there is no tree {0}")]
+    /// The tree does not exist, or is not readable yet.
+    #[error("tree {0} does not exist")]
     NoSuchTree(IndexId),
-    /// A counter has reached its end.
-    #[error("a sequence of table {0} is used up")]
+    /// The counter has reached its maximum.
+    #[error("a counter of table {0} has reached its maximum")]
     SequenceExhausted(TableId),
-    /// Values that make no row of the table.
+    /// The values do not form a row of the table.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// Values that make no key.
+    /// The values do not form a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A table definition that cannot be.
+    /// The table definition is invalid.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
-    /// There is no such space.
     #[error("space {0} does not exist")]
     NoSuchSpace(SpaceId),
-    /// The transaction has ended or was rolled back by the engine.
+    /// The transaction has ended, or the engine has rolled it back.
     #[error("the transaction has ended")]
     TransactionEnded,
-    /// This node follows another one's log: it takes no locks and writes nothing.
+    /// This node follows another node's log: it takes no locks and writes nothing.
     #[error(
         "this node is a read-only replica and neither writes nor locks rows; send the statement to the \
          node that writes"
     )]
     ReadOnly,
-    /// What was asked for does not fit the state of things.
+    /// The request is not possible in the current state.
     #[error("{0}")]
     Invalid(String),
     /// The memory budget has no room for a value.
     #[error(transparent)]
     NoMemory(#[from] NoRoom),
-    /// The engine is closing.
     #[error("the engine is shutting down")]
     Closing,
 }
 
 impl EngineError {
-    /// The error number that MySQL clients know.
+    /// The error number of MySQL that clients get.
     #[must_use]
     pub fn mysql_code(&self) -> u16 {
         match self {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
-            // What drivers and proxies take for "this server does not write: find the one that
+            // Drivers and proxies read this code as "this server does not write: find the one that
             // does".
             EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1290,
             EngineError::Log(LogError::Unavailable { .. }) => 1180,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
-            // The transaction was not committed, and can be run again.
+            // The transaction did not commit and can be run again.
             EngineError::Timestamp(_) => 1213,
             EngineError::DuplicateKey { .. } => 1062,
             EngineError::WriteConflict => 1020,
@@ -211,7 +188,7 @@ impl EngineError {
         }
     }
 
-    /// Whether the same transaction may succeed when it is run again from its beginning.
+    /// Whether the transaction may succeed if the client runs it again.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(
@@ -224,7 +201,7 @@ impl EngineError {
         )
     }
 
-    /// Whether a page does not exist, because its space or its tree was dropped.
+    /// Whether the page does not exist because its space or tree was dropped.
     #[must_use]
     pub fn is_absent_page(&self) -> bool {
         matches!(
@@ -235,7 +212,7 @@ impl EngineError {
         )
     }
 
-    /// Whether the node cannot go on.
+    /// Whether the node must stop.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self, EngineError::Log(error) if error.ends_writer())

@@ -1,13 +1,12 @@
-//! What transactions take when they begin and give back when they end, such as their slot in a
-//! registry.
+//! Slots and other things that a transaction takes at its begin and returns at its end.
 //!
 //! ```text
 //!   thread 3, 19, …  ─► shard 3  [slot 8]     threads of different shards meet only where one of them
 //!   thread 4, 20, …  ─► shard 4  [slot 2, 5]  has nothing left
 //! ```
 //!
-//! One list for all would be written by every transaction on every core, twice. A thread gets back
-//! what it gave last, which its core still has in its cache.
+//! With one list for all, every transaction on every core would write the same memory twice. A
+//! thread takes what it returned last, which is still in its core's cache.
 
 use crossbeam_utils::CachePadded;
 use firn_base::task::thread_number;
@@ -16,20 +15,18 @@ use crate::sync::Mutex;
 
 const SHARDS: usize = 16;
 
-/// See the module's page.
 #[derive(Debug)]
 pub(crate) struct FreeList<T> {
     shards: Box<[CachePadded<Mutex<Vec<T>>>]>,
 }
 
 impl<T> FreeList<T> {
-    /// An empty list.
     pub(crate) fn new() -> FreeList<T> {
         let shards = (0..SHARDS).map(|_| CachePadded::new(Mutex::new(Vec::new())));
         FreeList { shards: shards.collect() }
     }
 
-    /// Takes anything; `None` if there was nothing anywhere.
+    /// Takes an element; `None` if all shards are empty.
     pub(crate) fn take(&self) -> Option<T> {
         let own = thread_number() % SHARDS;
         let found = self.shards[own].lock().pop();
@@ -38,7 +35,6 @@ impl<T> FreeList<T> {
         })
     }
 
-    /// Gives something back.
     pub(crate) fn put(&self, free: T) {
         self.shards[thread_number() % SHARDS].lock().push(free);
     }

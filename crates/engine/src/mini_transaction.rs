@@ -4,15 +4,15 @@
 //!   begin       room in the log is admitted; may wait, so nothing is latched yet
 //!   exclusive   pages are latched, in latch order
 //!   change      the change is applied to the page by the one pure function, and encoded
-//!   commit      the group is appended, the pages are stamped with its end, the latches are let go
+//!   commit      the group is appended, the pages are stamped with its end, latches are released
 //! ```
 //!
-//! Until its first change a mini-transaction can be dropped at any point, which is how operations
-//! begin again. From the first change on it must commit: a changed page without its log would be a
-//! lie, so dropping it then is a panic.
+//! Until its first change, a mini-transaction can be dropped at any point; operations that restart
+//! do so. After the first change it must commit, because a changed page must have its record in the
+//! log. Dropping it then panics.
 //!
-//! Latch order, for every thread: undo pages last but one, allocation maps and space headers last;
-//! before them tree pages, a lower level before a higher one, on one level left before right.
+//! Latch order, for every thread: tree pages first, a lower level before a higher one and on one
+//! level left before right; then undo pages; allocation maps and space headers last.
 
 use std::cell::RefCell;
 
@@ -32,7 +32,6 @@ use crate::pages::{Pages, Restart};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held(usize);
 
-/// See the module's page.
 pub struct MiniTransaction<'p> {
     pages: &'p Pages,
     admission: Option<Admission<'p>>,
@@ -41,15 +40,15 @@ pub struct MiniTransaction<'p> {
 }
 
 thread_local! {
-    /// The builder of this thread's last mini-transaction, kept for its memory.
+    /// The record builder of this thread's last mini-transaction, kept for its memory.
     static SPARE: RefCell<Option<GroupBuilder>> = const { RefCell::new(None) };
 }
 
-/// Room that most mini-transactions stay below: an undo record and a leaf record of full size.
+/// Most groups are shorter than this: an undo record and a leaf record of full size fit.
 pub const USUAL_GROUP_BYTES: usize = 32 * 1024;
 
 impl<'p> MiniTransaction<'p> {
-    /// Admits a group of up to [`USUAL_GROUP_BYTES`]. May block; call it with nothing latched.
+    /// Admits a group of at most [`USUAL_GROUP_BYTES`]. May block; call it with nothing latched.
     ///
     /// # Errors
     /// If the log has no room for more or has failed.
@@ -57,7 +56,7 @@ impl<'p> MiniTransaction<'p> {
         MiniTransaction::with_room(pages, purpose, USUAL_GROUP_BYTES)
     }
 
-    /// Admits a group of any allowed size, for structure changes.
+    /// Admits a group of the maximum size, for structure changes.
     ///
     /// # Errors
     /// If the log has no room for more or has failed.
@@ -79,13 +78,12 @@ impl<'p> MiniTransaction<'p> {
         Ok(MiniTransaction { pages, admission: Some(admission), held: SmallVec::new(), group })
     }
 
-    /// The node's pages.
     #[must_use]
     pub fn pages(&self) -> &'p Pages {
         self.pages
     }
 
-    /// Latches `page`, or finds it among the pages that are held already.
+    /// Latches `page`, unless the mini-transaction holds it already.
     ///
     /// # Errors
     /// [`Restart::Need`] if it is not cached.
@@ -97,13 +95,13 @@ impl<'p> MiniTransaction<'p> {
         Ok(self.hold(guard))
     }
 
-    /// Takes over a latched page.
+    /// Adds a page that is latched already.
     pub fn hold(&mut self, guard: ExclusiveGuard<'p>) -> Held {
         self.held.push(guard);
         Held(self.held.len() - 1)
     }
 
-    /// Lets a page in whose content nobody has yet; its first change formats it.
+    /// Adds a page without content. Its first change must format it.
     pub fn create(&mut self, frames: &mut FrameReservation<'p>, page: PageId) -> Held {
         let guard = self.pages.pool.create(frames, page);
         self.hold(guard)
@@ -113,13 +111,12 @@ impl<'p> MiniTransaction<'p> {
         self.held.iter().position(|guard| guard.id() == page).map(Held)
     }
 
-    /// A held page.
     #[must_use]
     pub fn page(&self, held: Held) -> &PageBuf {
         &self.held[held.0]
     }
 
-    /// Whether something was changed, so that only commit can follow.
+    /// Whether a page was changed, so that the mini-transaction must commit.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         !self.group.is_empty()
@@ -128,7 +125,8 @@ impl<'p> MiniTransaction<'p> {
     /// Changes a held page.
     ///
     /// # Panics
-    /// If the change does not fit the page: whoever builds a change has looked at the page before.
+    /// If the change does not fit the page. The caller has checked the page before it builds a
+    /// change.
     pub fn change(&mut self, held: Held, change: &Change<'_>) {
         let guard = &mut self.held[held.0];
         let page = guard.id();
@@ -143,8 +141,8 @@ impl<'p> MiniTransaction<'p> {
         change.encode(about, &mut self.group);
     }
 
-    /// Appends the group, stamps the pages and lets go of everything. Returns the group's end, or
-    /// the end of the log as it is if nothing was changed. Does not block.
+    /// Appends the group, stamps the pages with its end and releases all latches. Returns the
+    /// group's end, or the current end of the log if nothing was changed. Does not block.
     #[must_use = "whoever acknowledges the change waits until this position is durable"]
     pub fn commit(mut self) -> Lsn {
         let admission = self.admission.take().expect("a mini-transaction commits once");

@@ -1,11 +1,11 @@
-//! Page operations that may have to be run again.
+//! Page operations that may have to run again.
 //!
 //! No latch is held across I/O (design rule 4). So an operation that needs a page which is not
-//! cached answers [`Restart::Need`]; [`Pages::run`] then loads the page with nothing held and runs
-//! the operation again from its start. Loaded pages stay pinned until the operation is through, so
-//! that two operations in a small pool cannot keep evicting each other's pages; and an operation
-//! that pins has a turn, so that many of them cannot fill a small pool with pins while each waits
-//! for one more page.
+//! cached returns [`Restart::Need`]. [`ReadPages::run`] then loads the page with nothing held, and
+//! runs the operation again from its start. Loaded pages stay pinned until the operation has ended,
+//! so that two operations in a small pool cannot keep evicting each other's pages. An operation
+//! that pins pages has a turn, so that many operations cannot fill a small pool with pins while
+//! each waits for one more page.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,26 +21,25 @@ use crate::lock::LockError;
 use crate::log::RedoLog;
 use crate::sync::{Event, Ticket};
 
-/// Why an operation did not come to its end in this run. A value, so that everything that it held
-/// is let go on the way out.
+/// Why a run of an operation did not complete. It is a value, so that the return path drops
+/// everything that the operation holds.
 #[derive(Debug)]
 pub enum Restart {
-    /// It needs this page.
+    /// The operation needs this page.
     Need(PageId),
-    /// What it went by has changed meanwhile.
+    /// The operation relied on a state that has changed in the meantime.
     Again,
-    /// It depends on a commit that is being decided elsewhere.
+    /// The operation depends on a commit that another node is deciding.
     Undecided(Undecided),
-    /// It failed for good.
+    /// The operation has failed and must not run again.
     Fail(EngineError),
 }
 
-/// What an operation waits for that depends on a commit which is being decided elsewhere.
+/// The wait for a commit that another node is deciding.
 #[derive(Debug)]
 pub struct Undecided {
-    /// Notified of each decision.
     pub(crate) decided: Arc<Event>,
-    /// Ends the wait once it is true.
+    /// Ends the wait when it becomes true.
     pub(crate) cancelled: Option<Arc<AtomicBool>>,
 }
 
@@ -56,13 +55,13 @@ impl<E: Into<EngineError>> From<E> for Restart {
     }
 }
 
-/// How long an operation waits for a decision that is made elsewhere.
+/// How long an operation waits for another node's decision.
 const UNDECIDED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
-/// How often it looks by itself: a remote coordinator writes the decision into the region without a
-/// notification, and nothing wakes the waiter when its statement is killed.
+/// How often the waiter checks for itself. A remote coordinator writes the decision into the region
+/// without a notification, and killing a statement does not wake its waiter.
 const UNDECIDED_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The wait of an operation for decisions that are made elsewhere.
+/// The wait of an operation for decisions of other nodes.
 #[derive(Default)]
 struct Patience {
     began: Option<Duration>,
@@ -70,7 +69,8 @@ struct Patience {
 }
 
 impl Patience {
-    /// Waits for the next decision, once the operation has looked again since it listened.
+    /// Waits for the next decision. Does not wait in the first call: the operation must run once
+    /// more after it has started to listen.
     fn wait(&mut self, undecided: &Undecided) -> Result<(), EngineError> {
         let decided = &undecided.decided;
         if undecided.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -89,29 +89,25 @@ impl Patience {
     }
 }
 
-/// The pages of a node, to be read.
+/// The pages of a node, for reading.
 #[derive(Clone)]
 pub struct ReadPages {
-    /// The buffer pool.
     pub pool: Arc<BufferPool>,
 }
 
-/// The pages of a node that writes, and the log that changes them.
+/// The pages of a node that writes, and the log of their changes.
 #[derive(Clone)]
 pub struct Pages {
     cached: ReadPages,
-    /// The redo log.
     pub log: Arc<RedoLog>,
 }
 
 impl Pages {
-    /// The pages in `pool`, changed through `log`.
     #[must_use]
     pub fn new(pool: Arc<BufferPool>, log: Arc<RedoLog>) -> Pages {
         Pages { cached: ReadPages { pool }, log }
     }
 
-    /// The pages without the log.
     #[must_use]
     pub fn cached(&self) -> &ReadPages {
         &self.cached
@@ -127,21 +123,21 @@ impl Deref for Pages {
     }
 }
 
-/// Pages that one operation keeps in memory; more than any operation latches at once.
+/// The pages that one operation keeps pinned. No operation latches more pages at once.
 const PINS: usize = PINS_PER_TURN;
 
 impl ReadPages {
-    /// Runs `operation` until it comes to an end. Blocks for the I/O in between.
+    /// Runs `operation` until it completes. Blocks for the I/O in between.
     ///
     /// # Errors
-    /// What the operation failed with, or why a page could not be loaded;
-    /// [`LockError::Timeout`] if it depends on a decision that does not come,
-    /// [`LockError::Cancelled`] if its statement is killed meanwhile.
+    /// The operation's error, or why a page could not be loaded; [`LockError::Timeout`] if the
+    /// decision that it depends on does not come in time, [`LockError::Cancelled`] if its statement
+    /// is killed meanwhile.
     pub fn run<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,
     ) -> Result<R, EngineError> {
-        // Let go after the pins.
+        // Declared before the pins, so it is dropped after them.
         let mut turn = None;
         let mut pins: SmallVec<[_; PINS]> = SmallVec::new();
         let mut patience = Patience::default();
@@ -155,7 +151,7 @@ impl ReadPages {
                     }
                     pins.push(self.pool.load(page)?);
                 }
-                // Whoever changes what the operation went by may need this processor for it.
+                // The thread that changes the awaited state may need this processor.
                 Err(Restart::Again) => firn_base::task::yield_now(),
                 Err(Restart::Undecided(undecided)) => patience.wait(&undecided)?,
                 Err(Restart::Fail(error)) => return Err(error),

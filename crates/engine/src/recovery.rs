@@ -1,20 +1,21 @@
 //! Recovery of transactions after a restart.
 //!
-//! The log store has found the log's end, and the page store brings pages up to date when they are
-//! first touched; so what is left to do before the first answer is to look at each undo segment's
-//! last record:
+//! The log store has found the end of the log, and the page store brings each page up to date when
+//! it is first read. Before the first statement, recovery only reads the last record of each undo
+//! segment:
 //!
 //! ```text
 //!   committed, rolled back     the segment is free; purge goes over its stream from the front
 //!   prepared                   the transaction waits for its coordinator
-//!   anything else              the transaction is a loser: it is rolled back in the background
+//!   anything else              the transaction is a loser, rolled back in the background
 //! ```
 //!
-//! Losers and prepared transactions are entered into the transaction table as active, so their rows
-//! are locked as they were: the lock is the id in the record. All other ids from before the restart
-//! are below the watermark and not in the table, which says "committed, and everybody sees it".
+//! Losers and prepared transactions are entered into the transaction table as active. So their rows
+//! are locked as before: the lock is the id in the record. All other ids from before the restart
+//! are below the watermark and not in the table, which means "committed, and visible to every
+//! reader".
 //!
-//! A crash in the middle of all this changes nothing: rollback steps can be repeated.
+//! A crash during recovery does no harm: rollback steps can be repeated.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,12 +30,12 @@ use crate::pages::ReadPages;
 use crate::transaction::TransactionSystem;
 use crate::transaction::undo::{self, Finished, Segment, Stream, UndoLog, Work, not_undo};
 
-/// What a restart has found.
+/// The findings of a restart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Undo segments that there are.
+    /// The number of undo segments.
     pub undo_segments: usize,
-    /// Transactions that are rolled back in the background.
+    /// Transactions that are being rolled back in the background.
     pub losers: usize,
     /// Transactions that wait for their coordinator.
     pub prepared: usize,
@@ -55,7 +56,7 @@ enum End {
 }
 
 impl TransactionSystem {
-    /// Makes sure that the undo space is there.
+    /// Creates the undo space if it does not exist.
     pub(crate) fn ensure_undo_space(&self) -> Result<(), EngineError> {
         match self.forest().spaces().prepare(UNDO_SPACE) {
             Err(error) if error.is_absent_page() => {
@@ -65,7 +66,7 @@ impl TransactionSystem {
         }
     }
 
-    /// Looks at every undo segment. Returns what is to be rolled back.
+    /// Reads the last record of every undo segment. Returns the transactions to roll back.
     pub(crate) fn recover(&self) -> Result<(RecoveryReport, Vec<UndoLog>), EngineError> {
         let mut report = RecoveryReport::default();
         let mut losers = Vec::new();
@@ -108,11 +109,11 @@ impl TransactionSystem {
     }
 }
 
-/// The transactions that have not ended, prepared ones included, as the undo segments have them.
-/// For a node that changes nothing. Blocks for I/O.
+/// The transactions that have not ended according to the undo segments, prepared ones included. For
+/// a node that writes nothing. Blocks for I/O.
 ///
 /// # Errors
-/// If a page cannot be had or is damaged.
+/// If a page cannot be read or is damaged.
 pub(crate) fn open_transactions(pages: &ReadPages) -> Result<Vec<TrxId>, EngineError> {
     let mut open = Vec::new();
     let directory = match undo::directory(pages) {
@@ -152,7 +153,7 @@ fn read_segment(
     Ok(Arc::new(Segment { number, header, stream: Mutex::new(stream) }))
 }
 
-/// The newest record; a page that was just linked has none yet.
+/// The newest record. `None` if the last page was just linked and has no record yet.
 fn last_record(pages: &ReadPages, segment: &Segment) -> Result<Option<LastRecord>, EngineError> {
     let (first, mut page_no) = {
         let stream = segment.stream.lock();

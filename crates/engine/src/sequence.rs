@@ -6,9 +6,9 @@
 //!   memory        1024 ─next──► · · · ┘ limit   nothing of this is written down
 //! ```
 //!
-//! A block is reserved in a transaction of its own before any of it is handed out, so a crash
-//! leaves a gap, never a repetition. Nobody waits for that transaction to be durable: whatever uses
-//! a number stands behind it in the log.
+//! A block is reserved in a separate transaction before any number of it is handed out, so a crash
+//! leaves a gap, never a repetition. No thread waits for that transaction to become durable: every
+//! use of a number follows it in the log.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::transaction::{
     Versions, WaitPolicy,
 };
 
-/// Where sequences have their records.
+/// The stored counters of a node.
 pub(crate) struct SequenceStore {
     versions: Arc<Versions>,
     /// Only a node that writes hands out numbers.
@@ -30,13 +30,13 @@ pub(crate) struct SequenceStore {
 }
 
 impl SequenceStore {
-    /// The records of a node that writes.
+    /// The counters of a node that writes.
     pub(crate) fn of_writer(system: &Arc<TransactionSystem>, tree: IndexId) -> SequenceStore {
         let versions = Arc::clone(system.versions());
         SequenceStore { versions, system: Some(Arc::clone(system)), tree }
     }
 
-    /// The records of a node that hands out nothing.
+    /// The counters of a node that only reads them.
     pub(crate) fn of_reader(versions: &Arc<Versions>, tree: IndexId) -> SequenceStore {
         SequenceStore { versions: Arc::clone(versions), system: None, tree }
     }
@@ -46,7 +46,7 @@ impl SequenceStore {
     }
 }
 
-/// What a sequence counts.
+/// The use of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum SequenceKind {
@@ -63,7 +63,6 @@ struct Block {
     limit: u64,
 }
 
-/// See the module's page.
 pub struct Sequence {
     store: Arc<SequenceStore>,
     kind: SequenceKind,
@@ -90,7 +89,7 @@ impl TableSequences {
         }
     }
 
-    /// Deletes the records, within the transaction that drops or truncates the table.
+    /// Deletes the records, in the transaction that drops or truncates the table.
     pub(crate) fn delete(&self, trx: &mut Transaction) -> Result<(), EngineError> {
         for sequence in [&self.row_id, &self.auto_increment] {
             trx.delete(sequence.store.tree, &sequence.key())?;
@@ -98,7 +97,7 @@ impl TableSequences {
         Ok(())
     }
 
-    /// Gives back what was reserved and not used.
+    /// Returns the numbers that were reserved and not handed out.
     pub(crate) fn give_back(&self) -> Result<(), EngineError> {
         self.row_id.give_back()?;
         self.auto_increment.give_back()
@@ -106,7 +105,8 @@ impl TableSequences {
 }
 
 impl Sequence {
-    /// A sequence that begins with `first` unless its record says more. Looks at nothing yet.
+    /// A sequence that begins with `first`, unless its record has a higher number. Reads nothing
+    /// yet.
     pub(crate) fn new(
         store: &Arc<SequenceStore>,
         kind: SequenceKind,
@@ -140,7 +140,7 @@ impl Sequence {
         let length = count.max(self.block_length);
         let first = self.reserve(|stored| stored, length)?;
         {
-            // What is left of the present block comes first, if the new one goes on where it ends.
+            // If the new block continues the current one, the rest of the current one comes first.
             let mut block = self.block.lock();
             if block.limit == first && block.next < block.limit {
                 let first = block.next;
@@ -152,7 +152,7 @@ impl Sequence {
         Ok(first)
     }
 
-    /// Makes sure that no number up to and including `value` is handed out from now on. Blocks at
+    /// Ensures that numbers up to and including `value` are not handed out from now on. Blocks at
     /// most once per block.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// The number that comes next, as far as this node knows. Blocks if nothing was taken yet.
+    /// The next number, as far as this node knows. Blocks if no number was taken yet.
     ///
     /// # Errors
     /// Why the record could not be read.
@@ -189,7 +189,8 @@ impl Sequence {
         Ok(stored.unwrap_or(self.first).max(block.next))
     }
 
-    /// Keeps a block that was reserved, unless a later one came first: then it becomes a gap.
+    /// Keeps a reserved block, unless another thread has installed a later one: then it becomes a
+    /// gap.
     fn install(&self, next: u64, limit: u64) {
         let mut block = self.block.lock();
         if next >= block.limit {
@@ -197,11 +198,11 @@ impl Sequence {
         }
     }
 
-    /// Reserves `length` numbers from what `from` makes of the record's number on.
+    /// Reserves `length` numbers, starting at `from(the record's number)`.
     fn reserve(&self, from: impl Fn(u64) -> u64, length: u64) -> Result<u64, EngineError> {
         let mut trx = Transaction::begin(self.store.system()?, IsolationLevel::ReadCommitted)?;
-        // An absent record is not locked by reading it, so two may come here; the second looks
-        // again.
+        // A read does not lock an absent record, so two threads may get here. The insert of the
+        // second one fails, and it reads again.
         loop {
             let stored = self.stored(&mut trx, ReadMode::Update(WaitPolicy::Wait))?;
             let first = from(stored.unwrap_or(self.first).max(self.first));
@@ -238,7 +239,7 @@ impl Sequence {
         Ok(Some(u64::from_le_bytes(bytes)))
     }
 
-    /// Writes down exactly what was handed out, so that an orderly end leaves no gap.
+    /// Records exactly the numbers that were handed out, so that an orderly shutdown leaves no gap.
     fn give_back(&self) -> Result<(), EngineError> {
         let block = std::mem::take(&mut *self.block.lock());
         if block.limit == block.next {

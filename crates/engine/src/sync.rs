@@ -1,5 +1,5 @@
-//! The primitives that lock-free parts and the lock manager synchronise with: the machine's, or
-//! shuttle's when they are tested under many orders of steps (`--features shuttle`).
+//! The synchronisation primitives of lock-free parts and of the lock manager: the machine's, or
+//! shuttle's when tests explore many orders of steps (`--features shuttle`).
 
 #[cfg(feature = "shuttle")]
 pub(crate) use firn_base::sync::explored::*;

@@ -1,4 +1,4 @@
-//! A log and a page store in memory, for tests of what stands above them.
+//! A log and a page store in memory, for tests of the layers above them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ impl Node {
         Node::with_timestamps(options, &Timestamps::Local)
     }
 
-    /// A node whose commits somebody else numbers.
+    /// A node whose commits a shared source numbers.
     pub(crate) fn with_timestamps(options: TransactionOptions, timestamps: &Timestamps) -> Node {
         let forest = Arc::new(memory_forest(64 << 20, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
@@ -150,7 +150,7 @@ impl Node {
         Node { system: Arc::new(system), index: index.unwrap() }
     }
 
-    /// Purges all that can be purged now.
+    /// Purges as much as possible.
     pub(crate) fn purge(&self) {
         let horizon = self.system.snapshots().advance_horizon(self.system.order().max_committed());
         self.system.table().recycle(horizon);
@@ -173,7 +173,7 @@ impl Node {
         count
     }
 
-    /// Pages of the undo space that are in use.
+    /// Used pages of the undo space.
     pub(crate) fn undo_pages(&self) -> u64 {
         self.system.forest().spaces().usage(UNDO_SPACE).unwrap().used
     }
@@ -206,7 +206,7 @@ impl Database {
         self.dictionary.table(id).unwrap()
     }
 
-    /// Purges and reclaims all that can be.
+    /// Purges and reclaims as much as possible.
     pub(crate) fn clean_up(&self) {
         self.node.purge();
         self.dictionary.reclaim(self.node.system.snapshots().horizon()).unwrap();
@@ -245,7 +245,7 @@ pub(crate) fn index_over(name: &str, kind: IndexKind, columns: &[u16]) -> IndexD
     }
 }
 
-/// An oracle that several nodes share: numbers with gaps, in order.
+/// An oracle that several nodes share. Its numbers ascend, with gaps.
 pub(crate) struct Oracle {
     last: AtomicU64,
     is_available: std::sync::atomic::AtomicBool,

@@ -41,7 +41,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// The words that it touches.
+    /// The first word that it touches, and one past the last.
     fn range(&self) -> (usize, usize) {
         match self {
             Act::Read { start, length } => (*start, *length),
@@ -55,7 +55,7 @@ impl Act {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerPlace(Range<usize>);
 
-/// Acts that are done in their order, and posted at once.
+/// Acts that are submitted together and run in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     acts: Vec<Act>,
@@ -68,7 +68,6 @@ impl Batch {
         Batch::default()
     }
 
-    /// The acts, in their order.
     #[must_use]
     pub fn acts(&self) -> &[Act] {
         &self.acts
@@ -91,7 +90,7 @@ impl Batch {
         self.acts.push(Act::Write { start, words });
     }
 
-    /// Writes bytes, the low one of each word first; the last word is filled up with zeros.
+    /// Writes bytes, the low byte of each word first; the last word is padded with zeros.
     pub fn write_bytes(&mut self, start: usize, bytes: &[u8]) {
         let word = |bytes: &[u8]| {
             let mut word = [0; size_of::<u64>()];
@@ -113,10 +112,10 @@ impl Batch {
         self.place(1)
     }
 
-    /// Does the batch on words that this process can reach by itself.
+    /// Runs the batch on words that this process can reach itself.
     ///
     /// # Errors
-    /// [`FabricError::OutOfBounds`]; then nothing of the batch was done.
+    /// [`FabricError::OutOfBounds`]; no act of the batch was done.
     pub(crate) fn run(&self, words: &[AtomicU64]) -> Result<Answers, FabricError> {
         for act in &self.acts {
             let (start, length) = act.range();
@@ -165,7 +164,7 @@ impl Answers {
         &self.0[place.0]
     }
 
-    /// The one word that an operation answers with.
+    /// The word that a single-word act returned.
     ///
     /// # Panics
     /// As [`Answers::words`].
@@ -199,13 +198,13 @@ struct Promise {
 pub struct Completer(Arc<Promise>);
 
 impl Completion {
-    /// Of a batch that is done already.
+    /// The completion of a batch that has ended.
     #[must_use]
     pub fn ready(answered: Answered) -> Completion {
         Completion(State::Ready(answered))
     }
 
-    /// Of a batch that is under way.
+    /// The completion of a batch that is under way, and the means to complete it.
     #[must_use]
     pub fn pending() -> (Completion, Completer) {
         let promise = Arc::new(Promise::default());
@@ -224,7 +223,7 @@ impl Completion {
     /// Waits until the batch is done.
     ///
     /// # Errors
-    /// Why it was not; [`FabricError::TimedOut`] after `timeout`.
+    /// Why the batch was not done; [`FabricError::TimedOut`] after `timeout`.
     pub fn wait(self, timeout: Duration) -> Answered {
         match self.0 {
             State::Ready(answered) => answered,
@@ -239,7 +238,7 @@ impl Completion {
 }
 
 impl Completer {
-    /// The batch is done, or it was not.
+    /// Reports the batch's answers or error to the waiter.
     pub fn complete(self, answered: Answered) {
         *self.0.answered.lock() = Some(answered);
         self.0.changed.notify_all();

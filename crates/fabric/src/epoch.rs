@@ -1,6 +1,7 @@
-//! The lives of a region's owner.
+//! Epochs: the lives of a region's owner.
 
-/// Which life of its owner a region belongs to: an owner that starts again has a higher one.
+/// The life of a region's owner that the region belongs to. An owner that starts again has a
+/// higher epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 

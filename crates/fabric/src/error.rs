@@ -7,7 +7,6 @@ use crate::epoch::Epoch;
 /// Why a one-sided access did not happen, or may not have happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FabricError {
-    /// No such region is registered.
     #[error("no region named {0} is registered")]
     Unknown(String),
     /// The name is taken.
@@ -30,18 +29,14 @@ pub enum FabricError {
     },
     /// The owner cannot be reached. Operations that were under way may or may not have been done.
     #[error("the owner of the regions at {owner} cannot be reached: {reason}")]
-    Unreachable {
-        owner: String,
-        /// The transport's reason.
-        reason: String,
-    },
+    Unreachable { owner: String, reason: String },
     /// The time ran out. Operations that were under way may still be done.
     #[error("one-sided access took longer than {timeout:?}")]
     TimedOut {
         /// How long the peer was willing to wait.
         timeout: Duration,
     },
-    /// The owner speaks another version of the fabric's protocol, or none.
-    #[error("{owner} does not serve regions in a form that this process knows: {reason}")]
+    /// The owner uses another version of the fabric's protocol, or another protocol.
+    #[error("{owner} does not serve regions that this process can read: {reason}")]
     Incompatible { owner: String, reason: String },
 }

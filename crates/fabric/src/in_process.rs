@@ -35,7 +35,7 @@ impl InProcessFabric {
         }
     }
 
-    /// The owner, as its peers in this process reach it.
+    /// A peer of this owner in the same process.
     #[must_use]
     pub fn peer(&self) -> Arc<dyn Peer> {
         Arc::new(InProcessPeer { shared: Arc::clone(&self.shared) })
@@ -101,7 +101,7 @@ impl Region for InProcessRegion {
     }
 
     fn timeout(&self) -> Duration {
-        // Nothing is ever waited for.
+        // Every batch is complete when it is submitted.
         Duration::ZERO
     }
 

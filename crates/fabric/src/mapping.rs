@@ -86,10 +86,10 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Maps a region that another process has handed over.
+    /// Maps a region that another process has passed.
     ///
     /// # Errors
-    /// What the memory is instead of a region.
+    /// Why the memory is not a region of this version.
     pub(crate) fn open(descriptor: OwnedFd) -> Result<Mapping, MappingError> {
         let bytes = rustix::fs::fstat(&descriptor).map_err(io::Error::from)?.st_size;
         let words = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_sub(HEADER_BYTES));
@@ -116,7 +116,7 @@ impl Mapping {
     fn map(descriptor: OwnedFd, length_words: usize) -> io::Result<Mapping> {
         let bytes = size_of_region(length_words)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no existing memory.
         let start = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! The seams: what an owner needs of a fabric, and what a peer can do with another node's region.
+//! The seams: how an owner makes regions, and what a peer can do with another node's regions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub trait Region: Send + Sync {
         self.submit(batch).wait(self.timeout()).map(drop)
     }
 
-    /// Writes bytes as [`Region::read_bytes`] reads them; the last word is filled up with zeros.
+    /// Writes bytes as [`Region::read_bytes`] reads them; the last word is padded with zeros.
     ///
     /// # Errors
     /// As [`Region::read`].

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Takes bytes from the front, a named field at a time.
+/// Draws bytes from front to back, one named field at a time.
 pub(crate) struct Annotated<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -14,7 +14,7 @@ impl<'a> Annotated<'a> {
         Annotated { bytes, at: 0, drawing: String::new() }
     }
 
-    /// The next `length` bytes are `meaning`.
+    /// Draws the next `length` bytes as `meaning`.
     pub(crate) fn field(&mut self, length: usize, meaning: &str) -> &mut Self {
         let bytes = &self.bytes[self.at..self.at + length];
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -30,7 +30,7 @@ impl<'a> Annotated<'a> {
         self
     }
 
-    /// All bytes up to `to` are zero.
+    /// Draws zeros up to `to`.
     pub(crate) fn zeros_to(&mut self, to: usize) -> &mut Self {
         assert!(
             self.bytes[self.at..to].iter().all(|&byte| byte == 0),
@@ -43,7 +43,7 @@ impl<'a> Annotated<'a> {
         self
     }
 
-    /// The drawing; every byte was drawn.
+    /// The drawing. Every byte must have been drawn.
     pub(crate) fn finish(&mut self) -> String {
         assert_eq!(self.at, self.bytes.len(), "bytes that nobody explains");
         std::mem::take(&mut self.drawing)

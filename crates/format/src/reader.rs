@@ -1,6 +1,6 @@
 //! Reads numbers and runs of bytes from the front of untrusted bytes.
 
-/// Takes fields from the front; every method answers `None` when the bytes end too early.
+/// Reads fields from the front. Every method returns `None` if the bytes end too early.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
@@ -44,7 +44,7 @@ impl<'a> ByteReader<'a> {
         self.rest
     }
 
-    /// Everything that is left, taken.
+    /// Reads all remaining bytes.
     pub(crate) fn take_all(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }

@@ -9,7 +9,7 @@
 //! The header has its own checksum, so that a damaged length is found before a receiver waits for
 //! that many bytes. `docs/formats/network-frame.md` describes the frame for other programs.
 
-/// The version that this process speaks, the only one that it understands.
+/// The version that this process writes, and the only one that it reads.
 pub const FRAME_VERSION: u8 = 1;
 /// The length of a header in bytes.
 pub const HEADER_BYTES: usize = 16;
@@ -23,15 +23,15 @@ const CHECKED_BYTES: usize = 12;
 /// Why bytes are not a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// It is no frame of Firn's.
+    /// The bytes do not begin like a frame of Firn.
     #[error("the bytes are not a frame")]
     Foreign,
-    /// The peer speaks another version.
+    /// The peer uses another version.
     #[error(
         "it uses frame version {theirs}, this process uses version {FRAME_VERSION}; run the same release on both"
     )]
     Version { theirs: u8 },
-    /// The header's checksum does not fit.
+    /// The header's checksum does not match.
     #[error("the checksum of a frame's header does not match")]
     HeaderChecksum,
     /// The length is out of bounds.
@@ -40,7 +40,7 @@ pub enum FrameError {
         /// The length in the header.
         bytes: u32,
     },
-    /// The payload's checksum does not fit.
+    /// The payload's checksum does not match.
     #[error("the checksum of a message does not match")]
     PayloadChecksum,
     /// The stream ended within a frame.
@@ -48,7 +48,6 @@ pub enum FrameError {
     Incomplete,
 }
 
-/// A frame's header, as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// The payload's length in bytes, at most [`MAX_MESSAGE_BYTES`].
@@ -57,7 +56,7 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// The header of a message that is put together of `parts`; `None` if it is too long.
+    /// The header of a message that is the concatenation of `parts`; `None` if it is too long.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Option<FrameHeader> {
         let length = parts.iter().map(|part| part.len()).sum();
@@ -106,7 +105,7 @@ impl FrameHeader {
         Ok(FrameHeader { length: length as usize, checksum: word(8) })
     }
 
-    /// Checks the payload that came behind the header.
+    /// Checks the payload that followed the header.
     ///
     /// # Errors
     /// [`FrameError::PayloadChecksum`]

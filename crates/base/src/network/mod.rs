@@ -37,10 +37,9 @@ use std::time::Duration;
 pub use frame::{FrameError, MAX_MESSAGE_BYTES};
 pub use system::SystemNetwork;
 
-/// Where a process listens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// A TCP address; to listen at port 0 asks for any free one.
+    /// A TCP address. Listening at port 0 asks for any free port.
     Tcp(SocketAddr),
     /// A Unix socket, for processes of one machine.
     Unix(PathBuf),
@@ -96,17 +95,10 @@ pub enum NetworkError {
     Ended { peer: Address },
     /// The peer sent bytes that are not a message. The connection has ended.
     #[error("{peer} sent bytes that are not a message: {reason}")]
-    Damaged {
-        peer: Address,
-        /// What is wrong with it.
-        reason: FrameError,
-    },
+    Damaged { peer: Address, reason: FrameError },
     /// A message is longer than [`MAX_MESSAGE_BYTES`]. Nothing of it was sent.
     #[error("a message of {bytes} bytes exceeds the limit of {MAX_MESSAGE_BYTES} bytes")]
-    TooLong {
-        /// Its length in bytes.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     /// The operating system refused.
     #[error("{peer}: {source}")]
     System {
@@ -116,7 +108,6 @@ pub enum NetworkError {
     },
 }
 
-/// Result of a network call.
 pub type NetworkResult<T> = Result<T, NetworkError>;
 
 /// Opens connections. All calls block.

@@ -17,7 +17,6 @@ const WAITING_CONNECTIONS: i32 = 65_535;
 /// A listening socket in non-blocking mode. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]
 pub enum ListeningSocket {
-    /// At a TCP address.
     Tcp(TcpListener),
     /// The file of the socket.
     Unix(UnixListener, PathBuf),

@@ -1,4 +1,4 @@
-//! Which pages of a space are used, by whoever uses them and by the allocation maps.
+//! Used pages of a space, as their users and as the allocation maps have them.
 
 use firn_base::{PageId, PageNo, SpaceId};
 use firn_format::space::{
@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::Checker;
 
-/// The pages of a space that somebody uses.
+/// The pages of a space that have a user.
 pub(super) struct Census {
     pub(super) space: SpaceId,
     used: FxHashSet<PageNo>,
@@ -19,7 +19,7 @@ impl Census {
         Census { space, used: FxHashSet::default() }
     }
 
-    /// Counts a page; false if it was counted before.
+    /// Counts a page. False if it was counted before.
     pub(super) fn add(&mut self, page: PageNo) -> bool {
         self.used.insert(page)
     }
@@ -34,26 +34,26 @@ impl Census {
 }
 
 impl Checker<'_> {
-    /// Looks at the header page. `None` if there is none.
+    /// Checks the header page. `None` if there is none.
     pub(super) fn check_header(&mut self, census: &mut Census) -> Option<SpaceHeader> {
         self.report.spaces += 1;
         let page = census.page(HEADER_PAGE);
         self.visit(census, page, |page| {
-            SpaceHeader::read(page).ok_or_else(|| "it is no space header".to_owned())
+            SpaceHeader::read(page).ok_or_else(|| "it is not a space header".to_owned())
         })
     }
 
-    /// Compares the allocation maps with the census, once everybody has been counted.
+    /// Compares the allocation maps with the census, after all users were counted.
     pub(super) fn check_maps(&mut self, census: &mut Census, header: &SpaceHeader) {
         let firsts: Vec<PageNo> =
             (0..header.page_count).step_by(PAGES_PER_MAP as usize).map(PageNo).collect();
-        // Maps count themselves.
+        // Each map page is also a used page.
         let maps: Vec<_> = firsts.iter().map(|first| census.page(map_page_of(*first).0)).collect();
         for (first, page) in firsts.into_iter().zip(maps) {
             let states = self.visit(census, page, |page| {
-                let map = AllocationMap::new(page).ok_or("it is no allocation map")?;
+                let map = AllocationMap::new(page).ok_or("it is not an allocation map")?;
                 if !map.is_consistent() {
-                    return Err("the counts of the map are not those of its pages".to_owned());
+                    return Err("the counts of the map do not match its pages".to_owned());
                 }
                 let state = |index| map.state(index).unwrap_or(PageState::Free);
                 Ok((0..PAGES_PER_MAP as u16).map(state).collect::<Vec<_>>())

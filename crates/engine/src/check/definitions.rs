@@ -25,7 +25,8 @@ impl Checker<'_> {
         self.check_definitions()
     }
 
-    /// By one snapshot, so a DDL in between does no harm; what is in memory may be newer.
+    /// Reads the trees by one snapshot, so a concurrent DDL does no harm. The definitions in memory
+    /// may be newer.
     fn check_definitions(&mut self) -> Result<(), EngineError> {
         let version = self.dictionary.version();
         let trees = *self.dictionary.trees();
@@ -55,7 +56,7 @@ impl Checker<'_> {
             let name = String::from_utf8_lossy(&name).replace('\0', ".");
             self.problem(
                 trees.names.root(),
-                format!("{name} leads to table {table}, which is not there"),
+                format!("{name} names table {table}, which does not exist"),
             );
         }
         trx.commit()

@@ -1,5 +1,5 @@
-//! Whether the entries of a table's indexes are those of its rows, one for one. `firn admin check`
-//! and `CHECK TABLE` both ask this.
+//! Checks that each row of a table has its index entries, and each entry its row. `firn admin
+//! check` and `CHECK TABLE` both use it.
 //!
 //! ```text
 //!   rows ────► the entries that they ought to have ─┐
@@ -8,8 +8,8 @@
 //!                                                                each entry for its row
 //! ```
 //!
-//! Everything is read by the transaction's snapshot, so writes may go on meanwhile. Two rows with
-//! one value in a unique index show as a row that lacks its entry.
+//! Everything is read by the transaction's snapshot, so writes may continue meanwhile. If two rows
+//! have one value in a unique index, the check reports that a row lacks its entry.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -23,7 +23,7 @@ use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table};
 use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, RecordReader};
 
-/// What entries add up to.
+/// A checksum of a set of entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {
     entries: u64,
@@ -41,11 +41,11 @@ impl Sum {
 
 type Index<'t> = (&'t SecondaryIndex, &'t SecondaryLayout);
 
-/// Compares a table's rows with the entries of its indexes; answers how many entries there are.
-/// Blocks for I/O.
+/// Compares a table's rows with the entries of its indexes. Returns the number of entries. Blocks
+/// for I/O.
 ///
 /// # Errors
-/// A cancelled transaction, or why a page could not be had. Damage is no error: it goes to
+/// A cancelled transaction, or an error of the page store. Damage is not an error: it is added to
 /// `problems`.
 pub(crate) fn check(
     trx: &mut impl RecordReader,
@@ -81,7 +81,7 @@ pub(crate) fn check(
     Ok(checked)
 }
 
-/// Makes a problem of what damage says; other errors stay errors.
+/// Reports an error as a problem of the tree. Errors that end the transaction stay errors.
 fn damage(error: EngineError, tree: IndexId, problems: &mut Problems) -> Result<u64, EngineError> {
     match error {
         EngineError::Lock(_) | EngineError::TransactionEnded => Err(error),
@@ -92,7 +92,7 @@ fn damage(error: EngineError, tree: IndexId, problems: &mut Problems) -> Result<
     }
 }
 
-/// What the entries add up to that the rows ought to have, index by index.
+/// Sums up the entries that the rows require, index by index.
 fn sum_rows(
     trx: &mut impl RecordReader,
     table: &Table,
@@ -109,7 +109,7 @@ fn sum_rows(
     Ok(sums)
 }
 
-/// Says which rows lack their entries and which entries have no row.
+/// Reports each row that lacks an entry and each entry that has no row.
 fn find_differences(
     trx: &mut impl RecordReader,
     table: &Table,

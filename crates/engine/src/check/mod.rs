@@ -1,4 +1,4 @@
-//! Checking everything that is stored: `firn admin check`; and [entries] for `CHECK TABLE`.
+//! Checks everything that is stored (`firn admin check`). [entries] serves `CHECK TABLE` too.
 //!
 //! ```text
 //!   undo space    streams, and what their records say is still to be freed
@@ -7,11 +7,11 @@
 //!   each index    the entries are those of the rows, one for one
 //! ```
 //!
-//! Each page is counted by who uses it: a page that two use, or that is used and called free, is
-//! damage; one that is called used and that nobody reaches has leaked.
+//! Each page is counted by its user. A page with two users is damage, and so is a used page that
+//! the map calls free. A page that the map calls used and that has no user has leaked.
 //!
-//! Structure is looked at page by page, so nobody may change it meanwhile: run this at a quiet
-//! moment. Entries are compared with rows by one snapshot, which holds under writes too.
+//! The structure is checked page by page, so run this while nothing writes. Entries are compared
+//! with rows by one snapshot, which is right under writes too.
 
 mod census;
 mod definitions;
@@ -32,12 +32,11 @@ use crate::lock::LockError;
 use census::Census;
 use undo::Pending;
 
-/// Something that is wrong.
+/// A fault that the check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The page that shows it.
+    /// The page that shows the fault.
     pub page: PageId,
-    /// What it is.
     pub what: String,
 }
 
@@ -47,12 +46,11 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// What is wrong: the first problems, and how many there are.
+/// The faults that the check found: the first ones, and the number of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems {
-    /// The first of them.
+    /// At most `MAX_PROBLEMS` of them.
     pub first: Vec<Problem>,
-    /// How many there are.
     pub count: u64,
 }
 
@@ -65,45 +63,41 @@ impl Problems {
     }
 }
 
-/// What a check has found. Also says how far it is while it runs.
+/// The result of a check, and its progress while it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Pages that were looked at.
+    /// Pages that were read.
     pub pages: u64,
     /// Pages that the allocation maps call used.
     pub pages_used: u64,
-    /// Spaces that were looked at.
     pub spaces: u64,
-    /// Trees that were looked at.
     pub trees: u64,
     /// Records of trees, deleted ones included.
     pub records: u64,
     /// Index entries that were compared with their rows.
     pub entries: u64,
-    /// Chains of overflow pages.
+    /// Chains of overflow pages that rows refer to.
     pub chains: u64,
-    /// Pages that are called used and that nobody uses.
+    /// Pages that the allocation maps call used and that have no user.
     pub leaked_pages: u64,
-    /// Pages whose separators are missing in their parents: harmless, posted by whoever comes by.
+    /// Pages whose separator is missing in the parent. Harmless: the next operation that passes
+    /// posts it.
     pub unposted_pages: u64,
-    /// What is wrong.
     pub problems: Problems,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.problems.count == 0
     }
 }
 
-/// Problems that a report lists at most.
+/// The most problems that a report lists.
 const MAX_PROBLEMS: usize = 1000;
-/// Progress is told after so many pages.
+/// Pages between two reports of progress.
 const PAGES_PER_PROGRESS: u64 = 1024;
 
-/// A check that is under way.
 struct Checker<'a> {
     dictionary: &'a Dictionary,
     report: CheckReport,
@@ -112,12 +106,12 @@ struct Checker<'a> {
     pending: FxHashMap<SpaceId, Pending>,
 }
 
-/// Checks all that the dictionary knows. `progress` is called now and then, and ends the check by
-/// returning false. Blocks for as long as it takes.
+/// Checks everything that the dictionary lists. Calls `progress` every `PAGES_PER_PROGRESS`
+/// pages; if it returns false, the check ends. Blocks until the check has ended.
 ///
 /// # Errors
-/// [`LockError::Cancelled`] if `progress` ended it, or why the check could not go on at all. Damage
-/// is no error: it stands in the report.
+/// [`LockError::Cancelled`] if `progress` ended the check, or the error that prevented it. Damage
+/// is not an error: it is in the report.
 pub fn check(
     dictionary: &Dictionary,
     progress: &mut dyn FnMut(&CheckReport) -> bool,
@@ -149,8 +143,8 @@ impl Checker<'_> {
         if self.is_cancelled { Err(LockError::Cancelled.into()) } else { Ok(()) }
     }
 
-    /// Counts a page as used, and looks at it. `None` if it was counted before, cannot be read, or
-    /// `look` says what is wrong with it; then that is a problem.
+    /// Counts a page as used and checks it with `look`. `None`, after a problem was noted, if the
+    /// page was counted before, cannot be read, or does not satisfy `look`.
     fn visit<R>(
         &mut self,
         census: &mut Census,

@@ -1,4 +1,4 @@
-//! Tables: their spaces, their long values, and their [entries].
+//! Tables: their spaces, long values and [entries].
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Checker<'_> {
         self.check_pending_chains(&mut census);
         for drop in self.dictionary.pending_drops() {
             if drop.index.root().space == table.space() {
-                // What is left of it: a crash may have interrupted the freeing.
+                // The rest of the tree, if a crash interrupted the freeing.
                 let pages = pages_of(self.dictionary.system().pages(), drop.index)?;
                 for page in pages {
                     self.visit(&mut census, page, |_| Ok(()));
@@ -65,7 +65,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares rows with entries, by one snapshot.
+    /// Compares rows with entries by one snapshot.
     pub(super) fn check_entries(&mut self, table: &Arc<Table>) -> Result<(), EngineError> {
         let mut trx = Transaction::begin(self.dictionary.system(), IsolationLevel::RepeatableRead)?;
         trx.ensure_snapshot();

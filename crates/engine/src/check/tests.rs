@@ -37,7 +37,7 @@ fn run(database: &Database) -> CheckReport {
     check(&database.dictionary, &mut |_| true).unwrap()
 }
 
-/// Changes one page behind everybody's back.
+/// Changes one page without going through its tree.
 fn damage(database: &Database, page: PageId, change: &Change<'_>) {
     let pages = database.node.system.pages();
     pages
@@ -120,7 +120,7 @@ fn rows_under_wrong_keys_and_values_that_are_twice_in_a_unique_index_are_named()
     let mut trx = database.begin();
     let mut first = Vec::new();
     assert!(trx.get(table.clustered(), &key(1), ReadMode::Consistent, &mut first).unwrap());
-    // Behind the index's back, the second row gets the first one's value.
+    // The second row gets the first one's value, without a change of the index.
     assert!(trx.update(table.clustered(), &key(2), &first).unwrap());
     trx.commit().unwrap();
     let mut problems = Problems::default();

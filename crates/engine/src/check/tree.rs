@@ -1,4 +1,4 @@
-//! Trees: each page by itself, and how they hang together.
+//! Trees: each page alone, and the links between pages.
 
 use firn_base::{IndexId, PageId, PageNo};
 use firn_format::page::PageBuf;
@@ -8,19 +8,19 @@ use firn_format::undo::{RecordVersion, UndoOperation, UndoRecord};
 use super::Checker;
 use super::census::Census;
 
-/// What a page says about its place in the tree.
+/// The fields of a page that place it in its tree.
 struct Node {
     low: Vec<u8>,
     high: Option<Vec<u8>>,
     right: PageNo,
     level: u8,
     children: Vec<(Vec<u8>, PageNo)>,
-    /// Records whose older versions somebody may need.
+    /// Records whose older versions a snapshot may need.
     unsettled: Vec<(Vec<u8>, RecordVersion)>,
     records: u64,
 }
 
-/// What one level of a tree is to be, according to the level above.
+/// A level as the level above describes it.
 struct Level {
     number: u8,
     first: PageNo,
@@ -28,7 +28,7 @@ struct Level {
 }
 
 impl Checker<'_> {
-    /// Walks a tree level by level. `leaf` sees each payload that is not deleted.
+    /// Walks a tree level by level. Calls `leaf` for each payload that is not deleted.
     pub(super) fn check_tree(
         &mut self,
         census: &mut Census,
@@ -73,7 +73,7 @@ impl Checker<'_> {
             let node = self.visit(census, page, |page| look(page, index, is_unsettled, leaf))?;
             self.report.records += node.records;
             if node.level != level.number {
-                self.problem(page, "the page is not on the level where it is linked");
+                self.problem(page, "the page is on another level than its links say");
                 return None;
             }
             if node.low != low {
@@ -97,16 +97,13 @@ impl Checker<'_> {
         }
         if let Some((_, child)) = expected.next() {
             let page = PageId::new(census.space, *child);
-            self.problem(
-                page,
-                "a parent names the page, and its left neighbour does not lead to it",
-            );
+            self.problem(page, "a parent names the page, and its left neighbour has no link to it");
         }
         let first = children.first()?.1;
         Some(Level { number: level.number - 1, first, expected: children })
     }
 
-    /// The undo record behind a version that not everybody sees must be there.
+    /// Checks that the undo record exists behind a version that some snapshot may not see.
     fn check_version(&mut self, page: PageId, index: IndexId, key: &[u8], version: &RecordVersion) {
         let fault = match self.dictionary.system().undo_record(version.undo) {
             Err(error) => Some(error.to_string()),
@@ -150,7 +147,7 @@ fn look(
         return Err(format!("it belongs to tree {}, not to {index}", tree.index()));
     }
     if tree.is_dead() {
-        return Err("it was merged away, and something leads to it".to_owned());
+        return Err("it was merged away, and a page still names it".to_owned());
     }
     let slots = 0..tree.slot_count();
     let mut node = Node {

@@ -1,4 +1,4 @@
-//! The undo space: its streams, and what their records say about the pages of tables.
+//! The undo space: its streams, and the pages of tables that undo records name.
 
 use firn_base::{PageId, PageNo, TrxId};
 use firn_format::overflow::OverflowPage;
@@ -9,7 +9,7 @@ use super::Checker;
 use super::census::Census;
 use crate::error::EngineError;
 
-/// Chains of a space that rollback or purge may still have to free.
+/// Chains of a space that rollback or purge may have yet to free.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) chains: Vec<(PageNo, TrxId)>,
@@ -36,7 +36,7 @@ impl Checker<'_> {
 
     fn check_segment(&mut self, census: &mut Census, number: u32, page: PageId) {
         let fields = self.visit(census, page, |page| {
-            let fields = UndoSegmentHeader::read(page).ok_or("it is no undo segment header")?;
+            let fields = UndoSegmentHeader::read(page).ok_or("it is not an undo segment header")?;
             match fields.segment == number {
                 true => Ok(fields),
                 false => Err(format!("it is segment {} instead of {number}", fields.segment)),
@@ -71,8 +71,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Counts chains that are on their way out. Pages that are gone, or somebody else's by now, are
-    /// none.
+    /// Counts the pages of chains that are about to be freed. Pages that were freed, or belong to
+    /// another chain by now, do not count.
     pub(super) fn check_pending_chains(&mut self, census: &mut Census) {
         let pending = self.pending.remove(&census.space).unwrap_or_default();
         let pages = self.dictionary.system().pages();
@@ -94,7 +94,7 @@ impl Checker<'_> {
     }
 }
 
-/// The chain that an undo record is about, and who wrote it.
+/// The chain that an undo record names, and the transaction that wrote it.
 fn chain_of(trx: TrxId, operation: &UndoOperation<'_>) -> Option<(PageId, TrxId)> {
     match *operation {
         UndoOperation::OverflowWritten { space, first_page } => {

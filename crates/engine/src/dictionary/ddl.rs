@@ -1,8 +1,8 @@
 //! Changes of the dictionary: schemas, tables, columns.
 //!
 //! A [`Ddl`] collects any number of changes and commits them as one: `DROP TABLE a, b` and `RENAME
-//! TABLE a TO b, b TO a` happen as a whole or not at all. What takes long, building an index over
-//! rows that are there, is in [`crate::dictionary::index_build`].
+//! TABLE a TO b, b TO a` happen completely or not at all. Building an index over existing rows
+//! takes long and is in [`crate::dictionary::index_build`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,14 +26,14 @@ use crate::sequence::TableSequences;
 use crate::table::{ROW_ID_COLUMN, ROW_ID_INDEX, Table};
 use crate::transaction::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
 
-/// A DDL that has not committed yet. Dropping it takes it back.
+/// A DDL that has not committed yet. Dropping it rolls it back.
 pub struct Ddl {
     pub(super) dictionary: Arc<Dictionary>,
     pub(super) trx: Transaction,
     changes: Vec<MemoryChange>,
 }
 
-/// What is to be done in memory once the DDL has committed.
+/// A change of the definitions in memory, made after the DDL has committed.
 enum MemoryChange {
     PutTable(Arc<Table>),
     RemoveTable(TableId),
@@ -96,7 +96,7 @@ impl Memory {
 }
 
 impl Ddl {
-    /// Creates a schema. `options` are the SQL layer's own. Blocks.
+    /// Creates a schema. `options` belong to the SQL layer. Blocks.
     ///
     /// # Errors
     /// [`EngineError::SchemaExists`], or why the dictionary could not be written.
@@ -113,7 +113,7 @@ impl Ddl {
         Ok(())
     }
 
-    /// Replaces the SQL layer's own bytes of a schema. Blocks.
+    /// Replaces the bytes that the SQL layer keeps with a schema. Blocks.
     ///
     /// # Errors
     /// [`EngineError::NoSuchSchema`], or why the dictionary could not be written.
@@ -125,13 +125,14 @@ impl Ddl {
         Ok(())
     }
 
-    /// Drops a schema with all its tables. Blocks until nobody writes them.
+    /// Drops a schema with all its tables. Blocks until no transaction writes them.
     ///
     /// # Errors
     /// [`EngineError::NoSuchSchema`], locks that were not granted, or why the dictionary could not
     /// be written.
     pub fn drop_schema(&mut self, name: &str) -> Result<(), EngineError> {
-        // From here on nobody can create a table in it: who does locks the schema's record.
+        // From here on no transaction can create a table in the schema: that takes a lock on the
+        // schema's record.
         if !self.trx.delete(self.dictionary.trees.schemas, name.as_bytes())? {
             return Err(EngineError::NoSuchSchema(name.into()));
         }
@@ -148,13 +149,12 @@ impl Ddl {
         Ok(())
     }
 
-    /// Creates a table. Of the definition, what names the table and describes columns and indexes
-    /// is looked at; ids, roots and versions are filled in. Without a clustered index, the table
-    /// gets a hidden row id. Blocks.
+    /// Creates a table. Takes the names, columns and indexes of `definition`; fills in ids, roots
+    /// and versions. A table without a clustered index gets a hidden row id. Blocks.
     ///
     /// # Errors
     /// [`EngineError::NoSuchSchema`], [`EngineError::TableExists`], [`EngineError::Definition`] for
-    /// a definition that cannot be, or why a page or the log could not be had.
+    /// an invalid definition, or an error of the page store or the log.
     pub fn create_table(&mut self, definition: TableDefinition) -> Result<TableId, EngineError> {
         check_name(&definition.schema_name)?;
         check_name(&definition.name)?;
@@ -175,7 +175,8 @@ impl Ddl {
         self.put_table(definition, None)
     }
 
-    /// Drops a table. Its pages go once no snapshot can need them. Blocks until nobody writes it.
+    /// Drops a table. Its pages are freed when no snapshot can need them. Blocks until no
+    /// transaction writes the table.
     ///
     /// # Errors
     /// [`EngineError::NoSuchTable`], locks that were not granted, or why the dictionary could not
@@ -192,12 +193,12 @@ impl Ddl {
         Ok(())
     }
 
-    /// Empties a table: it gets a new space, and its counters begin again. Blocks until nobody
-    /// writes it.
+    /// Empties a table: it gets a new space, and its counters start again. Blocks until no
+    /// transaction writes the table.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTable`], locks that were not granted, an index that is being built, or
-    /// why a page or the log could not be had.
+    /// [`EngineError::NoSuchTable`], locks that were not granted, [`EngineError::Invalid`] while an
+    /// index of the table is being built, or an error of the page store or the log.
     pub fn truncate_table(&mut self, id: TableId) -> Result<(), EngineError> {
         let table = self.lock(id)?;
         let mut definition = table.definition().clone();
@@ -216,7 +217,7 @@ impl Ddl {
         Ok(())
     }
 
-    /// Gives a table another name, perhaps in another schema. Blocks until nobody writes it.
+    /// Renames a table, perhaps into another schema. Blocks until no transaction writes the table.
     ///
     /// # Errors
     /// [`EngineError::NoSuchTable`], [`EngineError::NoSuchSchema`], [`EngineError::TableExists`],
@@ -240,9 +241,9 @@ impl Ddl {
         Ok(())
     }
 
-    /// Gives a table the name of one that this DDL drops. Snapshots from before are refused the
-    /// table with [`EngineError::TableChanged`], as they would see only some of its rows. Blocks as
-    /// [`Ddl::rename_table`] does.
+    /// Gives a table the name of one that this DDL drops. An older snapshot that asks for the table
+    /// gets [`EngineError::TableChanged`], because it would see only some of the rows. Blocks like
+    /// [`Ddl::rename_table`].
     ///
     /// # Errors
     /// As [`Ddl::rename_table`].
@@ -261,12 +262,13 @@ impl Ddl {
         Ok(())
     }
 
-    /// Adds a column at the end; rows stay as they are and answer with its instant default. When it
-    /// was added is filled in. Returns its ordinal. Blocks until nobody writes the table.
+    /// Adds a column at the end and returns its ordinal. Rows stay as they are and return the
+    /// column's instant default. Fills in the version that added the column. Blocks until no
+    /// transaction writes the table.
     ///
     /// # Errors
-    /// [`EngineError::Definition`] if there cannot be such a column, locks that were not granted,
-    /// or why the dictionary could not be written.
+    /// [`EngineError::Definition`] if the column is invalid, locks that were not granted, or why
+    /// the dictionary could not be written.
     pub fn add_column(
         &mut self,
         id: TableId,
@@ -284,8 +286,8 @@ impl Ddl {
         Ok(ordinal)
     }
 
-    /// Drops a column that no index has; rows stay as they are until they are written. Blocks until
-    /// nobody writes the table.
+    /// Drops a column that is in no index. Rows stay as they are until they are written. Blocks
+    /// until no transaction writes the table.
     ///
     /// # Errors
     /// [`EngineError::Definition`] if an index has the column, locks that were not granted, or why
@@ -302,13 +304,13 @@ impl Ddl {
         })
     }
 
-    /// Changes what rows and trees do not depend on: names of columns and indexes, defaults, the
-    /// SQL layer's own bytes. `definition` was made from the version that its `schema_version`
-    /// names. Blocks until nobody writes the table.
+    /// Changes parts of the definition that rows and trees do not depend on: names of columns and
+    /// indexes, defaults, the SQL layer's bytes. `definition` was made from the version that its
+    /// `schema_version` names. Blocks until no transaction writes the table.
     ///
     /// # Errors
     /// [`EngineError::TableChanged`] if the table has another version by now,
-    /// [`EngineError::Invalid`] if anything else differs, locks that were not granted, or why the
+    /// [`EngineError::Invalid`] if any other part differs, locks that were not granted, or why the
     /// dictionary could not be written.
     pub fn alter_options(&mut self, definition: TableDefinition) -> Result<(), EngineError> {
         let table = self.lock(definition.table_id)?;
@@ -323,8 +325,8 @@ impl Ddl {
         Ok(())
     }
 
-    /// Drops a secondary index. Its pages go once no snapshot can need them. Blocks until nobody
-    /// writes the table.
+    /// Drops a secondary index. Its pages are freed when no snapshot can need them. Blocks until no
+    /// transaction writes the table.
     ///
     /// # Errors
     /// [`EngineError::NoSuchIndex`], locks that were not granted, or why the dictionary could not
@@ -343,7 +345,7 @@ impl Ddl {
         dropped.map_or(Ok(()), |index| self.drop_tree(index))
     }
 
-    /// Has the pages of a tree freed after the commit.
+    /// Records a tree whose pages purge frees after the commit.
     pub(super) fn drop_tree(&mut self, index: IndexId) -> Result<(), EngineError> {
         put(&mut self.trx, self.dictionary.trees.drops, &stored::drop_key(index), &[])?;
         self.changes.push(MemoryChange::DropTree(index));
@@ -363,8 +365,7 @@ impl Ddl {
         Ok(())
     }
 
-    /// Locks a table for a change, and gives its definition with what this DDL has done to it so
-    /// far.
+    /// Locks a table for a change, and returns its definition with this DDL's changes so far.
     pub(crate) fn lock(&mut self, id: TableId) -> Result<Arc<Table>, EngineError> {
         if !self.is_temporary(id) {
             self.trx.lock_table(id, LockMode::Exclusive)?;
@@ -381,13 +382,13 @@ impl Ddl {
         self.dictionary.table(id).ok_or(EngineError::NoSuchTable(id))
     }
 
-    /// Whether the table is one session's own, whose open transaction may have written to it.
+    /// Whether the table belongs to one session, whose open transaction may have written to it.
     fn is_temporary(&self, id: TableId) -> bool {
         let table = self.dictionary.table(id);
         table.is_some_and(|table| table.definition().schema_name.starts_with(SESSION_SCHEMA_PREFIX))
     }
 
-    /// Keeps a schema from being dropped.
+    /// Prevents the schema from being dropped.
     fn share_schema(&mut self, name: &str) -> Result<(), EngineError> {
         let mut options = Vec::new();
         let mode = ReadMode::Share(WaitPolicy::Wait);
@@ -426,8 +427,8 @@ impl Ddl {
         Ok(())
     }
 
-    /// Writes a definition, and has it put in memory after the commit. A table of which `before`
-    /// was the definition keeps its counters; without one, its rows are of a space that is new.
+    /// Writes a definition, and puts it in memory after the commit. With `before`, the table's
+    /// former definition, the table keeps its counters; without it, the rows are in a new space.
     fn put_table(
         &mut self,
         mut definition: TableDefinition,
@@ -455,7 +456,8 @@ impl Ddl {
         Ok(id)
     }
 
-    /// The flag by which others call off the waits of this DDL, see [`Transaction::set_cancelled`].
+    /// Sets the flag that cancels the waits of this DDL, see
+    /// [`crate::transaction::ReadTransaction::set_cancelled`].
     pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
         self.trx.set_cancelled(flag);
     }
@@ -470,10 +472,10 @@ impl Ddl {
         self.trx.set_lock_wait_timeout(timeout);
     }
 
-    /// Commits, and blocks until that is durable and everybody sees it.
+    /// Commits. Blocks until the commit is durable and visible to all sessions.
     ///
     /// # Errors
-    /// If the log has failed: the DDL may or may not have happened after a restart.
+    /// If the log has failed: after a restart, the DDL may or may not have happened.
     pub fn commit(self) -> Result<(), EngineError> {
         let Ddl { dictionary, trx, mut changes } = self;
         let tables: Vec<TableId> = changes.iter().filter_map(MemoryChange::table).collect();
@@ -486,17 +488,17 @@ impl Ddl {
         committed
     }
 
-    /// Takes everything back. Blocks.
+    /// Rolls everything back. Blocks.
     ///
     /// # Errors
-    /// Why a page or the log could not be had; what is left is undone at the next start.
+    /// Errors of the page store and the log; the next start undoes the rest.
     pub fn rollback(self) -> Result<(), EngineError> {
         self.trx.rollback()
     }
 }
 
 impl MemoryChange {
-    /// The table whose look-ups wait while this commits.
+    /// The table whose look-ups wait during the commit.
     fn table(&self) -> Option<TableId> {
         match self {
             MemoryChange::PutTable(table) => Some(table.id()),
@@ -505,8 +507,8 @@ impl MemoryChange {
         }
     }
 
-    /// Says which snapshots see all of what is new in a table. Called right before the commit,
-    /// which will have this timestamp or a later one.
+    /// Sets the first snapshot that sees all new parts of a table. Called right before the commit,
+    /// which gets this timestamp or a later one.
     fn set_first_snapshot(&mut self, first: Cts) {
         if let MemoryChange::PutTable(table) = self
             && let Some(table) = Arc::get_mut(table)
@@ -518,15 +520,15 @@ impl MemoryChange {
 
 fn check_name(name: &str) -> Result<(), EngineError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {
-        return Err(EngineError::Invalid(format!("'{name}' cannot be a name")));
+        return Err(EngineError::Invalid(format!("'{name}' is not a valid name")));
     }
     Ok(())
 }
 
-/// 64 characters, as long as they get.
+/// 64 characters of at most four bytes.
 const MAX_NAME_BYTES: usize = 256;
 
-/// A table without a primary key is clustered by a hidden number.
+/// Adds the hidden row id, which clusters a table without a primary key.
 fn with_row_id(mut definition: TableDefinition) -> TableDefinition {
     if definition.clustered_index().is_some() {
         return definition;
@@ -553,13 +555,13 @@ fn next_row_version(definition: &TableDefinition) -> Result<RowVersion, EngineEr
     let next = definition.row_version.0.checked_add(1).map(RowVersion);
     next.ok_or_else(|| {
         EngineError::Invalid(format!(
-            "table {} has had too many columns added and dropped; it has to be rebuilt",
+            "too many columns of table {} have been added and dropped; rebuild the table",
             definition.name
         ))
     })
 }
 
-/// Whether rows and entries of one definition are rows and entries of the other.
+/// Whether rows and entries under one definition are valid under the other.
 fn is_stored_alike(one: &TableDefinition, other: &TableDefinition) -> bool {
     let identity = |table: &TableDefinition| {
         let names = (table.schema_name.clone(), table.name.clone());
@@ -583,7 +585,7 @@ fn is_column_stored_alike(one: &ColumnDefinition, other: &ColumnDefinition) -> b
         && is_type_stored_alike(one.column_type, other.column_type)
 }
 
-/// Strings and enumerations may get longer; rows and keys do not know how long they may be.
+/// Strings and enumerations may get longer: stored rows and keys do not depend on the maximum.
 fn is_type_stored_alike(one: ColumnType, other: ColumnType) -> bool {
     let is_bounded = matches!(
         one,

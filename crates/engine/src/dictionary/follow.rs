@@ -1,5 +1,5 @@
-//! Definitions on a node that follows the log: read from the dictionary's trees whenever a
-//! transaction that has changed them commits.
+//! Definitions on a node that follows the log. When a transaction that changed definitions commits,
+//! they are read from the dictionary's trees.
 //!
 //! ```text
 //!   log      … undo: table 12 ‖ part 0 …   committed @ 44
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The new definitions are in memory before the commit is visible, so a snapshot that sees the
-//! commit never meets the old ones (rule 4 of [`super`]). A snapshot from before may meet the new
-//! ones, as on the node that writes (rules 2 and 3).
+//! commit never meets the old ones (rule 4 of [`super`]). An older snapshot may meet the new ones,
+//! as on the node that writes (rules 2 and 3).
 
 use std::sync::Arc;
 
@@ -27,16 +27,14 @@ use crate::sequence::SequenceStore;
 use crate::table::Table;
 use crate::transaction::{ReadTransaction, Versions};
 
-/// Which definitions a transaction has changed.
+/// The definitions that a transaction has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
-    /// It is not known.
+    /// Unknown: any definition may have changed.
     All,
-    /// These.
     These {
-        /// The tables.
         tables: FxHashSet<TableId>,
-        /// Whether schemas, too.
+        /// Whether schemas have changed too.
         schemas: bool,
     },
 }
@@ -53,7 +51,7 @@ impl Touched {
         *self == Touched::default()
     }
 
-    /// A record of a tree has changed.
+    /// Notes a change of one record of a tree.
     #[inline]
     pub(crate) fn note(&mut self, trees: &SystemTrees, index: IndexId, key: &[u8]) {
         let Touched::These { tables, schemas } = self else { return };
@@ -67,7 +65,7 @@ impl Touched {
         }
     }
 
-    /// Records of a tree have come that are not named one by one.
+    /// Notes changes of records whose keys are not known.
     #[inline]
     pub(crate) fn note_run(&mut self, trees: &SystemTrees, index: IndexId) {
         if index == trees.tables || index == trees.schemas {
@@ -81,14 +79,16 @@ impl DictionaryReader {
     /// [`DictionaryReader::follow`]. Blocks for I/O.
     ///
     /// # Errors
-    /// If the dictionary's trees are not there yet, or were written by a later version of Firn.
+    /// If the dictionary's trees do not exist yet, or were written by a later version of Firn.
     pub(crate) fn open_following(
         versions: &Arc<Versions>,
         clock: Arc<dyn Clock>,
         collations: Arc<dyn CollationKeys>,
     ) -> Result<Arc<DictionaryReader>, EngineError> {
         let trees = SystemTrees::find(versions.pages())?.ok_or_else(|| {
-            EngineError::Invalid("the node that writes has made no dictionary yet".to_owned())
+            EngineError::Invalid(
+                "the node that writes has not created the dictionary yet".to_owned(),
+            )
         })?;
         Ok(Arc::new(DictionaryReader {
             versions: Arc::clone(versions),
@@ -98,12 +98,12 @@ impl DictionaryReader {
             memory: RwLock::default(),
             version: 1.into(),
             changed: Event::new(),
-            // Rows are not locked here, so no deadlock goes through them.
+            // This node locks no rows, so no deadlock passes through row locks.
             metadata_locks: MetadataLockTable::new(clock, |_| Vec::new()),
         }))
     }
 
-    /// Takes over definitions that were committed at `committed`. The caller makes the commit
+    /// Reads the definitions that the commit at `committed` changed. The caller makes the commit
     /// visible afterwards. Blocks for I/O.
     ///
     /// # Errors
@@ -159,7 +159,8 @@ impl DictionaryReader {
             memory.schemas.retain(|name, _| schemas.iter().any(|(other, _)| other == name));
             schemas.into_iter().for_each(|(name, options)| memory.put_schema(name, options));
         }
-        // All go before the first comes: two tables may have swapped their names.
+        // All old names are removed before the first new one is added: two tables may have swapped
+        // names.
         gone.iter().chain(&before).for_each(|table| memory.remove(table.id()));
         put.into_iter().for_each(|table| memory.put(Arc::new(table)));
         drop(memory);
@@ -168,7 +169,7 @@ impl DictionaryReader {
         Ok(())
     }
 
-    /// A definition as of a commit, with what snapshots from before it may see.
+    /// A definition as of a commit, with the first snapshot that may use it.
     fn table_after(
         &self,
         definition: firn_format::definition::TableDefinition,
@@ -176,8 +177,8 @@ impl DictionaryReader {
         replaces: bool,
         committed: Cts,
     ) -> Result<Table, EngineError> {
-        // In another space the rows are new ones; under the name of a table that went away, most
-        // came since.
+        // In another space all rows are new. Under the name of a dropped table, most rows are newer
+        // than older snapshots.
         let before = before.filter(|table| table.space() == definition.space);
         let visible_from = match before {
             Some(table) if !replaces => table.visible_from(),

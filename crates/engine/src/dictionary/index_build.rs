@@ -6,13 +6,14 @@
 //!   exclusive lock  the index is ready
 //! ```
 //!
-//! A batch sees the newest version of each row and keeps it from changing until it commits. So an
-//! entry is put in exactly if the row has it now; if a writer has put it in already, it is the
-//! same. Writers that take out an entry that no batch has put in yet find nothing, which is right
-//! (tables, rule 5).
+//! A batch sees the newest version of each row and keeps the row unchanged until it commits. So the
+//! batch inserts an entry exactly if the row has it now. If a writer has inserted the entry
+//! already, it is the same entry. A writer that removes an entry before any batch has inserted it
+//! finds nothing, which is right (tables, rule 5).
 //!
-//! A unique index that finds two rows with the same values ends the build. A build that fails, or
-//! that a crash ends, is taken back: the index leaves the definition, and its pages are freed.
+//! If two rows have the same values, the build of a unique index ends with an error. A build that
+//! fails, or that a crash interrupts, is undone: the index leaves the definition, and its pages are
+//! freed.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -33,27 +34,27 @@ use crate::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, RecordRun, Transaction, WaitPolicy,
 };
 
-/// Rows in a batch, about: how many row locks a build holds at once. It begins with few and doubles
-/// them, since of more rows more entries share pages, and has half of them again where it meets
-/// writers.
+/// About how many rows a batch has, and so how many row locks a build holds at once. A build begins
+/// with the fewest and doubles the number after each batch, because entries of more rows share more
+/// pages. After a deadlock with writers it halves the number.
 const FEWEST_BATCH_ROWS: usize = 500;
 const MOST_BATCH_ROWS: usize = 8_000;
-/// How often in a row a batch may be the victim of a deadlock.
+/// How many times in succession a batch may be the victim of a deadlock.
 const MAX_DEADLOCKS: usize = 100;
 
-/// What a batch came to.
+/// The end of a batch.
 struct BatchEnd {
     rows: u64,
     /// The last row's key; `None`: there are no more rows.
     last: Option<Vec<u8>>,
 }
 
-/// How the waits of a build end.
+/// How long a build waits, and how it is cancelled.
 #[derive(Debug, Clone)]
 pub struct BuildPatience {
-    /// The longest wait for a lock.
+    /// The longest wait for one lock.
     pub lock_wait_timeout: Duration,
-    /// The flag by which others end the build.
+    /// The flag that cancels the build.
     pub cancelled: Option<Arc<AtomicBool>>,
 }
 
@@ -63,8 +64,8 @@ impl Default for BuildPatience {
     }
 }
 
-/// An index that is being built. Dropping it takes the index out of the definition; a thread that
-/// panics leaves that to the next start.
+/// An index that is being built. Dropping it takes the index out of the definition; if the thread
+/// panics, the next start does so.
 pub struct IndexBuild {
     dictionary: Arc<Dictionary>,
     table: TableId,
@@ -80,12 +81,12 @@ pub struct IndexBuild {
 }
 
 impl Dictionary {
-    /// Adds an index to a table, while others read and write it. `progress` is called after each
-    /// batch, and ends the build by returning false. Blocks for as long as it takes.
+    /// Adds an index to a table while other transactions read and write it. Calls `progress` after
+    /// each batch; if it returns false, the build ends. Blocks until the index is ready.
     ///
     /// # Errors
     /// As [`Dictionary::begin_index`] and [`IndexBuild::step`]; [`LockError::Cancelled`] if
-    /// `progress` ended it. The index is then gone.
+    /// `progress` ended the build. The index no longer exists after an error.
     pub fn add_index(
         self: &Arc<Dictionary>,
         table: TableId,
@@ -101,12 +102,12 @@ impl Dictionary {
         build.finish()
     }
 
-    /// Puts an index into a table's definition, where writers keep it up from then on. Blocks until
-    /// nobody writes the table.
+    /// Puts an index into a table's definition; writers maintain it from then on. Blocks until no
+    /// transaction writes the table.
     ///
     /// # Errors
-    /// [`EngineError::IndexExists`], [`EngineError::Definition`] if there cannot be such an index,
-    /// locks that were not granted, or why a page or the log could not be had.
+    /// [`EngineError::IndexExists`], [`EngineError::Definition`] if the index is invalid, locks
+    /// that were not granted, or an error of the page store or the log.
     pub fn begin_index(
         self: &Arc<Dictionary>,
         table: TableId,
@@ -153,7 +154,7 @@ impl Dictionary {
                 parts: new.parts.clone(),
                 options: new.options.clone(),
             });
-            // Whatever can be wrong with the index shows before it has a page.
+            // Any fault of the index shows before it has a page.
             definition.layout()?;
             root = stored::create_tree(&self.system, definition.space, Purpose::Forward)?;
             if let Some(index) = definition.indexes.last_mut() {
@@ -174,7 +175,7 @@ impl Dictionary {
         Ok(ddl)
     }
 
-    /// Takes an index out that was not finished. Changes nothing if it is gone already.
+    /// Removes an unfinished index. Changes nothing if it does not exist any more.
     pub(super) fn take_back_build(
         self: &Arc<Dictionary>,
         table: TableId,
@@ -199,17 +200,17 @@ impl Dictionary {
 }
 
 impl IndexBuild {
-    /// Whether all rows have their entries.
+    /// Whether every row has its entry.
     #[must_use]
     pub fn is_filled(&self) -> bool {
         self.is_filled
     }
 
-    /// Puts in the entries of a batch of rows. Blocks for I/O and row locks.
+    /// Inserts the entries of one batch of rows. Blocks for I/O and row locks.
     ///
     /// # Errors
-    /// [`EngineError::DuplicateKey`] if the index is to be unique and the rows do not allow it, a
-    /// cancelled build, locks that were not granted, or why a page or the log could not be had.
+    /// [`EngineError::DuplicateKey`] if two rows have the same values in a unique index; a
+    /// cancelled build; locks that were not granted; errors of the page store and the log.
     pub fn step(&mut self) -> Result<BuildProgress, EngineError> {
         let mut deadlocks = 0;
         let end = loop {
@@ -229,7 +230,7 @@ impl IndexBuild {
         Ok(BuildProgress { rows_done: self.rows_done, rows_estimated })
     }
 
-    /// Puts the entries of the rows behind `after` in, as many as a batch takes.
+    /// Inserts the entries of the rows after `after`, up to one batch.
     fn fill_batch(&self) -> Result<BatchEnd, EngineError> {
         let system = &self.dictionary.system;
         let mut trx = Transaction::begin(system, IsolationLevel::ReadCommitted)?;
@@ -251,7 +252,7 @@ impl IndexBuild {
             }
             last = cursor.rows().last().map(|(key, _)| key.to_vec());
         }
-        // In key order, neighbours share pages.
+        // Neighbours in key order share pages.
         entries.sort();
         put_entries(&mut trx, self.index, &mut entries)?;
         let is_end = entries.len() < self.batch_rows;
@@ -259,10 +260,10 @@ impl IndexBuild {
         Ok(BatchEnd { rows: entries.len() as u64, last: last.filter(|_| !is_end) })
     }
 
-    /// Lets statements use the index. Blocks until nobody writes the table.
+    /// Lets statements use the index. Blocks until no transaction writes the table.
     ///
     /// # Errors
-    /// Locks that were not granted, or the log has failed. The index is then gone.
+    /// Locks that were not granted, or a failed log. The index no longer exists after an error.
     pub fn finish(mut self) -> Result<IndexId, EngineError> {
         let index = self.index;
         let mut ddl = self.dictionary.patient_ddl(&self.patience)?;
@@ -300,7 +301,7 @@ fn entry_of(
     table.entry(trx, layout, key, payload)
 }
 
-/// Puts entries in that are in key order, unless a writer has done so.
+/// Inserts entries in key order, except those that a writer has inserted already.
 fn put_entries(
     trx: &mut Transaction,
     index: IndexId,
@@ -318,7 +319,7 @@ fn put_entries(
     }
 }
 
-/// Puts an entry in, unless a writer has done so.
+/// Inserts an entry, unless a writer has inserted it already.
 fn put_entry(
     trx: &mut Transaction,
     index: IndexId,

@@ -1,10 +1,10 @@
-//! The data dictionary: which schemas, tables and indexes there are.
+//! The data dictionary: the schemas, tables and indexes of a node.
 //!
 //! ```text
 //!   names ──► table id ──► Table ──► spaces, trees           trees in space 0 (stored), copied in memory
 //!
 //!   statement              DDL
-//!   opens its snapshot     locks the table exclusively       waits for who writes the table
+//!   opens its snapshot     locks the table exclusively       waits for its writers
 //!   looks the table up     writes the trees, in a transaction
 //!                          marks the table as changing       look-ups wait from here
 //!                          commits
@@ -16,19 +16,18 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. A session locks the tables of a statement in [`crate::metadata_lock`] before anything else
-//!    here, and a change of definitions does so exclusively. A writer that no session's lock covers
-//!    holds a shared lock of the lock manager until the transaction ends, and looks the table up
-//!    after it has the lock. Who changes the definition holds an exclusive one.
-//! 2. A reader by a snapshot may have no lock at all. It opens the snapshot first and then looks
-//!    the table up: then what it finds is at least as new as the snapshot. What is older stays
-//!    readable for as long as a snapshot may need it: dropped spaces wait for purge, dropped trees
-//!    for [`Dictionary::reclaim`].
-//! 3. A table that a snapshot is too old for is refused with [`EngineError::TableChanged`]; an
-//!    index that it is too old for, too.
+//! 1. A session locks the tables of a statement in [`crate::metadata_lock`] before any other call
+//!    here; a DDL locks exclusively. A writer without a session's lock holds a shared lock of the
+//!    lock manager until its transaction ends, and looks the table up after it has the lock. A DDL
+//!    also holds the exclusive lock of the lock manager.
+//! 2. A reader by a snapshot may have no lock. It opens the snapshot first and looks the table up
+//!    afterwards, so the definition is at least as new as the snapshot. Older data stays readable
+//!    while a snapshot may need it: dropped spaces wait for purge, dropped trees for
+//!    [`Dictionary::reclaim`].
+//! 3. A snapshot that is too old for a table or an index gets [`EngineError::TableChanged`].
 //! 4. While a DDL commits, its tables are marked as changing, and look-ups of them wait. Otherwise
 //!    a snapshot that sees the commit could meet the old definition.
-//! 5. Ids of tables and spaces are never used again.
+//! 5. Ids of tables and spaces are never reused.
 //! 6. The mutexes here are held for a few instructions, never across I/O or a wait.
 
 pub mod ddl;
@@ -66,15 +65,15 @@ pub use ddl::Ddl;
 pub use reclaim::PendingDrop;
 pub use stored::SystemTrees;
 
-/// The definitions that a node has in memory, to be looked up. On a node that follows another one's
-/// log, [`follow`] keeps them up to date.
+/// The definitions that a node has in memory. On a node that follows another node's log, [`follow`]
+/// keeps them up to date.
 pub struct DictionaryReader {
     versions: Arc<Versions>,
     trees: SystemTrees,
     collations: Arc<dyn CollationKeys>,
     sequences: Arc<SequenceStore>,
     memory: RwLock<Memory>,
-    /// Moves whenever something in memory changes or is about to.
+    /// Increases whenever a definition in memory changes or is about to change.
     version: AtomicU64,
     changed: Event,
     metadata_locks: Arc<MetadataLockTable>,
@@ -98,12 +97,11 @@ impl Deref for Dictionary {
     }
 }
 
-/// What is known without a look at the trees.
 #[derive(Default)]
 struct Memory {
     schemas: BTreeMap<Box<str>, Schema>,
     tables: FxHashMap<TableId, Arc<Table>>,
-    /// Rule 4.
+    /// Tables whose DDL is committing (rule 4).
     changing: FxHashSet<TableId>,
 }
 
@@ -113,7 +111,6 @@ struct Schema {
     tables: BTreeMap<Box<str>, TableId>,
 }
 
-/// What a look-up came to.
 enum Found {
     Table(Arc<Table>),
     Absent,
@@ -149,7 +146,7 @@ impl Memory {
     }
 }
 
-/// Locks whose deadlocks are found through row locks, too.
+/// The metadata locks. Their deadlock search also follows waits for row locks.
 fn metadata_locks_of(system: &Arc<TransactionSystem>) -> Arc<MetadataLockTable> {
     let (clock, system) = (system.locks().clock(), Arc::clone(system));
     MetadataLockTable::new(clock, move |trx| {
@@ -158,8 +155,8 @@ fn metadata_locks_of(system: &Arc<TransactionSystem>) -> Arc<MetadataLockTable> 
 }
 
 impl Dictionary {
-    /// Opens the dictionary of a node; makes an empty one if there is none. Takes back what a crash
-    /// has left of indexes that were being built. Blocks.
+    /// Opens the dictionary of a node, or creates an empty one. Removes indexes whose build a crash
+    /// interrupted. Blocks.
     ///
     /// # Errors
     /// If the dictionary cannot be read, or was written by a later version of Firn.
@@ -193,7 +190,7 @@ impl Dictionary {
         Ok(dictionary)
     }
 
-    /// Reads everything from the trees.
+    /// Reads all definitions from the trees.
     fn load(&self) -> Result<(), EngineError> {
         let mut trx = Transaction::begin(&self.system, IsolationLevel::RepeatableRead)?;
         let memory = self.read_all(&mut trx)?;
@@ -217,7 +214,7 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Gives prepared transactions that a restart has found the locks on the tables that they wrote
+    /// Gives prepared transactions that a restart found their locks on the tables that they wrote
     /// (rule 1).
     fn lock_tables_of_prepared(&self) -> Result<(), EngineError> {
         let prepared = self.system.spaces_of_prepared()?;
@@ -227,7 +224,10 @@ impl Dictionary {
             for table in written {
                 let target = LockTarget::Table { table: table.id() };
                 let outcome = self.system.locks().request(trx, target, LockMode::Shared);
-                assert!(!matches!(outcome, Outcome::Queued(_)), "nobody else is there yet");
+                assert!(
+                    !matches!(outcome, Outcome::Queued(_)),
+                    "there are no other transactions yet"
+                );
             }
             let context = self.metadata_locks.open_context();
             let patience =
@@ -243,13 +243,13 @@ impl Dictionary {
         Ok(())
     }
 
-    /// The transaction system that the tables are in.
     #[must_use]
     pub fn system(&self) -> &Arc<TransactionSystem> {
         &self.system
     }
 
-    /// A table that the transaction will write, or read with locks (rule 1). Blocks for the lock.
+    /// A table for a transaction that writes it or reads it with locks (rule 1). Blocks for the
+    /// lock.
     ///
     /// # Errors
     /// [`EngineError::NoSuchTable`], or why the lock was not granted.
@@ -262,7 +262,7 @@ impl Dictionary {
         self.table(id).ok_or(EngineError::NoSuchTable(id))
     }
 
-    /// Writes down how far the counters of all tables were really used, so that an orderly end
+    /// Records exactly how far the counters of all tables were used, so that an orderly shutdown
     /// leaves no gap in them. Blocks.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl Dictionary {
 }
 
 impl DictionaryReader {
-    /// Every definition that the transaction sees.
+    /// All definitions that the transaction sees.
     fn read_all(&self, trx: &mut ReadTransaction) -> Result<Memory, EngineError> {
         let mut memory = Memory::default();
         for (name, options) in stored::read_schemas(trx, &self.trees)? {
@@ -285,7 +285,7 @@ impl DictionaryReader {
         Ok(memory)
     }
 
-    /// A definition with what is worked out from it.
+    /// A definition with everything that is derived from it.
     fn table_of(
         &self,
         definition: TableDefinition,
@@ -295,26 +295,24 @@ impl DictionaryReader {
         Table::new(definition, Arc::clone(&self.collations), sequences, visible_from)
     }
 
-    /// Which versions the node's snapshots see.
     #[must_use]
     pub(crate) fn versions(&self) -> &Arc<Versions> {
         &self.versions
     }
 
-    /// Locks on definitions.
     #[must_use]
     pub fn metadata_locks(&self) -> &Arc<MetadataLockTable> {
         &self.metadata_locks
     }
 
-    /// The dictionary's own trees.
     #[must_use]
     pub fn trees(&self) -> &SystemTrees {
         &self.trees
     }
 
-    /// Moves whenever a definition changes or is about to. What was looked up after it was read
-    /// holds for as long as it has not moved, so that plans are checked with one load.
+    /// Increases whenever a definition changes or is about to change. A definition that was looked
+    /// up after reading this number stays valid while the number stays the same, so one load
+    /// validates a plan.
     #[must_use]
     #[inline]
     pub fn version(&self) -> u64 {
@@ -347,12 +345,12 @@ impl DictionaryReader {
         }
     }
 
-    /// A table that the transaction will read by its snapshot, which is opened if it is not yet
-    /// (rule 2).
+    /// A table for a transaction that reads it by its snapshot. Opens the snapshot if it is not
+    /// open yet (rule 2).
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTable`], and [`EngineError::TableChanged`] if the snapshot is too old
-    /// for it.
+    /// [`EngineError::NoSuchTable`]; [`EngineError::TableChanged`] if the snapshot is too old for
+    /// the table.
     pub fn table_for_read(
         &self,
         trx: &mut ReadTransaction,
@@ -366,13 +364,13 @@ impl DictionaryReader {
         Ok(table)
     }
 
-    /// All tables, in no particular order.
+    /// All tables, unordered.
     #[must_use]
     pub fn tables(&self) -> Vec<Arc<Table>> {
         self.memory.read().tables.values().cloned().collect()
     }
 
-    /// The tables of a schema in order of their names; `None` if there is no such schema.
+    /// The tables of a schema in the order of their names; `None` if the schema does not exist.
     #[must_use]
     pub fn tables_of(&self, schema: &str) -> Option<Vec<Arc<Table>>> {
         let memory = self.memory.read();
@@ -380,13 +378,13 @@ impl DictionaryReader {
         Some(ids.filter_map(|id| memory.tables.get(id).cloned()).collect())
     }
 
-    /// The names of all schemas, in order.
+    /// The names of all schemas, sorted.
     #[must_use]
     pub fn schemas(&self) -> Vec<Box<str>> {
         self.memory.read().schemas.keys().cloned().collect()
     }
 
-    /// What the SQL layer has stored with a schema; `None` if there is no such schema.
+    /// The bytes that the SQL layer keeps with a schema; `None` if the schema does not exist.
     #[must_use]
     pub fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
         self.memory.read().schemas.get(schema).map(|schema| Arc::clone(&schema.options))

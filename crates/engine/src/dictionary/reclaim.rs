@@ -1,9 +1,9 @@
 //! Freeing the pages of dropped trees.
 //!
-//! That a tree is to be freed stands in the tree of drops from the drop's commit on until its last
-//! page is free. Pages are freed level by level from the leaves up, each level from right to left:
-//! whatever a crash has left is still reached from the root, over links that end where freed pages
-//! begin.
+//! A record in the tree of drops says that a tree must be freed, from the drop's commit until the
+//! last page is free. Pages are freed level by level from the leaves up, and each level from right
+//! to left. So after a crash, the remaining pages are reachable from the root, over links that end
+//! where freed pages begin.
 
 use firn_base::{Cts, IndexId, PageId, PageNo};
 use firn_format::page::PageKind;
@@ -17,34 +17,32 @@ use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::transaction::{IsolationLevel, Transaction, TransactionSystem};
 
-/// A tree that is to be freed.
+/// A dropped tree whose pages are not free yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingDrop {
-    /// The tree.
     pub index: IndexId,
-    /// Snapshots from this one on do not need it.
+    /// Snapshots from this timestamp on do not need the tree.
     pub from: Cts,
 }
 
 impl Dictionary {
-    /// Trees that are still to be freed.
+    /// Dropped trees whose pages are not free yet.
     #[must_use]
     pub fn pending_drops(&self) -> Vec<PendingDrop> {
         self.drops.lock().clone()
     }
 
-    /// Frees dropped trees that nobody needs any more. `horizon` is the one up to which all of
-    /// purge's work has been done. Returns how many trees are gone. For one background task.
-    /// Blocks.
+    /// Frees dropped trees that no snapshot needs any more. `horizon` is the timestamp up to which
+    /// purge is complete. Returns the number of freed trees. Called by one background task. Blocks.
     ///
     /// # Errors
-    /// Why a page or the log could not be had; what is left is freed by the next call.
+    /// Errors of the page store and the log; the next call frees the rest.
     pub fn reclaim(&self, horizon: Cts) -> Result<usize, EngineError> {
         let due = self.pending_drops().into_iter().filter(|drop| drop.from <= horizon);
         let mut freed = 0;
         for due in due {
             match free_tree(&self.system, due.index) {
-                // The space has been dropped meanwhile.
+                // The space was dropped in the meantime.
                 Err(error) if !error.is_absent_page() => return Err(error),
                 _ => {}
             }
@@ -58,7 +56,7 @@ impl Dictionary {
     }
 }
 
-/// The pages of a tree that nobody uses, in the order in which they are to be freed.
+/// The remaining pages of a dropped tree, in the order of freeing.
 pub(crate) fn pages_of(pages: &Pages, index: IndexId) -> Result<Vec<PageId>, EngineError> {
     // Levels from the root down, each from left to right.
     let mut levels = Vec::new();
@@ -72,13 +70,13 @@ pub(crate) fn pages_of(pages: &Pages, index: IndexId) -> Result<Vec<PageId>, Eng
     Ok(from_leaves.copied().collect())
 }
 
-/// Frees all pages of a tree that nobody uses.
+/// Frees all pages of a dropped tree.
 fn free_tree(system: &TransactionSystem, index: IndexId) -> Result<(), EngineError> {
     let pages = pages_of(system.pages(), index)?;
     pages.into_iter().try_for_each(|page| free_page(system, page))
 }
 
-/// The pages of a level that are still there, and the first page of the level below.
+/// The remaining pages of a level, and the first page of the level below.
 fn read_level(
     pages: &Pages,
     index: IndexId,

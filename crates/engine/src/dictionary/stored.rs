@@ -1,4 +1,4 @@
-//! What stands in the dictionary's trees, and how it is found.
+//! The content of the dictionary's trees, and how it is found.
 //!
 //! ```text
 //!   tree       key                             value
@@ -9,7 +9,7 @@
 //!   drops      u64 index                       –
 //! ```
 //!
-//! Numbers in keys are big endian, so that they are in order. `docs/formats/dictionary.md` draws
+//! Numbers in keys are big endian, so that keys sort as numbers. `docs/formats/dictionary.md` draws
 //! the bytes.
 
 use std::ops::Bound;
@@ -31,30 +31,25 @@ use crate::transaction::{
 };
 use crate::tree::Forest;
 
-/// The longest part of a definition; an entry of a tree has room for it.
+/// The longest part of a definition, which fits in an entry of a tree.
 const PART_BYTES: usize = 4000;
-/// What the dictionary's format is called in the header page of its space.
+/// The format's number in the header page of the dictionary's space.
 const FORMAT: u32 = 1;
-/// How many trees there are.
 const TREES: usize = 5;
 
-/// The dictionary's own trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SystemTrees {
-    /// Definitions of tables.
+    /// Encoded definitions, in parts.
     pub tables: IndexId,
-    /// Tables by name.
+    /// The id of each table by name.
     pub names: IndexId,
-    /// Schemas.
     pub schemas: IndexId,
-    /// Counters.
     pub counters: IndexId,
-    /// Trees that are to be freed.
+    /// Trees whose pages are not free yet.
     pub drops: IndexId,
 }
 
 impl SystemTrees {
-    /// All of them.
     #[must_use]
     pub fn all(&self) -> [IndexId; TREES] {
         [self.tables, self.names, self.schemas, self.counters, self.drops]
@@ -65,7 +60,7 @@ impl SystemTrees {
         SystemTrees { tables, names, schemas, counters, drops }
     }
 
-    /// Finds the trees; `None` if there are none yet. Blocks for I/O.
+    /// Finds the trees; `None` if they do not exist yet. Blocks for I/O.
     pub(super) fn find(pages: &ReadPages) -> Result<Option<SystemTrees>, EngineError> {
         let header = PageId::new(DICTIONARY_SPACE, HEADER_PAGE);
         match pages.run(|| read_roots(&*pages.pool.shared(header)?).map_err(Into::into)) {
@@ -75,7 +70,7 @@ impl SystemTrees {
         }
     }
 
-    /// Finds the trees, or makes them if there are none yet. Blocks.
+    /// Finds the trees, or creates them. Blocks.
     pub(super) fn open(forest: &Forest) -> Result<SystemTrees, EngineError> {
         let (pages, spaces) = (forest.pages(), forest.spaces());
         match spaces.prepare(DICTIONARY_SPACE) {
@@ -88,8 +83,8 @@ impl SystemTrees {
     }
 }
 
-/// Makes all trees and says so in the header page, in one group: after a crash there are all or
-/// none.
+/// Creates all trees and names them in the header page, in one log group: after a crash either all
+/// exist or none.
 fn create(forest: &Forest) -> Result<SystemTrees, EngineError> {
     let pages = forest.pages();
     forest.spaces().prepare(DICTIONARY_SPACE)?;
@@ -111,7 +106,7 @@ fn create(forest: &Forest) -> Result<SystemTrees, EngineError> {
     Ok(SystemTrees::from_roots(roots))
 }
 
-/// The roots that the header page names; `None` before there are any.
+/// The roots that the header page names; `None` if it names none yet.
 fn read_roots(page: &PageBuf) -> Result<Option<[IndexId; TREES]>, EngineError> {
     let at = usize::from(SpaceHeader::OWNER_AREA_AT);
     match page.get_u32(at) {
@@ -138,7 +133,7 @@ fn part_key(table: TableId, part: u16) -> [u8; 10] {
     key
 }
 
-/// Writes a definition, over the one that is there.
+/// Writes a definition over the former one, if there is one.
 pub(super) fn put_definition(
     trx: &mut Transaction,
     trees: &SystemTrees,
@@ -166,7 +161,7 @@ pub(super) fn delete_parts(
     Ok(())
 }
 
-/// Sets a record, whether it is there or not.
+/// Inserts or replaces a record.
 pub(super) fn put(
     trx: &mut Transaction,
     tree: IndexId,
@@ -184,7 +179,7 @@ pub(super) fn put(
     }
 }
 
-/// Reads all definitions that the transaction sees.
+/// All definitions that the transaction sees.
 pub(crate) fn read_definitions(
     trx: &mut impl RecordReader,
     trees: &SystemTrees,
@@ -205,7 +200,7 @@ pub(crate) fn read_definitions(
     definitions.iter().map(|bytes| Ok(TableDefinition::decode(bytes)?)).collect()
 }
 
-/// Reads the definition of a table, if the transaction sees it.
+/// The definition of a table, if the transaction sees it.
 pub(super) fn read_definition(
     trx: &mut impl RecordReader,
     trees: &SystemTrees,
@@ -227,7 +222,7 @@ pub(super) fn read_definition(
 /// A schema's name with the SQL layer's bytes.
 type NamedSchema = (Box<str>, Arc<[u8]>);
 
-/// Reads the names of all schemas that the transaction sees, with the SQL layer's bytes.
+/// The schemas that the transaction sees, with the SQL layer's bytes.
 pub(super) fn read_schemas(
     trx: &mut impl RecordReader,
     trees: &SystemTrees,
@@ -239,7 +234,7 @@ pub(super) fn read_schemas(
     Ok(schemas)
 }
 
-/// Shows every record of a range that the transaction sees.
+/// Passes every record of a range that the transaction sees to `visit`.
 pub(crate) fn for_each(
     trx: &mut impl RecordReader,
     tree: IndexId,
@@ -261,7 +256,7 @@ pub(super) fn names_of(schema: &str) -> KeyRange {
     KeyRange { low: Bound::Included(low), high }
 }
 
-/// Trees whose pages are still to be freed.
+/// Trees whose pages are not free yet.
 pub(super) fn read_drops(
     trx: &mut impl RecordReader,
     trees: &SystemTrees,
@@ -273,16 +268,15 @@ pub(super) fn read_drops(
     Ok(drops)
 }
 
-/// The key of a tree that is to be freed.
+/// The key of a tree in the tree of drops.
 pub(super) fn drop_key(index: IndexId) -> [u8; 8] {
     index.0.to_be_bytes()
 }
 
-/// The first space that tables get; those before are the engine's own.
+/// The first space of a user's table; the engine uses those below.
 pub(super) const FIRST_TABLE_SPACE: SpaceId = SpaceId(16);
 
-/// Creates the root of a tree in `space`. The caller sees to it that it is dropped if nothing comes
-/// of it.
+/// Creates the root of a tree in `space`. If the operation fails later, the caller drops it.
 pub(super) fn create_tree(
     system: &TransactionSystem,
     space: SpaceId,

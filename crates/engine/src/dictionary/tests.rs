@@ -120,7 +120,7 @@ fn a_full_disk_is_freed_by_delete_truncate_and_drop() {
     assert_eq!(insert(), 1021);
     delete(0..500).unwrap();
     assert_eq!(insert(), 1021);
-    // What is left now is for ends of transactions, and for what gives up whole tables.
+    // The remaining room is for ends of transactions, and for dropping whole tables.
     ROOM.set(Room::Scarce);
     assert_eq!(delete(500..501).unwrap_err().mysql_code(), 1021);
     ddl(&database, |ddl| ddl.truncate_table(tables[0].id()));
@@ -282,7 +282,7 @@ fn sequences_never_repeat() {
     sequence.pass(5).unwrap();
     assert_eq!(sequence.take(5000).unwrap(), 10_001);
     assert_eq!(sequence.peek().unwrap(), 15_001);
-    // As after a crash: what was reserved is passed over.
+    // As after a crash: the reserved numbers are skipped.
     let again = reopen(&database);
     let after = again.table(table.id()).unwrap().sequences().auto_increment.take(1).unwrap();
     assert!(after >= 15_001, "{after}");

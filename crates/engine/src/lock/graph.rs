@@ -21,7 +21,6 @@ use rustc_hash::FxHashMap;
 use super::queue::{Blocker, Blockers};
 use super::target::LockMode;
 
-/// The waits-for graph.
 #[derive(Debug, Default)]
 pub(super) struct WaitGraph {
     edges: FxHashMap<TrxId, Blockers>,

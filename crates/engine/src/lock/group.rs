@@ -39,7 +39,6 @@ pub(super) struct Group {
 pub(super) enum Scope<'a> {
     /// One shard. `ranges` is `None` if there are no ranges.
     Narrow { shard: MutexGuard<'a, Records>, ranges: Option<RwLockReadGuard<'a, Ranges>> },
-    /// All shards.
     Wide {
         /// Boxed, so that the common narrow scope is cheap to move.
         shards: Box<[MutexGuard<'a, Records>]>,
@@ -69,12 +68,12 @@ impl Group {
         self.enter_wide()
     }
 
-    /// Locks what a read of `key` needs.
+    /// Locks what reading the state of `key` needs.
     pub(super) fn look(&self, key: &[u8]) -> Scope<'_> {
         self.narrow(self.shards[shard_hash(key) % SHARDS].lock())
     }
 
-    /// Takes everything, in the order of rule 5.
+    /// Takes all mutexes of the group, in the order of rule 5.
     pub(super) fn enter_wide(&self) -> Scope<'_> {
         let shards = self.shards.iter().map(Mutex::lock).collect();
         Scope::Wide { shards, ranges: self.ranges.write(), group: self }

@@ -4,7 +4,7 @@
 //! a page latch held. The rule numbers are those of the README in this folder.
 
 use std::sync::Arc;
-// Not shuttle's: the sequence is drawn under the mutex that orders it.
+// Not shuttle's version: the sequence is drawn under the mutex that orders it.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,11 +31,11 @@ const GROUPS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 #[derive(Debug)]
 #[must_use]
 pub enum Outcome {
-    /// The lock is the owner's, and was not before.
+    /// The owner has the lock now and did not have it before.
     Granted,
-    /// The owner had a lock already that is as strong.
+    /// The owner already had a lock that is at least as strong.
     Held,
-    /// The request is queued. Let go of all latches, then [`LockManager::wait`].
+    /// The request is queued. Release all latches, then call [`LockManager::wait`].
     Queued(Wait),
 }
 
@@ -43,11 +43,11 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum TryOutcome {
-    /// The lock is the owner's, and was not before.
+    /// The owner has the lock now and did not have it before.
     Granted,
-    /// The owner had a lock already that is as strong.
+    /// The owner already had a lock that is at least as strong.
     Held,
-    /// Nothing was done. One of the owners in the way is named.
+    /// Nothing was done. Names one of the owners that hold or want a conflicting lock.
     Blocked(TrxId),
 }
 
@@ -62,13 +62,11 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// The waiting transaction.
     #[must_use]
     pub fn owner(&self) -> TrxId {
         self.owner
     }
 
-    /// The awaited key, range or table.
     #[must_use]
     pub fn locked(&self) -> &Locked {
         &self.locked
@@ -85,7 +83,7 @@ pub enum LockError {
     /// that.
     #[error("deadlock found when trying to get a lock")]
     Deadlock {
-        /// The owners that waited in a circle, each for the next.
+        /// The owners that waited in a circle: each waits for the next, the last for the first.
         cycle: Vec<TrxId>,
     },
     /// [`LockManager::cancel`] was called, or the owner's locks were released during the wait.
@@ -135,15 +133,16 @@ impl LockManager {
         self.owners.register(owner, weight);
     }
 
-    /// Asks for `target` on behalf of `owner`. Never blocks.
+    /// Requests `target` for `owner`. Never blocks.
     ///
-    /// A range between bounds that admit no key is granted and not remembered.
+    /// A range whose bounds admit no key is granted and not recorded.
     pub fn request(&self, owner: TrxId, target: LockTarget<'_>, mode: LockMode) -> Outcome {
         with_wanted(target, |space, wanted| self.request_wanted(owner, space, wanted, mode))
             .unwrap_or(Outcome::Granted)
     }
 
-    /// Asks for `target`, but not at the price of waiting (`NOWAIT`, `SKIP LOCKED`). Never blocks.
+    /// Requests `target`, but does not queue the request if it would have to wait (`NOWAIT`, `SKIP
+    /// LOCKED`). Never blocks.
     pub fn try_request(&self, owner: TrxId, target: LockTarget<'_>, mode: LockMode) -> TryOutcome {
         with_wanted(target, |space, wanted| self.try_wanted(owner, space, wanted, mode))
             .unwrap_or(TryOutcome::Granted)
@@ -274,7 +273,7 @@ impl LockManager {
         });
     }
 
-    /// Releases all locks of `owner` and forgets it. Never blocks.
+    /// Releases all locks of `owner` and removes the owner. Never blocks.
     ///
     /// After that, no [`LockManager::make_explicit`] adds a lock for it (rule 9).
     pub fn release_all(&self, owner: TrxId) {
@@ -284,7 +283,7 @@ impl LockManager {
             if let Some(wait) = wait {
                 let (sequence, locked) = (wait.rank.sequence, wait.locked.clone());
                 self.withdraw(Withdrawal { owner, sequence, locked });
-                // For the case that it was granted, and not collected yet.
+                // The wait may have been granted and not collected yet.
                 estate.locks.push(wait.locked);
                 waiter.event.notify_all();
             }
@@ -306,19 +305,18 @@ impl LockManager {
         self.owners.memory_bytes() as u64
     }
 
-    /// The clock that waits are measured on.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock.0)
     }
 
-    /// The transactions that `owner` waits for; none if it does not wait.
+    /// The transactions that `owner` waits for; empty if it does not wait.
     #[must_use]
     pub fn waits_for(&self, owner: TrxId) -> Vec<TrxId> {
         self.waits.lock().blockers(owner).collect()
     }
 
-    /// The deadlock that was broken last.
+    /// The deadlock that was broken most recently.
     #[must_use]
     pub fn latest_deadlock(&self) -> Option<DeadlockReport> {
         self.waits.lock().latest_deadlock().cloned()
@@ -358,7 +356,7 @@ impl LockManager {
         self.waits.lock().is_over(wait.owner, wait.sequence)
     }
 
-    /// Whether nothing is locked, wanted or remembered.
+    /// Whether no lock, wait or owner is recorded.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.snapshot().is_empty()
@@ -481,7 +479,7 @@ impl LockManager {
     /// the queue. True if this call decided it.
     fn end_wait(&self, withdrawal: Withdrawal, verdict: Verdict) -> bool {
         let Withdrawal { owner, sequence, .. } = withdrawal;
-        // Decided under the mutex of the waits alone: from here on no shard grants the request.
+        // Decided under the mutex of the waits alone: from here on, no shard grants the request.
         let waiter = self.waits.lock().decide(owner, sequence, verdict);
         let Some(waiter) = waiter else { return false };
         self.withdraw(withdrawal);
@@ -489,7 +487,7 @@ impl LockManager {
         true
     }
 
-    /// Removes a request from the queue whose wait was decided against it.
+    /// Removes a request from its queue after its wait was decided against it.
     fn withdraw(&self, withdrawal: Withdrawal) {
         self.settle(Aftermath {
             withdraw: smallvec::smallvec![withdrawal],
@@ -509,8 +507,8 @@ impl LockManager {
         }
     }
 
-    /// Closes a wait that was not collected: a lock that was granted meanwhile stays with its
-    /// owner.
+    /// Closes a wait that was not collected. If its lock was granted in the meantime, the owner
+    /// keeps the lock.
     fn keep_or_withdraw(&self, owner: TrxId, wait: OpenWait) {
         if wait.verdict == Some(Verdict::Granted) {
             self.owners.note(owner, wait.locked);
@@ -545,7 +543,7 @@ impl LockManager {
     }
 }
 
-/// Brings a target into the form in which it is decided upon. None for a range without keys.
+/// Converts a target into the form that the decisions use. `None` for a range without keys.
 fn with_wanted<R>(
     target: LockTarget<'_>,
     act: impl FnOnce(LockSpace, Wanted<'_>) -> R,

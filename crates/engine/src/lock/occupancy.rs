@@ -1,4 +1,4 @@
-//! Which lock spaces certainly hold no explicit lock: a single load on a writer's path.
+//! Which lock spaces certainly have no explicit lock: one load on a writer's path.
 //!
 //! A fixed array of counters, indexed by a hash of the space, counts the structures that have an
 //! entry of the space: each shard with a queue in it, and each range. Zero proves that there is
@@ -23,18 +23,17 @@ impl Occupancy {
         Occupancy { counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect() }
     }
 
-    /// Counts one more that knows something of `space`.
+    /// Counts one more structure that has an entry of `space`.
     pub(super) fn enter(&self, space: LockSpace) {
         self.counter(space).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Reverses one [`Occupancy::enter`].
     pub(super) fn leave(&self, space: LockSpace) {
         let before = self.counter(space).fetch_sub(1, Ordering::AcqRel);
-        assert!(before > 0, "nobody had entered {space}");
+        assert!(before > 0, "no structure has entered {space}");
     }
 
-    /// True if there is no explicit lock in `space`.
+    /// Whether `space` has no explicit lock. False may be wrong: then the shard decides.
     pub(super) fn is_vacant(&self, space: LockSpace) -> bool {
         self.counter(space).load(Ordering::Acquire) == 0
     }

@@ -48,7 +48,7 @@ struct Owner {
     locks: Vec<Locked>,
 }
 
-/// What an owner leaves behind.
+/// What remains of a removed owner.
 #[derive(Debug)]
 pub(super) struct Estate {
     pub(super) locks: Vec<Locked>,
@@ -96,7 +96,7 @@ impl Owners {
         active
     }
 
-    /// Takes `locked` off the list of `owner`.
+    /// Removes `locked` from the list of `owner`.
     pub(super) fn forget(&self, owner: TrxId, locked: &Locked) {
         let mut owners = self.shard(owner).lock();
         let Some(locks) = owners.get_mut(&owner).map(|owner| &mut owner.locks) else { return };
@@ -106,7 +106,6 @@ impl Owners {
         }
     }
 
-    /// The waiter of `owner`.
     pub(super) fn waiter(&self, owner: TrxId) -> Arc<Waiter> {
         let mut owners = self.shard(owner).lock();
         let owner = owners.entry(owner).or_default();
@@ -129,7 +128,7 @@ impl Owners {
         self.shards.iter().map(of_shard).sum()
     }
 
-    /// Forgets `owner`; nothing, if it was never heard of.
+    /// Removes `owner`; `None` if it is unknown.
     pub(super) fn remove(&self, owner: TrxId) -> Option<Estate> {
         let owner = self.shard(owner).lock().remove(&owner)?;
         Some(Estate { locks: owner.locks, waiter: owner.waiter })

@@ -28,13 +28,13 @@ pub(super) struct Blocker {
 /// The owners that a request waits for.
 pub(super) type Blockers = SmallVec<[Blocker; 4]>;
 
-/// The place of a waiting request among those that wait.
+/// The position of a waiting request among the waiting ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// False for the request of an owner that already has a lock here: such requests go first (rule
     /// 3).
     pub(super) newcomer: bool,
-    /// Ascends with arrival and is never given twice, so it is also the name of the wait.
+    /// Ascends with arrival and is never reused, so it also identifies the wait.
     pub(super) sequence: u64,
 }
 
@@ -45,12 +45,10 @@ impl Rank {
     }
 }
 
-/// How far a request has come. The order is the order of the queue.
+/// The state of a request. The order of the states is the order of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
-    /// The owner has the lock.
     Granted,
-    /// The owner waits for it.
     Waiting(Rank),
 }
 
@@ -63,12 +61,13 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Whether `later` must wait for this request (rules 1 and 2). The two must meet in space.
+    /// Whether `later` must wait for this request (rules 1 and 2). The caller knows that the two
+    /// meet in space.
     pub(super) fn blocks(&self, later: &Request) -> bool {
         self.standing < later.standing && self.opposes(later.owner, later.mode)
     }
 
-    /// Whether this request, granted or not, is in the way of `owner` having `mode`.
+    /// Whether this request, granted or not, prevents `owner` from having `mode`.
     pub(super) fn opposes(&self, owner: TrxId, mode: LockMode) -> bool {
         self.owner != owner && self.mode.conflicts_with(mode)
     }
@@ -81,7 +80,7 @@ impl Request {
         self.standing == Standing::Granted
     }
 
-    /// Whether this is the waiting request that the wait `sequence` is about.
+    /// Whether this is the waiting request of the wait `sequence`.
     pub(super) fn is_wait(&self, sequence: u64) -> bool {
         matches!(self.standing, Standing::Waiting(rank) if rank.sequence == sequence)
     }
@@ -111,7 +110,7 @@ impl Queue {
         self.requests.last().is_some_and(|request| !request.is_granted())
     }
 
-    /// What `owner` has been granted.
+    /// The mode that `owner` has been granted.
     pub(super) fn granted_to(&self, owner: TrxId) -> Option<LockMode> {
         let mut granted = self.requests.iter().take_while(|request| request.is_granted());
         granted.find(|request| request.owner == owner).map(|request| request.mode)
@@ -130,7 +129,7 @@ impl Queue {
         self.requests.insert(position, request);
     }
 
-    /// Takes away what `owner` has. False if it has nothing.
+    /// Removes what `owner` has been granted. False if it has nothing.
     pub(super) fn remove_granted(&mut self, owner: TrxId) -> bool {
         self.remove_first(|request| request.is_granted() && request.owner == owner).is_some()
     }

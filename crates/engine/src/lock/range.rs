@@ -12,7 +12,7 @@ use super::occupancy::Occupancy;
 use super::queue::{Blockers, Request, Standing};
 use super::target::{Extent, KeyRange, LockMode, LockSpace};
 
-/// A range lock or the wait for one.
+/// A granted range lock, or a request that waits for one.
 #[derive(Debug)]
 pub(super) struct RangeLock {
     pub(super) space: LockSpace,
@@ -20,7 +20,7 @@ pub(super) struct RangeLock {
     pub(super) request: Request,
 }
 
-/// The range locks, in no order.
+/// The range locks, unordered.
 #[derive(Debug)]
 pub(super) struct Ranges {
     locks: Vec<RangeLock>,
@@ -37,7 +37,7 @@ impl Ranges {
         &self.locks
     }
 
-    /// How many of them wait.
+    /// The number of waiting ranges.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -142,7 +142,7 @@ impl Ranges {
         self.locks.push(RangeLock { space, range, request });
     }
 
-    /// Takes away what `owner` has on exactly `range`. False if it has nothing.
+    /// Removes what `owner` has been granted on exactly `range`. False if it has nothing.
     pub(super) fn remove_granted(
         &mut self,
         space: LockSpace,
@@ -159,7 +159,6 @@ impl Ranges {
         Some(self.remove(position).request.standing)
     }
 
-    /// Grants `request`, which is waiting.
     pub(super) fn grant(&mut self, request: &Request) {
         let Some(position) = self.position(|lock| lock.request == *request) else { return };
         let lock = self.remove(position);

@@ -1,6 +1,6 @@
 //! Counters of the lock manager, and the listing of all locks.
 
-// Not shuttle's: counters decide nothing.
+// Not shuttle's version: no decision depends on the counters.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,21 +13,19 @@ use super::target::{LockMode, Locked};
 pub struct LockStatistics {
     /// Requests that had to be queued.
     pub waits: u64,
-    /// Waits that go on now.
+    /// Waits that are in progress.
     pub current_waits: u64,
-    /// Waits that timed out.
     pub timeouts: u64,
     /// Deadlocks found, which is the number of victims.
     pub deadlocks: u64,
-    /// Waits that were called off.
     pub cancelled: u64,
     /// Time spent in waits that have ended, in microseconds.
     pub wait_time_us: u64,
-    /// The longest of them, in microseconds.
+    /// The longest of these waits, in microseconds.
     pub longest_wait_us: u64,
 }
 
-/// The counters as they are kept. (Deadlocks are counted where they are found.)
+/// The live counters. (Deadlocks are counted where they are found.)
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     waits: AtomicU64,
@@ -72,7 +70,6 @@ impl Counters {
 /// One line of [`super::LockManager::snapshot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
-    /// The transaction that has the lock or waits for it.
     pub owner: TrxId,
     pub locked: Locked,
     pub mode: LockMode,
@@ -80,7 +77,6 @@ pub struct LockInfo {
     pub wait: Option<WaitInfo>,
 }
 
-/// A wait in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitInfo {
     /// Time since the request was queued.

@@ -1,5 +1,5 @@
-//! The decisions: which requests are granted, and which owners wait for which. No threads, no
-//! events, no clock.
+//! The decisions: which requests are granted, and which owners wait for which. There are no
+//! threads, events or clocks here.
 //!
 //! A table is a view for one operation: either the one shard that holds a key, with the range list
 //! to read, or all shards with the range list to change (README, rules 5 and 6):
@@ -65,7 +65,7 @@ impl Records {
         key
     }
 
-    /// Forgets a queue that has become empty.
+    /// Removes a queue that has become empty.
     fn forget_if_empty(&mut self, space: LockSpace, key: &[u8]) {
         let Some(queues) = self.spaces.get_mut(&space) else { return };
         if queues.get(key).is_some_and(Queue::is_empty) {
@@ -95,7 +95,7 @@ impl Records {
     }
 }
 
-/// The part of a space that is asked for.
+/// The part of a space that an operation is about.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'a> {
     Key(&'a [u8]),
@@ -123,10 +123,9 @@ impl Extent {
     }
 }
 
-/// The range list as far as the view may use it.
+/// The range list, as far as the view may use it.
 #[derive(Debug)]
 pub(super) enum RangeAccess<'a> {
-    /// There are no ranges.
     None,
     /// Other narrow views may be reading it too.
     Shared(&'a Ranges),
@@ -169,15 +168,13 @@ pub(super) struct Disturbance {
 /// The result of a request that must not be queued.
 #[derive(Debug)]
 pub(super) enum Attempt {
-    /// The owner had it already.
+    /// The owner already had the lock.
     Held,
-    /// Granted now.
     Granted {
         extent: Extent,
         /// Waiters whose edges this changes.
         disturbance: Option<Disturbance>,
     },
-    /// Nothing was changed.
     Blocked(Blocked),
 }
 
@@ -185,26 +182,24 @@ pub(super) enum Attempt {
 #[derive(Debug)]
 pub(super) struct Blocked {
     newcomer: bool,
-    /// The owners that it would have to wait for; at least one.
+    /// The owners that it would wait for; at least one.
     pub(super) blockers: Blockers,
 }
 
 /// The answer to a request.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// The owner had it already.
+    /// The owner already had the lock.
     Held,
-    /// Granted now.
     Granted {
         extent: Extent,
         /// Waiters whose edges this changes.
         disturbance: Option<Disturbance>,
     },
-    /// The request was queued.
     Queued {
-        /// What will be locked.
+        /// The key or range that will be locked.
         extent: Extent,
-        /// Its place, and the name of the wait.
+        /// The request's position, which also identifies the wait.
         rank: Rank,
         /// The owners that it waits for.
         blockers: Blockers,
@@ -213,12 +208,12 @@ pub(super) enum Decision {
     },
 }
 
-/// New states of waiting requests.
+/// The new states of waiting requests.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// These waits have been granted.
     pub(super) granted: SmallVec<[(TrxId, u64); 2]>,
-    /// These go on waiting, for these owners.
+    /// Waits that continue, each with its blockers.
     pub(super) waiting: SmallVec<[(TrxId, u64, Blockers); 2]>,
 }
 
@@ -233,11 +228,12 @@ pub(super) struct LockTable<'a, G> {
     ranges: RangeAccess<'a>,
 }
 
-/// What an owner already has, seen from a new request.
+/// What an owner already has, as far as it concerns a new request.
 struct Possession {
-    /// Something here, of whatever strength: the request is no newcomer (rule 3).
+    /// Whether the owner has any lock here, of whatever strength: then the request is no newcomer
+    /// (rule 3).
     any: bool,
-    /// All that is asked for (rule 4).
+    /// Whether the owner has everything that it requests (rule 4).
     enough: bool,
 }
 
@@ -256,7 +252,7 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         &mut self.shards[position]
     }
 
-    /// Grants `mode` to `owner`, or puts the request in the queue under the name `next_sequence()`.
+    /// Grants `mode` to `owner`, or queues the request as the wait `next_sequence()`.
     pub(super) fn request(
         &mut self,
         space: LockSpace,
@@ -327,7 +323,7 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
             })
     }
 
-    /// Writes down that `holder` has `key` exclusively, which it took without asking (rule 9).
+    /// Records that `holder` has `key` exclusively, as the record's transaction id says (rule 9).
     pub(super) fn make_explicit(
         &mut self,
         space: LockSpace,
@@ -343,12 +339,12 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         (key, has_waiters.then_some(disturbance))
     }
 
-    /// What `owner` has been granted on `key` itself.
+    /// The mode that `owner` has been granted on `key` itself.
     pub(super) fn granted(&self, space: LockSpace, key: &[u8], owner: TrxId) -> Option<LockMode> {
         self.shard(key).queue(space, key)?.granted_to(owner)
     }
 
-    /// Takes away what `owner` has been granted on exactly this extent, if anything.
+    /// Removes what `owner` has been granted on exactly this extent.
     pub(super) fn release(
         &mut self,
         space: LockSpace,
@@ -371,7 +367,7 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         has_waiters.then_some(Disturbance { after: Standing::Granted })
     }
 
-    /// Takes away the waiting request `sequence`, if it is still waiting.
+    /// Removes the waiting request `sequence`, if it still waits.
     pub(super) fn withdraw(
         &mut self,
         space: LockSpace,
@@ -508,7 +504,8 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
     }
 
     /// A range over the key is sufficient only while no other owner has the key: a writer may have
-    /// locked it implicitly before the range was granted, and been made explicit since (rule 9).
+    /// locked it implicitly before the range was granted, and its lock may have been made explicit
+    /// since (rule 9).
     fn possession_of_key(
         &self,
         space: LockSpace,
@@ -526,7 +523,7 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         Possession { any: by_record.is_some() || by_range.is_some(), enough }
     }
 
-    /// Whether `owner` has some key of `range`.
+    /// Whether `owner` has a key of `range`.
     fn has_key_in(&self, space: LockSpace, range: &KeyRange, owner: TrxId) -> bool {
         let mut queues = self.shards.iter().flat_map(|records| records.queues_in(space, range));
         queues.any(|(_, queue)| queue.granted_to(owner).is_some())

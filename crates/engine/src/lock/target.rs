@@ -23,14 +23,14 @@ use rustc_hash::FxHasher;
 /// Mode of a lock, ordered by strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
-    /// Any number of owners at a time, all of them reading.
+    /// Any number of owners at a time, all of which read.
     Shared,
     /// One owner at a time.
     Exclusive,
 }
 
 impl LockMode {
-    /// Whether two owners cannot have both at once.
+    /// Whether two owners cannot have these modes at the same time.
     #[must_use]
     pub fn conflicts_with(self, other: LockMode) -> bool {
         self == LockMode::Exclusive || other == LockMode::Exclusive
@@ -52,16 +52,14 @@ pub enum LockTarget<'a> {
     /// One key of an index, whether or not it exists.
     Record {
         index: IndexId,
-        /// The whole encoded key.
+        /// The complete encoded key.
         key: &'a [u8],
     },
     /// Every key of an index between two bounds, existing or not: the keys that a predicate has
     /// read.
     Range {
         index: IndexId,
-        /// Lower bound.
         low: Bound<&'a [u8]>,
-        /// Upper bound.
         high: Bound<&'a [u8]>,
     },
     Table {
@@ -72,20 +70,19 @@ pub enum LockTarget<'a> {
 /// A set of keys in which locks can meet each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockSpace {
-    /// The keys of one index.
     Index(IndexId),
-    /// One table as a whole, standing under the empty key.
+    /// One table as a whole, locked by its empty key.
     Table(TableId),
 }
 
-/// A hash of `key`, by which its shard is chosen.
+/// The hash of `key` that selects its shard.
 pub(super) fn shard_hash(key: &[u8]) -> usize {
     let mut hasher = FxHasher::default();
     hasher.write(key);
     hasher.finish() as usize
 }
 
-/// A hash of `space`, by which its group and its occupancy counter are chosen.
+/// The hash of `space` that selects its group and its occupancy counter.
 pub(super) fn space_hash(space: LockSpace) -> usize {
     let mut hasher = FxHasher::default();
     space.hash(&mut hasher);
@@ -109,19 +106,17 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// The keys between `low` and `high`; none, if `low` is after `high`.
+    /// The keys between `low` and `high`; empty if `low` is after `high`.
     #[must_use]
     pub fn new(low: Bound<&[u8]>, high: Bound<&[u8]>) -> KeyRange {
         KeyRange { low: low.map(Box::from), high: high.map(Box::from) }
     }
 
-    /// Lower bound.
     #[must_use]
     pub fn low(&self) -> Bound<&[u8]> {
         self.low.as_ref().map(|key| &**key)
     }
 
-    /// Upper bound.
     #[must_use]
     pub fn high(&self) -> Bound<&[u8]> {
         self.high.as_ref().map(|key| &**key)
@@ -211,7 +206,6 @@ impl fmt::Display for KeyRange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extent {
     Key(Arc<[u8]>),
-    /// Every key of a range.
     Range(Arc<KeyRange>),
 }
 

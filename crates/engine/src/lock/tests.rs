@@ -1,4 +1,4 @@
-//! Tests of the lock manager: stories, a random walk beside a model, threads, and the orders of
+//! Tests of the lock manager: stories, a random walk compared with a model, threads, and orders of
 //! steps that shuttle chooses.
 
 #[cfg(feature = "shuttle")]

@@ -1,4 +1,4 @@
-//! The waits in progress, each with its verdict once there is one.
+//! The waits in progress, each with its verdict as soon as there is one.
 //!
 //! A wait is decided once, under the mutex of this structure: granted, chosen as the victim of a
 //! deadlock, or cancelled. The waiter collects the verdict when it wakes up. The undecided waits
@@ -24,16 +24,13 @@ use super::queue::{Blockers, Rank};
 use super::table::Changes;
 use super::target::{LockMode, Locked};
 
-/// Outcome of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The lock is the waiter's.
+    /// The waiter has the lock.
     Granted,
     /// The waiter was chosen to break this cycle.
     Deadlock(Vec<TrxId>),
-    /// The wait was cancelled.
     Cancelled,
-    /// The waiter's time ran out.
     Timeout,
 }
 
@@ -49,7 +46,7 @@ pub(super) struct OpenWait {
     pub(super) verdict: Option<Verdict>,
 }
 
-/// A request to remove from the lock table, because its wait was decided against it.
+/// A request to remove from the lock table after its wait was decided against it.
 #[derive(Debug)]
 pub(super) struct Withdrawal {
     pub(super) owner: TrxId,
@@ -65,14 +62,13 @@ pub(super) struct Aftermath {
     pub(super) withdraw: SmallVec<[Withdrawal; 1]>,
 }
 
-/// One party of a deadlock.
+/// A transaction in a deadlock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadlockParty {
     pub owner: TrxId,
-    /// The awaited key, range or table.
     pub wanted: Locked,
     pub mode: LockMode,
-    /// What its rollback would have cost, in undo records.
+    /// The cost of its rollback, in undo records.
     pub weight: u64,
 }
 
@@ -83,11 +79,10 @@ pub struct DeadlockReport {
     pub parties: Vec<DeadlockParty>,
     /// The transaction whose wait was ended.
     pub victim: TrxId,
-    /// When, on the monotonic clock.
+    /// The time on the monotonic clock.
     pub at: Duration,
 }
 
-/// The waits in progress.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     open: FxHashMap<TrxId, OpenWait>,
@@ -151,13 +146,13 @@ impl Waits {
         Some(Arc::clone(&wait.waiter))
     }
 
-    /// The undecided wait of `owner`, as what to withdraw.
+    /// The request of the undecided wait of `owner`, for withdrawal.
     pub(super) fn undecided(&self, owner: TrxId) -> Option<Withdrawal> {
         let wait = self.open.get(&owner).filter(|wait| wait.verdict.is_none())?;
         Some(Withdrawal { owner, sequence: wait.rank.sequence, locked: wait.locked.clone() })
     }
 
-    /// Whether the wait `sequence` of `owner` has been decided, or is gone.
+    /// Whether the wait `sequence` of `owner` has been decided or no longer exists.
     pub(super) fn is_over(&self, owner: TrxId, sequence: u64) -> bool {
         !self.is_undecided(owner, sequence)
     }
@@ -171,7 +166,7 @@ impl Waits {
         self.open.remove(&owner)
     }
 
-    /// Ends whatever wait `owner` has.
+    /// Ends the wait of `owner`, if it has one.
     pub(super) fn forget(&mut self, owner: TrxId) -> Option<OpenWait> {
         self.graph.remove(owner);
         self.open.remove(&owner)

@@ -10,9 +10,9 @@
 //!               ▲ the log store takes groups up to the first hole; the ring is zeroed behind it
 //! ```
 //!
-//! Holes are found by looking, so there is no list of gaps and no lock. The ring is made of atomic
-//! words: copying a group of a few hundred bytes word by word costs what a `memcpy` does, and
-//! nothing here is unsafe.
+//! The store finds holes by reading the ring, so there is no list of gaps and no lock. The ring
+//! consists of atomic words: copying a group of a few hundred bytes word by word costs as much as a
+//! `memcpy`, and no code here is unsafe.
 
 use std::time::Duration;
 
@@ -26,22 +26,21 @@ use crate::sync::{AtomicU64, Event, Ordering};
 const WORD_BYTES: u64 = 8;
 #[cfg(not(feature = "shuttle"))]
 const MIN_CAPACITY_BYTES: usize = 4 * MAX_GROUP_BYTES;
-/// Shuttle makes every word anew for every order of steps.
+/// Shuttle creates all words again for every order of steps.
 #[cfg(feature = "shuttle")]
 const MIN_CAPACITY_BYTES: usize = 256;
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct LogBuffer {
     ring: Box<[AtomicU64]>,
-    /// Bytes that admitted groups may still take, beyond what is reserved.
+    /// Bytes that can still be admitted, beyond what is reserved.
     admitted_bytes: CachePadded<AtomicU64>,
     reserved: CachePadded<AtomicU64>,
     consumed: CachePadded<AtomicU64>,
     room: Event,
 }
 
-/// The right to append one group without waiting. Dropping it gives the room back.
+/// The right to append one group without waiting. Dropping it returns the room.
 #[derive(Debug)]
 pub struct Admission<'a> {
     buffer: &'a LogBuffer,
@@ -54,12 +53,12 @@ impl Drop for Admission<'_> {
     }
 }
 
-/// Where a group stands in the log.
+/// The position of a group in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
     /// Its first byte.
     pub start: Lsn,
-    /// Behind its last byte.
+    /// One past its last byte.
     pub end: Lsn,
 }
 
@@ -90,19 +89,19 @@ impl LogBuffer {
         (lsn / WORD_BYTES) as usize & (self.ring.len() - 1)
     }
 
-    /// The ring's words from a place in the log on.
+    /// The ring's words from a position in the log on.
     fn places(&self, lsn: u64, words: usize) -> impl Iterator<Item = &AtomicU64> {
         let first = self.slot(lsn);
         let before_end = words.min(self.ring.len() - first);
         self.ring[first..first + before_end].iter().chain(&self.ring[..words - before_end])
     }
 
-    /// The end of what was reserved: beyond every group that was appended so far.
+    /// The end of the reserved part, one past every group that was appended so far.
     pub fn reserved_lsn(&self) -> Lsn {
         Lsn(self.reserved.load(Ordering::Acquire))
     }
 
-    /// Bytes that wait for the writer.
+    /// Bytes that the store has not taken yet.
     pub fn used_bytes(&self) -> u64 {
         let consumed = self.consumed.load(Ordering::Acquire);
         self.reserved.load(Ordering::Acquire).saturating_sub(consumed)
@@ -116,7 +115,7 @@ impl LogBuffer {
         (self.used_bytes() + admitted <= self.capacity_bytes()).then_some(admission)
     }
 
-    /// Blocks until the writer has made some room or `timeout` has passed.
+    /// Blocks until the store has freed some room or `timeout` has passed.
     pub fn wait_for_room(&self, bytes: usize, timeout: Duration) {
         let ticket = self.room.listen();
         if self.try_admit(bytes).is_none() {
@@ -127,7 +126,7 @@ impl LogBuffer {
     /// Appends a finished group. Does not block.
     ///
     /// # Panics
-    /// If the group is longer than what was admitted.
+    /// If the group is longer than the admission.
     pub fn append(&self, admission: Admission<'_>, group: &[u8]) -> Placed {
         let length = group.len() as u64;
         assert!(length <= admission.bytes, "a group is no longer than what was admitted for it");
@@ -144,7 +143,7 @@ impl LogBuffer {
     }
 
     /// Takes published groups, in order and up to the first hole, until `into` has about
-    /// `limit_bytes`. Returns where the first one begins. For the log store alone (rule 3).
+    /// `limit_bytes`. Returns the start of the first group. Only the log store calls it (rule 3).
     pub fn take(&self, into: &mut Vec<u8>, limit_bytes: usize) -> Lsn {
         let first = self.consumed.load(Ordering::Relaxed);
         let mut position = first;

@@ -1,8 +1,9 @@
-//! Commits that were handed over instead of waited for: who is told once they are durable.
+//! Completions: listeners that are called when a commit becomes durable, instead of a thread that
+//! waits for it.
 //!
 //! ```text
 //!   when_durable(120, A)   when_durable(180, B)   when_durable(150, A)
-//!   pending   120 A │ 150 A │ 180 B          complete(160) tells A once, of both, and leaves 180 B
+//!   pending   120 A │ 150 A │ 180 B          complete(160) calls A once, for both, and leaves 180 B
 //! ```
 
 use std::collections::VecDeque;
@@ -13,41 +14,39 @@ use firn_api::LogError;
 use firn_base::Lsn;
 use parking_lot::Mutex;
 
-/// Is told how commits have ended that were handed over to it.
+/// Is called when commits end whose completions it was given.
 pub trait CommitListener: Send + Sync {
-    /// The commits that were handed over with these `tokens`, in the order of their positions in
-    /// the log, are durable, or never will be: those of one round of the log together. Runs on a
-    /// task of the log store: hand over and return.
+    /// The commits with these `tokens`, in the order of their positions in the log, are durable or
+    /// never will be. One call covers the commits of one round of the log. Runs on a task of the
+    /// log store: pass the result on and return.
     fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>);
 }
 
 impl<F: Fn(u64, Result<(), LogError>) + Send + Sync> CommitListener for F {
-    /// Calls for each.
     fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>) {
         tokens.iter().for_each(|token| self(*token, outcome.clone()));
     }
 }
 
-/// Who is told of a commit, and by which token the commit is known there. Takes no memory of its
-/// own: what one thread allocates for each commit and another one frees costs both of them more
-/// than the call.
+/// A listener, and the token by which it knows the commit. It owns no memory: if one thread
+/// allocates for each commit and another one frees, that costs both more than the call.
 pub struct Completion {
     listener: Option<Arc<dyn CommitListener>>,
     token: u64,
 }
 
 impl Completion {
-    /// `listener` is told, with `token`.
+    /// Calls `listener` with `token`.
     pub fn new(listener: Arc<dyn CommitListener>, token: u64) -> Completion {
         Completion { listener: Some(listener), token }
     }
 
-    /// Nobody is told; the commit is made durable as soon as if somebody were.
+    /// Calls no listener. The commit becomes durable as soon as with one.
     pub(crate) fn nobody() -> Completion {
         Completion { listener: None, token: 0 }
     }
 
-    /// What tells listeners from each other; nobody is 0.
+    /// Distinguishes listeners; 0: none.
     fn listener_address(&self) -> usize {
         self.listener.as_ref().map_or(0, |listener| Arc::as_ptr(listener).addr())
     }
@@ -58,16 +57,15 @@ struct Pending {
     completion: Completion,
 }
 
-/// See the module's page.
 #[derive(Default)]
 pub struct Completions {
-    /// In the order of their positions, which is nearly the order in which they come.
+    /// In the order of their positions, which is nearly the order of arrival.
     pending: Mutex<VecDeque<Pending>>,
     count: AtomicUsize,
 }
 
 impl Completions {
-    /// Whether there are any, be they due or not.
+    /// Whether any completion is pending, due or not.
     pub fn is_pending(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
@@ -81,24 +79,25 @@ impl Completions {
         self.count.store(pending.len(), Ordering::SeqCst);
     }
 
-    /// Calls those that are durable.
+    /// Calls the completions up to `durable`.
     pub fn complete(&self, durable: Lsn) {
         self.call_up_to(durable, &Ok(()));
     }
 
-    /// Tells all that are left that nothing more will be durable (rule 4).
+    /// Reports to all pending completions that nothing more will become durable (rule 4).
     pub fn fail(&self, error: &LogError) {
         self.call_up_to(Lsn::MAX, &Err(error.clone()));
     }
 
-    /// Takes all at once: those who hand over more meanwhile are not to wait for each call.
+    /// Takes all due completions at once, so that threads that add some meanwhile do not wait for
+    /// each call.
     fn call_up_to(&self, limit: Lsn, result: &Result<(), LogError>) {
         while self.is_pending() {
             let mut due = self.take_up_to(limit);
             if due.is_empty() {
                 return;
             }
-            // Keeps the order of each listener's own.
+            // A stable sort: it keeps the order of each listener's commits.
             due.sort_by_key(|pending| pending.completion.listener_address());
             let same = |one: &Pending, other: &Pending| {
                 one.completion.listener_address() == other.completion.listener_address()
@@ -115,7 +114,7 @@ impl Completions {
     }
 }
 
-/// Tells the listener of all these, who is one.
+/// Calls the one listener of these completions.
 fn tell(own: &[Pending], outcome: &Result<(), LogError>) {
     if let [Pending { completion: Completion { listener: Some(listener), .. }, .. }, ..] = own {
         let tokens: Vec<u64> = own.iter().map(|pending| pending.completion.token).collect();

@@ -1,7 +1,7 @@
-//! The redo log: appends to the buffer, waiting for durability, and commits that are handed over.
+//! The redo log: appends to the buffer, waits for durability, and completions of commits.
 //!
-//! The log store takes the groups out of the buffer; who writes and syncs them, and when, is its
-//! affair. A thread that waits for its commit lends itself to the store meanwhile.
+//! The log store takes the groups out of the buffer, and decides which thread writes and syncs
+//! them, and when. A thread that waits for its commit may do that work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use firn_base::Lsn;
 use crate::log::buffer::{Admission, LogBuffer, Placed};
 use crate::log::completions::{Completion, Completions};
 
-/// How the redo log is set up.
+/// The settings of the redo log.
 #[derive(Debug, Clone, Copy)]
 pub struct RedoLogOptions {
     /// Size of the log buffer, a power of two.
@@ -26,7 +26,7 @@ impl Default for RedoLogOptions {
     }
 }
 
-/// How long an append waits for room in the buffer before it looks at the store again.
+/// How long an append waits for room in the buffer before it checks the store again.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
 
 /// The redo log of a node. See the folder's page for the rules.
@@ -36,13 +36,13 @@ pub struct RedoLog {
     options: RedoLogOptions,
 }
 
-/// What the store takes from, and tells.
+/// The appended groups, as the store takes them.
 struct Appended {
     buffer: LogBuffer,
     completions: Completions,
     durable: AtomicU64,
     rounds: AtomicU64,
-    /// Told of every new durable position; the node publishes it in its fabric region.
+    /// Called with every new durable position; the node publishes it in its fabric region.
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
 }
 
@@ -66,15 +66,16 @@ impl LogSource for Appended {
     }
 }
 
-/// Who asks for room in the log.
+/// The purpose of a request for room in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// New work: refused when the log is about to run out of room.
+    /// New work. Refused when the log is about to run out of room.
     Forward,
-    /// Deleting rows: may use a part of what is kept for completion, since it is how a full disk
-    /// gets room.
+    /// Deleting rows. May use a part of the reserve for completion, because deleting is how a full
+    /// disk gets room.
     Freeing,
-    /// Commit, rollback, upkeep, and giving up whole tables: uses the room that is kept for them.
+    /// Commit, rollback, maintenance, and dropping whole tables. Uses the reserve that is kept for
+    /// them.
     Completion,
 }
 
@@ -89,8 +90,8 @@ impl Purpose {
 }
 
 impl RedoLog {
-    /// Starts to write a stream; its tail's end is where the next group goes. `on_durable` is told
-    /// of every new durable position, and has to be quick.
+    /// Starts to write a stream: the first group goes to the end of its tail. `on_durable` is
+    /// called with every new durable position and must return quickly.
     pub fn start(
         opened: OpenedLog,
         options: RedoLogOptions,
@@ -114,8 +115,8 @@ impl RedoLog {
     ///
     /// # Errors
     /// [`LogError::NoRoom`] when the log store is about to run out of room, and
-    /// [`LogError::Unavailable`] when it does not answer, but for [`Purpose::Completion`], which
-    /// waits; what has ended the writer, if it has ended.
+    /// [`LogError::Unavailable`] when it does not answer, except for [`Purpose::Completion`], which
+    /// waits. If the writer has ended, the error that ended it.
     pub fn admit(&self, bytes: usize, purpose: Purpose) -> Result<Admission<'_>, LogError> {
         loop {
             match self.writer.room() {
@@ -143,32 +144,32 @@ impl RedoLog {
         placed
     }
 
-    /// The end of what is durable. Does not block.
+    /// The end of the durable log. Does not block.
     pub fn durable_lsn(&self) -> Lsn {
         Lsn(self.appended.durable.load(Ordering::SeqCst))
     }
 
-    /// Beyond every group that was appended so far. Does not block.
+    /// One past every group that was appended so far. Does not block.
     pub fn end_lsn(&self) -> Lsn {
         self.appended.buffer.reserved_lsn()
     }
 
-    /// What the buffer takes in memory, in bytes.
+    /// The size of the buffer in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.options.buffer_bytes as u64
     }
 
-    /// How many rounds have become durable; over a local disk, how many syncs there were.
+    /// The number of rounds that have become durable. Over a local disk, the number of syncs.
     pub fn round_count(&self) -> u64 {
         self.appended.rounds.load(Ordering::Relaxed)
     }
 
-    /// Blocks until everything up to `lsn` is durable. The store may have the caller write and
-    /// sync.
+    /// Blocks until the log is durable up to `lsn`. The caller may write and sync for the store
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`]: it may still become durable. Otherwise the error that ended the
-    /// writer: it may or may not be durable, and the node must stop.
+    /// [`LogError::Unavailable`]: the log up to `lsn` may still become durable. Any other error
+    /// ended the writer: the log up to `lsn` may or may not be durable, and the node must stop.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError> {
         if self.durable_lsn() >= lsn {
             return Ok(());
@@ -176,11 +177,11 @@ impl RedoLog {
         self.writer.wait_durable(lsn)
     }
 
-    /// Has the listener of `completion` told once everything up to `lsn` is durable, so that one
-    /// thread can have many commits in flight. Does not block; may tell it at once.
+    /// Calls `completion` when the log is durable up to `lsn`, so that one thread can have many
+    /// commits in flight. Does not block; may call it at once.
     pub fn when_durable(&self, lsn: Lsn, completion: Completion) {
         let completions = &self.appended.completions;
-        // First: a round that ends from here on finds it.
+        // Pushed first, so that a round that ends from here on finds it.
         completions.push(lsn, completion);
         if self.durable_lsn() >= lsn {
             completions.complete(self.durable_lsn());
@@ -191,16 +192,15 @@ impl RedoLog {
         }
     }
 
-    /// What has ended the writer, if it has ended.
+    /// The error that ended the writer, if it has ended.
     pub fn failure(&self) -> Option<LogError> {
         self.writer.failure()
     }
 
-    /// Makes everything durable and ends the writer; later calls are told that the log has failed.
-    /// Blocks.
+    /// Makes everything durable and ends the writer; later calls return an error. Blocks.
     ///
     /// # Errors
-    /// [`LogError::Failed`] if something could not be made durable.
+    /// [`LogError::Failed`] if a part of the log could not be made durable.
     pub fn close(&self) -> Result<(), LogError> {
         let flushed = self.wait_durable(self.end_lsn());
         self.writer.close();

@@ -2,7 +2,7 @@
 //! and a change of definitions waits for them.
 //!
 //! ```text
-//!   Read, Write   put into a place of the context's slot ─► nobody asks for more? ─► granted
+//!   Read, Write   put into a place of the context's slot ─► no stronger request? ──► granted
 //!                                                               └─ no: taken back, and as below
 //!   the others    counted, then decided under the mutex: the queue of the table, and all slots
 //! ```
@@ -66,7 +66,7 @@ impl std::fmt::Debug for MetadataLockTable {
     }
 }
 
-/// One session's locks.
+/// The locks of one session.
 #[derive(Debug)]
 pub struct LockContext {
     locks: Arc<MetadataLockTable>,
@@ -123,7 +123,7 @@ impl MetadataLockTable {
         self.tell(&decided);
     }
 
-    /// Gives grants of a context back that `which` names.
+    /// Releases the grants of a context that `which` selects.
     fn release(&self, context: ContextId, which: impl Fn(TableId, &queue::Grant) -> bool) {
         let mut decided = Decided::default();
         let released = {
@@ -164,8 +164,8 @@ impl MetadataLocks for MetadataLockTable {
 }
 
 impl LockContext {
-    /// Sets the id under which the context's transaction waits for a row; `None`: it waits for
-    /// none.
+    /// Sets the id under which the context's transaction waits for a row lock; `None`: it does not
+    /// wait.
     pub(crate) fn waits_at_rows(&self, transaction: Option<u64>) {
         self.slot.transaction.store(transaction.unwrap_or(0), Ordering::SeqCst);
     }

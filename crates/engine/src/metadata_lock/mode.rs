@@ -6,7 +6,7 @@ use firn_api::rows::MetadataLock::{
     self, Exclusive, NoReadWrite, NoWrite, Read, ReadOnly, Shared, Upgradable, Write,
 };
 
-/// The locks of other contexts that conflict with a request.
+/// Locks that conflict with a request if another context holds them.
 const fn conflicts_of(requested: MetadataLock) -> &'static [MetadataLock] {
     match requested {
         Shared => &[Exclusive],
@@ -36,12 +36,12 @@ pub(super) fn stands_back(requested: MetadataLock, waiting: MetadataLock) -> boo
     }
 }
 
-/// Whether a lock keeps away all that another one does.
+/// Whether the held lock excludes everything that the requested one excludes.
 pub(super) fn covers(held: MetadataLock, requested: MetadataLock) -> bool {
     conflicts_of(requested).iter().all(|other| conflicts(held, *other))
 }
 
-/// Whether a lock may be in the way of `Read` or `Write`, which are granted beside each other.
+/// Whether a lock may conflict with `Read` or `Write`, which do not conflict with each other.
 pub(super) fn is_obtrusive(lock: MetadataLock) -> bool {
     !matches!(lock, Shared | Read | Write)
 }

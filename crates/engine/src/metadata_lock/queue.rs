@@ -21,11 +21,10 @@ pub(super) struct Grant {
     pub(super) context: ContextId,
     pub(super) lock: MetadataLock,
     pub(super) duration: LockDuration,
-    /// Numbers grants in the order in which they were made.
+    /// Ascends with each grant.
     pub(super) sequence: u64,
 }
 
-/// Outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Granted,
@@ -38,7 +37,7 @@ pub(super) struct Wait {
     pub(super) table: TableId,
     pub(super) lock: MetadataLock,
     duration: LockDuration,
-    /// Waits in the order in which they began.
+    /// Ascends with each wait.
     pub(super) sequence: u64,
     pub(super) verdict: Option<Verdict>,
 }
@@ -47,11 +46,11 @@ pub(super) struct Wait {
 #[derive(Debug, Default)]
 struct Queue {
     granted: Vec<Grant>,
-    /// In the order in which they came.
+    /// In the order of arrival.
     waiting: Vec<(ContextId, MetadataLock)>,
 }
 
-/// What giving something back has changed.
+/// The effects of a release.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
     /// Contexts whose waits have ended.
@@ -157,7 +156,7 @@ impl Requests {
         found
     }
 
-    /// Grants a request if nothing is in its way.
+    /// Grants a request if no conflicting request or lock prevents it.
     pub(super) fn try_grant(
         &mut self,
         context: ContextId,
@@ -244,7 +243,7 @@ impl Requests {
         }
     }
 
-    /// Grants what can be granted now of the requests for a table, in their order.
+    /// Grants those requests for a table that can be granted now, in their order.
     pub(super) fn reexamine(&mut self, table: TableId, decided: &mut Decided) {
         let Some(queue) = self.queues.get(&table) else { return };
         let waiting: Vec<ContextId> = queue.waiting.iter().map(|(context, _)| *context).collect();
@@ -287,8 +286,8 @@ impl Requests {
         released
     }
 
-    /// Makes a context's transaction locks on a table that are stronger this weak; how many there
-    /// were.
+    /// Downgrades a context's transaction locks on a table to this one, where they are stronger.
+    /// Returns how many were.
     pub(super) fn downgrade(
         &mut self,
         context: ContextId,
@@ -306,7 +305,7 @@ impl Requests {
         before
     }
 
-    /// Gives a context's transaction grants to another context.
+    /// Moves a context's transaction grants to another context.
     pub(super) fn move_transaction(&mut self, from: ContextId, to: ContextId) {
         let mut moved = 0;
         for grant in self.queues.values_mut().flat_map(|queue| &mut queue.granted) {
@@ -322,7 +321,7 @@ impl Requests {
         }
     }
 
-    /// Whether a request waits that a context's locks on a table are in the way of.
+    /// Whether a request waits for a lock that the context holds on the table.
     pub(super) fn is_wanted(&self, context: ContextId, table: TableId) -> bool {
         let Some(queue) = self.queues.get(&table) else { return false };
         queue.waiting.iter().any(|(other, lock)| {
@@ -330,7 +329,7 @@ impl Requests {
         })
     }
 
-    /// Of some waiting contexts, the cheapest to refuse; among equals, the latest.
+    /// The context that is cheapest to refuse; among equals, the latest.
     pub(super) fn victim(&self, contexts: &[ContextId]) -> Option<ContextId> {
         let waiting = contexts.iter().filter_map(|context| {
             let wait = self.waits.get(context).filter(|wait| wait.verdict.is_none())?;

@@ -13,7 +13,7 @@ use firn_base::TableId;
 
 use crate::sync::{AtomicU64, AtomicUsize, Event, Ordering};
 
-/// Places of a context: most transactions use fewer tables.
+/// Places of a context. Most transactions use fewer tables.
 pub(super) const PLACES: usize = if cfg!(feature = "shuttle") { 2 } else { 14 };
 
 /// The places of one context.

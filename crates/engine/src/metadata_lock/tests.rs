@@ -1,5 +1,4 @@
-//! The table of metadata locks beside a list of grants in which everything is compared with
-//! everything, stories about waits, and threads.
+//! The table of metadata locks compared with a list of grants; stories about waits; threads.
 
 #[cfg(feature = "shuttle")]
 mod interleavings;

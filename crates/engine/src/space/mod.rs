@@ -36,9 +36,9 @@ struct SpaceState {
     page_count: AtomicU32,
     /// Where the next search for a free page starts.
     hint: AtomicU32,
-    /// The last map is nearly used up.
+    /// Whether the last map is nearly used up.
     wants_map: AtomicBool,
-    /// Free pages that are set aside.
+    /// Free pages that operations have reserved.
     picked: Mutex<Vec<PageNo>>,
 }
 
@@ -68,7 +68,7 @@ pub struct Spaces {
     retired_before: Mutex<Vec<PageId>>,
 }
 
-/// The part of an allocation map in which a free page is looked for.
+/// A part of an allocation map that is searched for a free page.
 struct MapPart {
     map: PageId,
     /// The first page that the map covers.
@@ -78,8 +78,8 @@ struct MapPart {
 }
 
 impl SpaceState {
-    /// All maps, from the hint on and around. The first one is visited twice, the second time from
-    /// its start.
+    /// All maps, beginning with the one of the hint. That one is visited twice, the second time
+    /// from its start.
     fn map_parts(&self, space: SpaceId) -> impl Iterator<Item = MapPart> + use<> {
         let page_count = self.page_count.load(Ordering::Acquire);
         let hint = self.hint.load(Ordering::Relaxed).min(page_count - 1);
@@ -92,18 +92,17 @@ impl SpaceState {
     }
 }
 
-/// How the pages of a space are used.
+/// The use of a space's pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpaceUse {
     /// Pages in use, the space's own bookkeeping included.
     pub used: u64,
     /// Pages that are no longer reachable and will be freed.
     pub retired: u64,
-    /// Pages that can be handed out.
     pub free: u64,
 }
 
-/// With fewer free pages than this in the last map, another one is made.
+/// If the last map has fewer free pages than this, another map is made.
 const FREE_PAGES_LOW: u32 = PAGES_PER_MAP / 8;
 
 impl Spaces {
@@ -185,12 +184,12 @@ impl Spaces {
         self.dropped.0.read().iter().copied().collect()
     }
 
-    /// The set of dropped spaces, for those who only read.
+    /// The set of dropped spaces, for readers.
     pub(crate) fn dropped_spaces(&self) -> &Arc<DroppedSpaces> {
         &self.dropped
     }
 
-    /// Nothing of these is left to be purged.
+    /// Forgets dropped spaces that have nothing left to purge.
     pub(crate) fn forget_dropped(&self, spaces: &[SpaceId]) {
         let mut dropped = self.dropped.0.write();
         spaces.iter().for_each(|space| {
@@ -198,10 +197,10 @@ impl Spaces {
         });
     }
 
-    /// Makes sure that pages can be allocated in `space`. May block; call it with nothing latched.
+    /// Ensures that pages can be allocated in `space`. May block; call it with nothing latched.
     ///
     /// # Errors
-    /// If the space is not there, or the log has no room or has failed.
+    /// If the space does not exist, or the log has no room or has failed.
     pub fn prepare(&self, space: SpaceId) -> Result<(), EngineError> {
         let state = self.pages.run(|| self.state(space))?;
         if state.wants_map.load(Ordering::Acquire) {
@@ -242,8 +241,8 @@ impl Spaces {
             return Err(EngineError::NoSuchSpace(space).into());
         };
         drop(guard);
-        // No page of this space was retired since the start: retiring needs the state that is made
-        // here.
+        // No page of this space was retired since the start, because retiring needs the state that
+        // is created here.
         let retired = self.retired_pages(space, header.page_count)?;
         let state = Arc::new(SpaceState {
             page_count: AtomicU32::new(header.page_count),
@@ -309,7 +308,7 @@ impl Spaces {
         Err(EngineError::Invalid(format!("space {space} has no free page")).into())
     }
 
-    /// Asks for another map if this is the last one and few of its pages are free.
+    /// Requests another map if this is the last one and has few free pages.
     fn note_taken(&self, mtr: &MiniTransaction<'_>, map: Held, state: &SpaceState) {
         let Some(map) = AllocationMap::new(mtr.page(map)) else { return };
         let is_last =
@@ -319,7 +318,7 @@ impl Spaces {
         }
     }
 
-    /// Gives a page back, within `mtr`.
+    /// Frees a page within `mtr`.
     ///
     /// # Errors
     /// [`Restart`] if a page is needed first; nothing is changed then.
@@ -330,7 +329,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Marks a page, within `mtr`, that is no longer reachable but may still be read.
+    /// Marks a page as retired within `mtr`: it is no longer reachable but may still be read.
     ///
     /// # Errors
     /// [`Restart`] if a page is needed first; nothing was changed.
@@ -351,10 +350,10 @@ impl Spaces {
         Ok(())
     }
 
-    /// How the pages of a space are used. Reads the space's maps.
+    /// The use of a space's pages. Reads the space's maps.
     ///
     /// # Errors
-    /// If the space is not there or a map cannot be read.
+    /// If the space does not exist or a map cannot be read.
     pub fn usage(&self, space: SpaceId) -> Result<SpaceUse, EngineError> {
         let state = self.pages.run(|| self.state(space))?;
         let mut usage = SpaceUse::default();

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   pick        map latched shared; a free page is found and set aside, the map is pinned
-//!   …           the picked page is made and filled; nobody else can pick it
+//!   …           the picked page is created and filled; no other thread can pick it
 //!   take        map latched exclusively; the page is marked as used, in the same mini-transaction
 //! ```
 //!
@@ -55,10 +55,10 @@ impl Drop for PickedPage<'_> {
 }
 
 impl Spaces {
-    /// Sets a free page of `space` aside. May block; call it with nothing latched.
+    /// Reserves a free page of `space`. May block; call it with nothing latched.
     ///
     /// # Errors
-    /// If the space is not there or is full, or why a page or the log could not be had.
+    /// If the space does not exist or is full, or an error of the page store or the log.
     pub fn pick(&self, space: SpaceId) -> Result<PickedPage<'_>, EngineError> {
         self.prepare(space)?;
         let state = self.pages.run(|| self.state(space))?;
@@ -94,8 +94,9 @@ impl Spaces {
         })
     }
 
-    /// Marks a picked page as used, within `mtr`. This is a short latch, the last one of a
-    /// mini-transaction: call it after the other changes. Waits for the map's latch.
+    /// Marks a picked page as used within `mtr`. Call it after the other changes, as the last latch
+    /// of the mini-transaction, because all splits in the space need the map. Waits for the map's
+    /// latch.
     ///
     /// # Panics
     /// If the page was taken before.
@@ -109,7 +110,7 @@ impl Spaces {
     }
 }
 
-/// The first page from `from` on that is free and not set aside (rule 1).
+/// The first page from `from` on that is free and not reserved (rule 1).
 pub(super) fn find_free(
     map: &AllocationMap<'_>,
     first: u32,

@@ -1,19 +1,19 @@
-//! Memory that row operations use again and again, so that a row costs no allocation.
+//! Memory that row operations reuse, so that a row costs no allocation.
 
 use firn_format::key::IndexEntry;
 
 use crate::transaction::RecordRun;
 
-/// Where a read puts a row: its key in the clustered tree, and its payload.
+/// The destination of a read: a row's key in the clustered tree, and its payload.
 #[derive(Debug, Default, Clone)]
 pub struct RowBuffer {
-    /// The primary key's bytes.
     pub key: Vec<u8>,
     /// The row's bytes, for [`crate::table::Table::view`].
     pub payload: Vec<u8>,
 }
 
-/// What a write works with. One per statement or session; the contents mean nothing between calls.
+/// The working memory of writes. One per statement or session; the contents have no meaning between
+/// calls.
 #[derive(Debug, Default)]
 pub struct WriteBuffers {
     pub(super) key: Vec<u8>,
@@ -26,11 +26,11 @@ pub struct WriteBuffers {
     pub(super) entries: RecordRun,
 }
 
-/// What the memory for many rows may be while nobody inserts many.
+/// The most memory that is kept for many rows while no statement inserts many.
 const KEPT_BYTES: usize = 64 << 10;
 
 impl WriteBuffers {
-    /// Gives back what only a statement with many rows needs.
+    /// Frees the memory that only a statement with many rows needs.
     pub(crate) fn shrink(&mut self) {
         for run in [&mut self.rows, &mut self.entries] {
             if run.memory_bytes() > KEPT_BYTES {

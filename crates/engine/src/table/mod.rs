@@ -3,24 +3,23 @@
 //! ```text
 //!   values ──► clustered tree  primary key → row        every tree is versioned by itself
 //!     ├──────► secondary tree  parts ‖ primary key → –  (crate::transaction), so an entry is visible
-//!     ├──────► unique tree     parts → primary key      exactly if the row that it stands for is
+//!     ├──────► unique tree     parts → primary key      exactly if its row is
 //!     └──────► overflow chain  long values, page by page
 //! ```
 //!
-//! A [`Table`] is one version of a table's definition with everything that is worked out from it
-//! once. It never changes; [`crate::dictionary::Dictionary`] replaces it. The rules there say how
-//! long a holder may use it.
+//! A [`Table`] is one version of a table's definition with everything that is derived from it. It
+//! never changes; [`crate::dictionary::Dictionary`] replaces it. The rules there say how long a
+//! caller may use it.
 //!
 //! Rules, cited by number:
 //!
-//! 1. The clustered tree is written first, secondary trees after it in the order of the definition.
-//! 2. A row operation that fails leaves nothing behind: it goes back to the savepoint that it took
-//!    first.
-//! 3. A row is read with a lock before it is updated or deleted, so that the entries that are taken
-//!    out are those of the row that is replaced.
-//! 4. A chain of overflow pages is noted in the undo log in the log group that begins it, and after
-//!    every group the chain is whole as far as it goes. Nothing leaks in a crash.
-//! 5. Entries of an index that is being built may be missing; of one that is ready, never.
+//! 1. The clustered tree is written first, then the secondary trees in the order of the definition.
+//! 2. A row operation that fails has no effect: it rolls back to the savepoint that it took first.
+//! 3. A row is read with a lock before it is updated or deleted, so that the entries that are
+//!    removed are those of the replaced row.
+//! 4. The log group that begins a chain of overflow pages also records it in the undo log. After
+//!    every group the chain can be walked to its end. So a crash leaks no page.
+//! 5. Entries of an index that is being built may be missing; entries of a ready index never are.
 
 mod buffers;
 pub mod overflow;
@@ -45,13 +44,13 @@ use crate::sequence::TableSequences;
 pub use buffers::{RowBuffer, WriteBuffers};
 pub use scan::{ScanOptions, ScanRow, TableScan};
 
-/// One version of a table's definition, ready to be used. See the module's page.
+/// One version of a table's definition, prepared for use. See the module's page.
 pub struct Table {
     definition: TableDefinition,
     layout: TableLayout,
     clustered: IndexId,
     secondary: Box<[SecondaryIndex]>,
-    /// The hidden column that the engine fills by itself.
+    /// The hidden column, which the engine fills.
     row_id_column: Option<usize>,
     collations: Arc<dyn CollationKeys>,
     sequences: Arc<TableSequences>,
@@ -61,13 +60,13 @@ pub struct Table {
 /// A secondary index of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecondaryIndex {
-    /// Its tree.
+    /// The root page of its tree.
     pub id: IndexId,
-    /// Whether it can be read.
+    /// Whether reads may use it.
     pub state: IndexState,
     /// Snapshots before this do not see all of its entries.
     pub ready_from: Cts,
-    /// Its place in the definition's list of indexes.
+    /// Its position in the definition's list of indexes.
     pub number: usize,
 }
 
@@ -78,7 +77,7 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Works out what a definition needs to be used.
+    /// Derives everything that row operations need from a definition.
     ///
     /// # Errors
     /// [`EngineError::Definition`] if the definition contradicts itself.
@@ -116,8 +115,7 @@ impl Table {
         })
     }
 
-    /// What snapshots see of the indexes that were ready under the definition before, they see
-    /// still.
+    /// Takes the first snapshots of indexes over that were ready under the former definition.
     pub(crate) fn take_ready_from(&mut self, before: &Table) {
         for index in &mut self.secondary {
             let old = before.secondary.iter().find(|old| old.id == index.id);
@@ -126,12 +124,12 @@ impl Table {
         }
     }
 
-    /// Snapshots from before this definition are to be refused: the rows came since.
+    /// Refuses older snapshots: the rows are newer than them.
     pub(crate) fn refuse_older_snapshots(&mut self) {
         self.visible_from = Cts::MAX;
     }
 
-    /// Fills in which snapshots see what has become readable with this definition.
+    /// Sets the first snapshot of everything that becomes readable with this definition.
     pub(crate) fn set_first_snapshot(&mut self, first: Cts) {
         if self.visible_from == Cts::MAX {
             self.visible_from = first;
@@ -142,31 +140,26 @@ impl Table {
         }
     }
 
-    /// The definition.
     #[must_use]
     pub fn definition(&self) -> &TableDefinition {
         &self.definition
     }
 
-    /// The codecs of rows, keys and entries.
     #[must_use]
     pub fn layout(&self) -> &TableLayout {
         &self.layout
     }
 
-    /// The table's identity.
     #[must_use]
     pub fn id(&self) -> TableId {
         self.definition.table_id
     }
 
-    /// The space that holds all its pages.
     #[must_use]
     pub fn space(&self) -> SpaceId {
         self.definition.space
     }
 
-    /// The tree that holds the rows.
     #[must_use]
     pub fn clustered(&self) -> IndexId {
         self.clustered
@@ -178,41 +171,38 @@ impl Table {
         &self.secondary
     }
 
-    /// The definition of a secondary index.
     #[must_use]
     pub fn secondary_definition(&self, index: &SecondaryIndex) -> &IndexDefinition {
         &self.definition.indexes[index.number]
     }
 
-    /// How text is ordered.
     #[must_use]
     pub fn collations(&self) -> &dyn CollationKeys {
         &*self.collations
     }
 
-    /// The table's counters: `AUTO_INCREMENT` values and row ids.
+    /// The table's counters for `AUTO_INCREMENT` values and row ids.
     #[must_use]
     pub fn sequences(&self) -> &Arc<TableSequences> {
         &self.sequences
     }
 
-    /// Snapshots before this do not see the table, or the rows that it has had since it was
-    /// truncated.
+    /// Older snapshots do not see the table, or the rows since it was truncated.
     #[must_use]
     pub fn visible_from(&self) -> Cts {
         self.visible_from
     }
 
-    /// A row's columns, read from its payload one by one without a copy.
+    /// A view of a row, which reads columns from its payload one by one without a copy.
     ///
     /// # Errors
-    /// If the payload is no row of this table.
+    /// If the payload is not a row of this table.
     #[inline]
     pub fn view<'a>(&'a self, payload: &'a [u8]) -> Result<RowView<'a>, EngineError> {
         RowView::parse(&self.layout.row, payload).map_err(|error| self.row_error(error))
     }
 
-    /// The place of an index among the secondary ones, with its codec.
+    /// The secondary indexes, each with its codec.
     pub(crate) fn secondary_with_layout(
         &self,
     ) -> impl Iterator<Item = (&SecondaryIndex, &SecondaryLayout)> {
@@ -227,7 +217,7 @@ impl Table {
         found.ok_or(EngineError::NoSuchTree(id))
     }
 
-    /// A row error told as damage, if stored bytes are at fault.
+    /// Reports a row error as damage if stored bytes are at fault.
     pub(crate) fn row_error(&self, error: RowError) -> EngineError {
         if error.is_corruption() {
             return self.damaged(&error);
@@ -235,7 +225,7 @@ impl Table {
         error.into()
     }
 
-    /// The error for stored bytes that cannot be.
+    /// The error for invalid stored bytes.
     pub(crate) fn damaged(&self, what: &dyn std::fmt::Display) -> EngineError {
         let page = PageId::from_u64(self.clustered.0);
         EngineError::Corrupt { page, what: format!("table {}: {what}", self.definition.name) }

@@ -1,4 +1,4 @@
-//! Values that are too long for their rows: writing, reading and giving up chains of overflow
+//! Values that are too long for their rows: writing, reading and releasing chains of overflow
 //! pages.
 //!
 //! ```text
@@ -25,7 +25,7 @@ use crate::mini_transaction::MiniTransaction;
 use crate::pages::ReadPages;
 use crate::transaction::{Transaction, TransactionSystem};
 
-/// Room that the note about a chain takes in an undo page, at most.
+/// The most room that the record of a chain takes in an undo page.
 const NOTE_BYTES: usize = 64;
 
 /// An empty part without a successor.
@@ -33,11 +33,11 @@ fn empty_part(owner: TrxId) -> Change<'static> {
     Change::OverflowInit { next: PageNo::NONE, owner, bytes: &[] }
 }
 
-/// Writes `value` to a new chain in `space`. It belongs to the transaction until that commits.
+/// Writes `value` to a new chain in `space`. The chain belongs to the transaction until it commits.
 /// Blocks.
 ///
 /// # Errors
-/// Why a page or the log could not be had; the caller goes back to a savepoint from before.
+/// Errors of the page store and the log; the caller rolls back to an earlier savepoint.
 pub fn write(
     trx: &mut Transaction,
     space: SpaceId,
@@ -56,7 +56,7 @@ pub fn write(
     Ok(OverflowReference { first_page, length: value.len() as u64 })
 }
 
-/// Allocates the first page and notes the chain in the undo log, in one group.
+/// Allocates the first page and records the chain in the undo log, in one group.
 fn begin_chain(trx: &mut Transaction, space: SpaceId, owner: TrxId) -> Result<PageNo, EngineError> {
     loop {
         let (system, writer) = (&trx.system, trx.writer.as_mut().expect("it has an id"));
@@ -83,7 +83,8 @@ fn begin_chain(trx: &mut Transaction, space: SpaceId, owner: TrxId) -> Result<Pa
     }
 }
 
-/// Fills `page` and links an empty page behind it, unless it is the last. Returns that page.
+/// Fills `page` and links an empty page after it, unless this is the last part. Returns the empty
+/// page.
 fn write_part(
     system: &TransactionSystem,
     page: PageId,
@@ -109,10 +110,10 @@ fn write_part(
     })
 }
 
-/// Notes that a chain is not part of its row any more, so that purge frees it. Blocks.
+/// Records that a chain is no longer part of its row, so that purge frees it. Blocks.
 ///
 /// # Errors
-/// Why a page or the log could not be had.
+/// Errors of the page store and the log.
 pub fn give_up(
     trx: &mut Transaction,
     space: SpaceId,
@@ -124,13 +125,13 @@ pub fn give_up(
     trx.note_undo(UndoOperation::OverflowReplaced { space, first_page, owner })
 }
 
-/// Appends the bytes of a value that lie in `range` to `into`; the range is cut to the value's
-/// length. A snapshot that sees the row, or a lock on it, keeps the chain where it is. Blocks for
+/// Appends the bytes of a value in `range` to `into`; the range is cut to the value's length. The
+/// caller has a snapshot that sees the row or a lock on the row, so the chain stays. Blocks for
 /// I/O.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] if the chain is not as long as the reference says, or why a page could
-/// not be had.
+/// [`EngineError::Corrupt`] if the chain's length differs from the reference, or an error of the
+/// page store.
 pub fn read(
     pages: &ReadPages,
     space: SpaceId,

@@ -1,5 +1,5 @@
-//! Reading single rows: by primary key, by the values of a unique index, and values that are out of
-//! line.
+//! Reads of single rows, by primary key or by the values of a unique index, and of out-of-line
+//! values.
 
 use std::ops::Range;
 
@@ -12,8 +12,9 @@ use crate::table::{RowBuffer, SecondaryIndex, Table, overflow};
 use crate::transaction::{ReadMode, ReadTransaction, RecordReader};
 
 impl Table {
-    /// Appends the bytes of a primary key to `key`; `values` are those of its columns, in key
-    /// order. With fewer values, what all keys with these begin with.
+    /// Appends the bytes of a primary key to `key`. `values` are the values of its columns, in key
+    /// order. With fewer values, the result is the common prefix of all keys that begin with these
+    /// values.
     ///
     /// # Errors
     /// [`EngineError::Key`].
@@ -25,8 +26,8 @@ impl Table {
         Ok(self.layout.clustered.encode_parts(values, self.collations(), key)?)
     }
 
-    /// Reads the row with this primary key into `payload`, for [`Table::view`]. False if there is
-    /// none. Blocks for locks and I/O.
+    /// Reads the row with this primary key into `payload`, for [`Table::view`]. False if the row
+    /// does not exist. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`RecordReader::get`].
@@ -41,12 +42,12 @@ impl Table {
         trx.get(self.clustered, key, mode, payload)
     }
 
-    /// Reads the row that has these values, none of them NULL, in a unique index. False if there is
-    /// none. Blocks for locks and I/O.
+    /// Reads the row that has these values in a unique index; none of them is NULL. False if the
+    /// row does not exist. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`RecordReader::get`], and [`EngineError::TableChanged`] if the index is too young for
-    /// the transaction's snapshot.
+    /// As [`RecordReader::get`], and [`EngineError::TableChanged`] if the transaction's snapshot is
+    /// older than the index.
     pub fn get_by_unique(
         &self,
         trx: &mut impl RecordReader,
@@ -61,8 +62,8 @@ impl Table {
         self.get_by_entry(trx, index, &entry, mode, row)
     }
 
-    /// Reads the row to which the entry with this key leads: for entries of unique values, and for
-    /// the key of [`EngineError::DuplicateKey`]. False if there is none. Blocks for locks and I/O.
+    /// Reads the row of an index entry, for example the entry that [`EngineError::DuplicateKey`]
+    /// names. False if the row does not exist. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::get_by_unique`].
@@ -86,7 +87,7 @@ impl Table {
         self.get(trx, &row.key, mode, &mut row.payload)
     }
 
-    /// Refuses an index whose entries the transaction's snapshot does not all see.
+    /// Refuses an index if the transaction's snapshot does not see all of its entries.
     pub(crate) fn check_ready(
         &self,
         trx: &mut impl RecordReader,
@@ -106,7 +107,7 @@ impl Table {
         Ok(())
     }
 
-    /// A cell's value; what is out of line is read into `buffer`. Blocks for I/O then.
+    /// The value of a cell. Reads an out-of-line value into `buffer`, and then blocks for I/O.
     ///
     /// # Errors
     /// If the chain of pages is damaged or cannot be read.
@@ -126,8 +127,8 @@ impl Table {
         }
     }
 
-    /// Appends the bytes of an out-of-line value that lie in `range` to `into`. The snapshot that
-    /// the row was seen with must still be open, or the row locked. Blocks for I/O.
+    /// Appends the bytes of an out-of-line value in `range` to `into`. The snapshot that sees the
+    /// row must still be open, or the row locked. Blocks for I/O.
     ///
     /// # Errors
     /// If the chain of pages is damaged or cannot be read.
@@ -141,10 +142,10 @@ impl Table {
         overflow::read(trx.versions().pages(), self.space(), reference, range, into)
     }
 
-    /// The layout of an index's own key, or of the primary key for `None`.
+    /// The layout of a secondary index's own key, or of the primary key for `None`.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTree`] if the table has no such index.
+    /// [`EngineError::NoSuchTree`] if the table does not have this index.
     pub fn key_layout(&self, index: Option<&SecondaryIndex>) -> Result<&KeyLayout, EngineError> {
         match index {
             None => Ok(&self.layout.clustered),

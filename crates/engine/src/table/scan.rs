@@ -3,7 +3,7 @@
 //! ```text
 //!   clustered            rows as the cursor has them
 //!   secondary            entries, then the rows behind them, whose pages are fetched ahead together
-//!   secondary, covering  entries only: every wanted column stands in the entry
+//!   secondary, covering  entries only: they have every requested column
 //! ```
 
 use std::ops::Bound;
@@ -19,21 +19,20 @@ use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table};
 use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, RecordReader};
 
-/// What a scan visits, and how.
+/// The rows that a scan reads, and how.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// The index; `None`: the clustered one.
     pub index: Option<SecondaryIndex>,
     /// The keys of the index, see [`firn_format::key::KeyLayout::range`].
     pub range: Keys,
-    /// Which way.
     pub direction: Direction,
-    /// Which versions, with which locks.
+    /// The versions to read, and the locks to take.
     pub mode: ReadMode,
-    /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not
-    /// visited; [`TableScan::is_covered`] says so.
+    /// The ordinals of the columns to read; `None`: all. If a secondary index has all of them, the
+    /// scan does not read rows; [`TableScan::is_covered`] reports it.
     pub columns: Option<Box<[u16]>>,
-    /// Rows of a batch at most.
+    /// The most rows in a batch.
     pub batch_rows: usize,
 }
 
@@ -52,7 +51,7 @@ impl ScanOptions {
     }
 }
 
-/// Where a covering scan finds a column in an entry.
+/// Where an entry has a column.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Part(usize),
@@ -62,13 +61,12 @@ enum Source {
 #[derive(Debug)]
 enum Path {
     Clustered,
-    /// Rows behind entries.
+    /// Reads the row of each entry.
     Lookup,
-    /// By wanted column.
+    /// The place of each requested column in the entry.
     Covering(Box<[(u16, Source)]>),
 }
 
-/// See the module's page.
 pub struct TableScan {
     table: Arc<Table>,
     index: Option<IndexId>,
@@ -76,11 +74,11 @@ pub struct TableScan {
     cursor: Cursor,
     path: Path,
     batch: Batch,
-    /// Values of entries, those of one entry after those of another.
+    /// The decoded values of the batch, entry by entry.
     values: Vec<Value>,
 }
 
-/// Rows that were looked up, in one piece of memory.
+/// Rows that were read through entries, in one piece of memory.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -91,7 +89,6 @@ struct Batch {
 /// One row of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRow<'a> {
-    /// The primary key's bytes.
     pub key: &'a [u8],
     content: Content<'a>,
     table: &'a Table,
@@ -104,11 +101,11 @@ enum Content<'a> {
 }
 
 impl Table {
-    /// A scan. Looks at nothing yet.
+    /// Creates a scan. Reads nothing yet.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchTree`] if the table has no such index, [`EngineError::TableChanged`] if
-    /// the index is too young for the transaction's snapshot.
+    /// [`EngineError::NoSuchTree`] if the table does not have this index,
+    /// [`EngineError::TableChanged`] if the transaction's snapshot is older than the index.
     pub fn scan(
         self: &Arc<Table>,
         trx: &mut impl RecordReader,
@@ -140,7 +137,7 @@ impl Table {
         })
     }
 
-    /// Where the entries of an index have these columns; `None` if not all of them.
+    /// The places of these columns in the entries of an index; `None` if a column is missing there.
     fn covering(&self, index: &SecondaryIndex, columns: &[u16]) -> Option<Box<[(u16, Source)]>> {
         let (_, layout) = self.find_secondary(index.id).ok()?;
         let place = |keys: &KeyLayout, column: u16| {
@@ -158,26 +155,26 @@ impl Table {
 }
 
 impl TableScan {
-    /// Whether the rows come from the index alone, so that only the wanted columns can be read.
+    /// Whether the rows come from the index alone. Then only the requested columns can be read.
     #[must_use]
     pub fn is_covered(&self) -> bool {
         matches!(self.path, Path::Covering(_))
     }
 
-    /// Fetches the next rows; false at the end. A batch may be empty although more follow, if rows
-    /// behind entries are gone or were left out. Blocks for locks and I/O.
+    /// Fetches the next batch; false at the end. A batch may be empty although more rows follow, if
+    /// the rows of its entries are gone or were skipped. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Cursor::fetch`], and [`EngineError::Corrupt`] if an entry leads nowhere.
+    /// As [`Cursor::fetch`], and [`EngineError::Corrupt`] if an entry has no row.
     pub fn fetch(&mut self, trx: &mut impl RecordReader) -> Result<bool, EngineError> {
         let has_more = trx.fetch(&mut self.cursor, None)? != api::Fetched::End;
         self.follow(trx, has_more)?;
         Ok(has_more)
     }
 
-    /// As [`TableScan::fetch`], but leaves whose rows the caller has are passed over; see
-    /// [`api::Scan`]. Where rows are behind entries no leaf is named: a leaf of the index does not
-    /// tell whether they have changed.
+    /// Like [`TableScan::fetch`], but skips leaves whose rows the caller has already; see
+    /// [`api::Scan`]. A scan that reads rows through entries names no leaf, because a leaf of the
+    /// index does not show whether its rows have changed.
     ///
     /// # Errors
     /// As [`TableScan::fetch`].
@@ -195,7 +192,7 @@ impl TableScan {
         Ok(fetched)
     }
 
-    /// Makes the batch of what the cursor has, if it has rows.
+    /// Prepares the batch from the cursor's rows, if there are any.
     fn follow(&mut self, trx: &mut impl RecordReader, has_rows: bool) -> Result<(), EngineError> {
         match &self.path {
             _ if !has_rows => {
@@ -209,7 +206,7 @@ impl TableScan {
         }
     }
 
-    /// Visits the rows behind the entries of the batch.
+    /// Reads the rows of the batch's entries.
     fn look_up(&mut self, trx: &mut impl RecordReader) -> Result<(), EngineError> {
         let (table, batch) = (&*self.table, &mut self.batch);
         let index = self.index.unwrap_or(table.clustered);
@@ -233,14 +230,14 @@ impl TableScan {
             } else if is_consistent {
                 return Err(EngineError::Corrupt {
                     page: index.root(),
-                    what: "an index entry leads to no row".to_owned(),
+                    what: "an index entry has no row".to_owned(),
                 });
             }
         }
         Ok(())
     }
 
-    /// Reads the wanted columns out of the entries.
+    /// Reads the requested columns from the entries.
     fn decode(&mut self) -> Result<(), EngineError> {
         self.values.clear();
         let (table, Path::Covering(sources)) = (&*self.table, &self.path) else { return Ok(()) };
@@ -261,12 +258,12 @@ impl TableScan {
         Ok(())
     }
 
-    /// The rows of the present batch, in the scan's order.
+    /// The rows of the current batch, in the scan's order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = ScanRow<'_>> {
         (0..self.row_count()).map(|number| self.scan_row(number))
     }
 
-    /// How many rows the present batch has.
+    /// The number of rows in the current batch.
     #[must_use]
     pub fn row_count(&self) -> usize {
         match self.path {
@@ -275,10 +272,10 @@ impl TableScan {
         }
     }
 
-    /// A row of the present batch: its key in the clustered tree, and what is known of it.
+    /// A row of the current batch: its key in the clustered tree, and its content.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the batch has fewer rows.
     #[must_use]
     pub fn row(&self, number: usize) -> api::ScanRow<'_> {
         let row = self.scan_row(number);
@@ -303,7 +300,7 @@ impl TableScan {
             Path::Covering(sources) => {
                 let (key, value) = self.cursor.row(number);
                 let values = &self.values[number * sources.len()..(number + 1) * sources.len()];
-                // The batch was decoded, so the entry has a key.
+                // The entry was decoded with the batch, so its key is valid.
                 let key = self.primary_key_of(key, value).unwrap_or_default();
                 (key, Content::Entry(sources, values))
             }
@@ -311,7 +308,7 @@ impl TableScan {
         ScanRow { key, content, table: &self.table }
     }
 
-    /// The present batch as it lies in memory; `None` in a covering scan.
+    /// The current batch as it lies in memory; `None` in a covering scan.
     #[must_use]
     pub fn batch(&self) -> Option<api::RowBatch<'_>> {
         match self.path {
@@ -334,7 +331,7 @@ impl Batch {
         self.rows.clear();
     }
 
-    /// Keeps the row that was just read.
+    /// Stores the row that was just read.
     fn push(&mut self, key: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -363,18 +360,18 @@ impl<'a> ScanRow<'a> {
         }
     }
 
-    /// The row, to be read column by column; `None` in a covering scan.
+    /// A view of the row, which reads it column by column; `None` in a covering scan.
     ///
     /// # Errors
-    /// If the bytes are no row of the table.
+    /// If the bytes are not a row of the table.
     pub fn view(&self) -> Option<Result<RowView<'a>, EngineError>> {
         self.payload().map(|payload| self.table.view(payload))
     }
 
-    /// A column; in a covering scan, one of the wanted ones.
+    /// The value of a column; in a covering scan, of a requested one.
     ///
     /// # Errors
-    /// If there is no such column, or the bytes are no row of the table.
+    /// If the column does not exist, or the bytes are not a row of the table.
     pub fn column(&self, ordinal: usize) -> Result<ColumnValue<'a>, EngineError> {
         match self.content {
             Content::Row(payload) => {
@@ -390,7 +387,7 @@ impl<'a> ScanRow<'a> {
     }
 }
 
-/// A part of a key that can be read back.
+/// A part of a key, as a value.
 fn read_part(
     layout: &KeyLayout,
     key: &[u8],

@@ -1,4 +1,4 @@
-//! Inserting, updating and deleting rows with all their entries.
+//! Inserts, updates and deletes of rows with all their entries.
 //!
 //! ```text
 //!   update of row 7, column b of (a, b, c), indexes over a and over b
@@ -23,20 +23,20 @@ use crate::transaction::{ReadMode, ReadTransaction, Transaction, WaitPolicy};
 
 /// The cells of a row, one for each ordinal.
 type Cells<'a> = SmallVec<[ColumnValue<'a>; 16]>;
-/// The values of a row, those that are out of line fetched as far as they were wanted.
+/// The values of a row. Out-of-line values are fetched as far as they are needed.
 type Values<'a> = SmallVec<[ValueRef<'a>; 16]>;
 /// Values that were fetched from overflow pages, by ordinal.
 type Fetched = Vec<(u16, Vec<u8>)>;
 
 impl Table {
-    /// Inserts a row: a value for each ordinal; those of dropped columns and of the hidden row id
-    /// are not looked at. Blocks for locks and I/O.
+    /// Inserts a row, given a value for each ordinal. Ignores the values of dropped columns and of
+    /// the hidden row id. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// [`EngineError::DuplicateKey`] with the index whose values are taken, [`EngineError::Row`]
-    /// and [`EngineError::Key`] for values that do not fit, locks that were not granted, or why a
-    /// page or the log could not be had. The transaction is as it was before, unless it was rolled
-    /// back as a whole.
+    /// [`EngineError::DuplicateKey`] with the index that has the values already,
+    /// [`EngineError::Row`] and [`EngineError::Key`] for values that do not fit, locks that were
+    /// not granted, or an error of the page store or the log. The insert then has no effect, unless
+    /// the whole transaction was rolled back.
     pub fn insert(
         &self,
         trx: &mut Transaction,
@@ -46,11 +46,11 @@ impl Table {
         all_or_nothing(trx, |trx| self.insert_row(trx, row, buffers))
     }
 
-    /// Inserts rows: a value for each ordinal, row after row. Rows in the order of the primary key
-    /// cost far less so than one by one. Blocks for locks and I/O.
+    /// Inserts rows, given a value for each ordinal, row after row. Rows in the order of the
+    /// primary key cost far less this way than one by one. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Table::insert`]; no row is inserted then. Which one was refused is not said.
+    /// As [`Table::insert`]; no row is inserted then. The error does not say which row was refused.
     pub fn insert_rows(
         &self,
         trx: &mut Transaction,
@@ -103,8 +103,7 @@ impl Table {
         Ok(())
     }
 
-    /// A new row's key and bytes; a number of its own is filled in if the table has a hidden column
-    /// for it.
+    /// The key and the bytes of a new row, with a new row id if the table has a hidden column.
     fn encode_row(
         &self,
         trx: &mut Transaction,
@@ -120,8 +119,8 @@ impl Table {
         self.encode_payload(trx, cells, key.len(), payload)
     }
 
-    /// The row with a number of its own, if the table has a hidden column for it. A copy of another
-    /// table's row has its number already, which is not given to a second row then.
+    /// The row with a new row id; `None` if the table has no hidden column. A copy of another
+    /// table's row has its id already; the counter skips that id.
     fn with_row_id<'a>(&self, row: &[ValueRef<'a>]) -> Result<Option<Values<'a>>, EngineError> {
         let Some(column) = self.row_id_column.filter(|column| *column < row.len()) else {
             return Ok(None);
@@ -139,7 +138,7 @@ impl Table {
         self.sequences().row_id.take(1)
     }
 
-    /// The row's bytes; values that make it too long go to overflow pages first.
+    /// The row's bytes. Values that make the row too long are written to overflow pages first.
     fn encode_payload(
         &self,
         trx: &mut Transaction,
@@ -159,11 +158,12 @@ impl Table {
         Ok(self.layout.row.encode_into(&cells, payload)?)
     }
 
-    /// Deletes the row with this primary key. False if there is none. Blocks for locks and I/O.
+    /// Deletes the row with this primary key. False if the row does not exist. Blocks for locks and
+    /// I/O.
     ///
     /// # Errors
-    /// Locks that were not granted, a conflict with the snapshot, or why a page or the log could
-    /// not be had.
+    /// Locks that were not granted, a conflict with the snapshot, or an error of the page store or
+    /// the log.
     pub fn delete(
         &self,
         trx: &mut Transaction,
@@ -180,8 +180,8 @@ impl Table {
         deleted
     }
 
-    /// Deletes a row that the transaction has read with [`ReadMode::Update`] (rule 3); `payload` is
-    /// what it read. Blocks for locks and I/O.
+    /// Deletes a row that the transaction has read as `payload` with [`ReadMode::Update`] (rule 3).
+    /// Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::delete`].
@@ -217,8 +217,8 @@ impl Table {
         self.give_up_chains(trx, payload, &[])
     }
 
-    /// Changes columns of the row with this primary key: pairs of ordinal and value. False if there
-    /// is no such row. Blocks for locks and I/O.
+    /// Changes columns of the row with this primary key, given as pairs of ordinal and value. False
+    /// if the row does not exist. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::insert`], and a conflict with the snapshot.
@@ -239,8 +239,8 @@ impl Table {
         updated
     }
 
-    /// Changes columns of a row that the transaction has read with [`ReadMode::Update`] (rule 3);
-    /// `payload` is what it read. Blocks for locks and I/O.
+    /// Changes columns of a row that the transaction has read as `payload` with
+    /// [`ReadMode::Update`] (rule 3). Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Table::update`].
@@ -276,7 +276,7 @@ impl Table {
         let concerns = |layout: &SecondaryLayout| moves || touches(layout.key());
         let is_indexed = moves || self.layout.secondary.iter().any(|(_, layout)| concerns(layout));
 
-        // What entries are made of is fetched before the cells are replaced by references.
+        // The values that entries need are fetched before the cells are replaced by references.
         let (fetched_old, fetched_new) = match is_indexed {
             true => (self.fetch(trx, &old)?, self.fetch(trx, &new)?),
             false => (Fetched::new(), Fetched::new()),
@@ -351,7 +351,7 @@ impl Table {
         trx.insert(index.id, &new.key, &new.value)
     }
 
-    /// Takes an entry out (rule 5).
+    /// Deletes an entry (rule 5).
     fn take_entry(
         &self,
         trx: &mut Transaction,
@@ -378,7 +378,7 @@ impl Table {
 
     fn not_as_read(&self) -> EngineError {
         EngineError::Invalid(format!(
-            "a row of table {} is no longer as the statement has read it",
+            "a row of table {} has changed since the statement has read it",
             self.definition.name
         ))
     }
@@ -389,7 +389,7 @@ impl Table {
         view.columns().collect::<Result<_, _>>().map_err(|error| self.row_error(error))
     }
 
-    /// Fetches the values that entries need and that are out of line.
+    /// Fetches the out-of-line values that entries need.
     fn fetch(
         &self,
         trx: &ReadTransaction,
@@ -406,7 +406,7 @@ impl Table {
         Ok(fetched)
     }
 
-    /// The entry that a row has in an index.
+    /// The entry of a row in an index.
     pub(crate) fn entry(
         &self,
         trx: &ReadTransaction,
@@ -420,7 +420,8 @@ impl Table {
         Ok(layout.entry(&values, key, self.collations())?)
     }
 
-    /// How much of a column's values entries can need at most; `None` if no index has the column.
+    /// The most bytes of a column's value that an entry can need; `None` if no index has the
+    /// column.
     fn indexed_bytes(&self, ordinal: u16) -> Option<u64> {
         let secondary = self.layout.secondary.iter().map(|(_, layout)| layout.key());
         let layouts = secondary.chain([&self.layout.clustered]);
@@ -428,7 +429,7 @@ impl Table {
         parts.map(|part| part.prefix_length.map_or(u64::MAX, prefix_bytes)).max()
     }
 
-    /// Gives up the chains that the row of `payload` refers to, but for those that are `kept`.
+    /// Releases the chains that the row of `payload` refers to, except for those in `kept`.
     fn give_up_chains(
         &self,
         trx: &mut Transaction,
@@ -453,12 +454,12 @@ impl Table {
     }
 }
 
-/// Bytes that the first characters of a text take at most, in any character set.
+/// The most bytes that `characters` of text can take, in any character set.
 fn prefix_bytes(characters: u32) -> u64 {
     u64::from(characters) * 4
 }
 
-/// The values of cells; what is out of line and was not fetched is NULL, and nobody looks at it.
+/// The values of cells. An out-of-line value that was not fetched becomes NULL; no entry needs it.
 fn values_of<'a>(cells: &[ColumnValue<'a>], fetched: &'a Fetched) -> Values<'a> {
     let mut values: Values<'a> =
         cells.iter().map(|cell| cell.inline().unwrap_or(ValueRef::Null)).collect();
@@ -468,7 +469,7 @@ fn values_of<'a>(cells: &[ColumnValue<'a>], fetched: &'a Fetched) -> Values<'a> 
     values
 }
 
-/// Runs an operation, and undoes what it did if it failed (rule 2).
+/// Runs an operation. If it fails, rolls its changes back (rule 2).
 fn all_or_nothing(
     trx: &mut Transaction,
     operation: impl FnOnce(&mut Transaction) -> Result<(), EngineError>,
@@ -476,7 +477,7 @@ fn all_or_nothing(
     let savepoint = trx.savepoint();
     let Err(error) = operation(trx) else { return Ok(()) };
     match trx.rollback_to(savepoint) {
-        // A transaction that broke a deadlock was rolled back as a whole.
+        // A transaction that broke a deadlock was rolled back completely.
         Ok(()) | Err(EngineError::TransactionEnded) => Err(error),
         Err(fatal) => Err(fatal),
     }

@@ -1,5 +1,5 @@
-//! A log in memory: what was taken is durable, and nothing is ever lost. A thread takes what nobody
-//! waits for.
+//! A log in memory. A group is durable as soon as it was taken, and nothing is ever lost. A thread
+//! takes the groups that no committer waits for.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,11 +19,10 @@ use firn_storage::leases::Leases;
 use parking_lot::Mutex;
 
 thread_local! {
-    /// How much room [`MemoryLog`] says that it has, to the thread that asks.
+    /// The room that [`MemoryLog`] reports to this thread.
     pub(crate) static ROOM: Cell<Room> = const { Cell::new(Room::Plenty) };
 }
 
-/// See the module's page.
 #[derive(Default)]
 pub(crate) struct MemoryLog {
     stream: Arc<Stream>,
@@ -76,7 +75,7 @@ impl FollowedLog for Stream {
 }
 
 impl MemoryLog {
-    /// Nothing but the readers needs log before `lsn`.
+    /// Only readers still need log before `lsn`.
     pub(crate) fn let_go(&self, lsn: Lsn) {
         let floor = self.stream.leases.raise_floor(lsn, self.stream.durable());
         self.stream.kept.lock().truncate(floor);
@@ -142,7 +141,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes what is complete.
+    /// Takes the complete groups.
     fn take(&self) -> Result<Lsn, LogError> {
         let mut kept = self.stream.kept.lock();
         self.check()?;
@@ -158,12 +157,12 @@ impl Writer {
     }
 }
 
-/// The writer in the hands of its engine; the thread ends when it is dropped.
+/// The engine's handle of the writer. When it is dropped, the thread ends.
 struct WriterHandle(Arc<Writer>);
 
 impl LogWriter for WriterHandle {
     fn submit(&self, _lsn: Lsn) {
-        // If it has ended, the thread tells.
+        // If the log has ended, the thread reports it.
         let _ = self.0.take();
     }
 
@@ -227,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Nothing is lost between two lives.
+    /// A log that keeps its content from one run of the engine to the next.
     #[derive(Default)]
     struct Lasting(Arc<MemoryLog>);
 

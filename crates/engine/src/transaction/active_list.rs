@@ -1,5 +1,5 @@
-//! The baseline for snapshots: a global list of active transactions that every snapshot copies
-//! under a mutex. Only there to be measured against.
+//! The baseline for snapshots: a global list of active transactions, which every snapshot copies
+//! under a mutex. It exists only for measurements against it.
 
 use firn_base::TrxId;
 use parking_lot::{Mutex, MutexGuard};
@@ -19,7 +19,7 @@ struct List {
     highest: TrxId,
 }
 
-/// A copy of the list.
+/// A snapshot's copy of the list.
 #[derive(Debug, Clone)]
 pub struct ActiveListView {
     active: Vec<TrxId>,
@@ -34,13 +34,13 @@ impl ActiveList {
         })
     }
 
-    /// How often the mutex was not free at once.
+    /// How often a thread found the mutex taken.
     #[must_use]
     pub fn waits(&self) -> u64 {
         self.waits.get()
     }
 
-    /// Enters a transaction that begins.
+    /// Adds a transaction that begins.
     pub fn add(&self, trx: TrxId) {
         let mut list = self.lock();
         let at = list.active.partition_point(|active| *active < trx);
@@ -48,7 +48,7 @@ impl ActiveList {
         list.highest = list.highest.max(trx);
     }
 
-    /// Takes out a transaction that has ended.
+    /// Removes a transaction that has ended.
     pub fn remove(&self, trx: TrxId) {
         let mut list = self.lock();
         if let Ok(at) = list.active.binary_search(&trx) {
@@ -56,7 +56,6 @@ impl ActiveList {
         }
     }
 
-    /// Copies the list.
     #[must_use]
     pub fn copy(&self) -> ActiveListView {
         let list = self.lock();

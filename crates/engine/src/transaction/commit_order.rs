@@ -1,4 +1,4 @@
-//! Commit timestamps, and the number that a snapshot is (paper 000 §4.2).
+//! Commit timestamps, and the number that is a snapshot (paper 000 §4.2).
 //!
 //! ```text
 //!   CTS handed out:      1   2   3   4   5
@@ -6,11 +6,11 @@
 //!                            ▲ max_committed: every timestamp up to here can be looked up
 //! ```
 //!
-//! The paper makes handing out a timestamp and filling the transaction's slot one step under a
-//! lock, so that `CTS_max_committed` never passes a slot that is not filled. Here both are free of
-//! locks. How `max_committed` is found depends on who numbers the commits: the node itself, without
-//! gaps ([`dense`]), or a source that other nodes share, with gaps ([`sparse`]). The counters lie
-//! in a fabric region, for nodes that take snapshots from afar; what those may see is durable.
+//! In the paper, one step under a lock hands out a timestamp and fills the transaction's slot, so
+//! that `CTS_max_committed` never passes a slot that is not filled. Here both steps are lock-free.
+//! How `max_committed` advances depends on the source of timestamps: the node itself, without gaps
+//! ([`dense`]), or a source that nodes share, with gaps ([`sparse`]). The counters lie in a fabric
+//! region, for nodes that take snapshots remotely; those see durable commits only.
 //!
 //! Invariant: `durable ≤ max_committed ≤ last`, and every transaction with `cts ≤ max_committed`
 //! has its slot filled.
@@ -28,22 +28,21 @@ use self::dense::Dense;
 use self::sparse::Sparse;
 use crate::sync::{AtomicU64, Ordering, yield_now};
 
-/// The region of the counters.
+/// The name of the counters' region.
 pub(super) const REGION: &str = "timestamps";
 /// Word of the region: the last timestamp that was handed out.
 pub const LAST_WORD: usize = 0;
-/// Word of the region: what a snapshot taken now sees. On a cache line of its own.
+/// Word of the region: the snapshot that a reader would take now. On a separate cache line.
 pub const MAX_COMMITTED_WORD: usize = 8;
-/// Word of the region: up to which timestamp all commits are durable, which is what other nodes may
-/// see.
+/// Word of the region: the timestamp up to which all commits are durable, and so visible to other
+/// nodes.
 pub(super) const DURABLE_WORD: usize = 16;
 /// Words that the region needs.
 pub const REGION_WORDS: usize = 24;
 
-/// Timestamps that a watermark sets aside where they have no gaps.
+/// Timestamps that one watermark reserves if they have no gaps.
 const DENSE_AHEAD: u64 = 1 << 20;
 
-/// See the module's page.
 pub struct CommitOrder {
     counters: Counters,
     kind: Kind,
@@ -54,21 +53,19 @@ enum Kind {
     Sparse(Sparse),
 }
 
-/// The words of the region.
 struct Counters(OwnedRegion);
 
-/// A timestamp whose transaction is being committed. Until it is [published](CommitOrder::publish)
+/// A timestamp whose transaction is being committed. Until it is [published](CommitOrder::publish),
 /// no later commit becomes visible.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitTicket {
     cts: Cts,
-    /// Where the sparse order knows it by.
+    /// The commit's place in the sparse order.
     place: usize,
 }
 
 impl CommitTicket {
-    /// The timestamp.
     #[must_use]
     pub fn cts(self) -> Cts {
         self.cts
@@ -95,10 +92,10 @@ impl std::fmt::Debug for CommitOrder {
 }
 
 impl CommitOrder {
-    /// Continues after `last`, of which everything is committed.
+    /// Continues after `last`. All timestamps up to `last` are committed.
     ///
     /// # Errors
-    /// If a shared source cannot be told of `last`.
+    /// If a shared source cannot be informed of `last`.
     ///
     /// # Panics
     /// If the region is too small.
@@ -121,20 +118,20 @@ impl CommitOrder {
         Ok(CommitOrder { counters: Counters(region), kind })
     }
 
-    /// What a snapshot taken now sees.
+    /// The snapshot that a reader would take now.
     #[inline]
     #[must_use]
     pub fn max_committed(&self) -> Cts {
         Cts(self.counters.max_committed().load(Ordering::SeqCst))
     }
 
-    /// The timestamp up to which all commits are durable, as far as other nodes know.
+    /// The timestamp up to which all commits are durable, as other nodes see it.
     #[must_use]
     pub fn durable(&self) -> Cts {
         Cts(self.counters.0.words()[DURABLE_WORD].load(Ordering::SeqCst))
     }
 
-    /// Tells other nodes that all commits up to `cts` are durable. Never goes back.
+    /// Publishes to other nodes that all commits up to `cts` are durable. Never goes back.
     pub fn publish_durable(&self, cts: Cts) {
         self.counters.0.words()[DURABLE_WORD].fetch_max(cts.0, Ordering::SeqCst);
     }
@@ -145,7 +142,7 @@ impl CommitOrder {
         Cts(self.counters.last().load(Ordering::Acquire))
     }
 
-    /// How many timestamps a watermark in the log sets aside.
+    /// The number of timestamps that one watermark in the log reserves.
     #[must_use]
     pub fn set_aside(&self) -> u64 {
         match &self.kind {
@@ -154,9 +151,9 @@ impl CommitOrder {
         }
     }
 
-    /// The timestamp of a commit that is about to be written, if it comes from a shared source:
-    /// asking that may take a round trip, so this is called with nothing latched. `None`: it is
-    /// handed out by [`CommitOrder::allocate`].
+    /// Reserves the timestamp of a commit that is about to be written, if a shared source numbers
+    /// commits. That may take a round trip, so call it with nothing latched. `None`:
+    /// [`CommitOrder::allocate`] hands out the timestamp.
     ///
     /// # Errors
     /// If the source cannot be reached.
@@ -167,13 +164,13 @@ impl CommitOrder {
         }
     }
 
-    /// A commit at a timestamp that was decided elsewhere, with nothing latched. Later commits of
-    /// this node have later timestamps; readers that have a later snapshot already must have been
-    /// made to wait before the timestamp was decided.
+    /// Takes a timestamp that another node has chosen for a commit of this node. Later commits of
+    /// this node get later timestamps. The caller has ensured, before the timestamp was chosen,
+    /// that readers with a later snapshot wait for this commit. Call it with nothing latched.
     ///
     /// # Errors
-    /// If the source cannot be told; [`TimestampError::Unavailable`] if the node numbers commits
-    /// itself.
+    /// If the source cannot be informed; [`TimestampError::Unavailable`] if the node numbers
+    /// commits itself.
     pub fn adopt(&self, cts: Cts) -> Result<CommitTicket, TimestampError> {
         match &self.kind {
             Kind::Dense(_) => Err(no_shared_source()),
@@ -181,9 +178,9 @@ impl CommitOrder {
         }
     }
 
-    /// Makes `cts` a timestamp that a snapshot can have here: no commit of this node gets one up to
-    /// it any more, and those that have one are visible. Blocks for a round trip and for commits
-    /// that are being written.
+    /// Makes `cts` usable as a snapshot of this node: no later commit of this node gets a timestamp
+    /// up to `cts`, and the commits that have one are visible. Blocks for a round trip and for
+    /// commits that are being written.
     ///
     /// # Errors
     /// As [`CommitOrder::adopt`].
@@ -197,11 +194,11 @@ impl CommitOrder {
         Ok(())
     }
 
-    /// Hands out the next timestamp where the node numbers commits itself. The caller fills its
-    /// slot soon and calls [`CommitOrder::publish`].
+    /// Hands out the next timestamp if the node numbers commits itself. The caller must soon fill
+    /// the transaction's slot and call [`CommitOrder::publish`].
     ///
     /// # Panics
-    /// If a shared source numbers them.
+    /// If a shared source numbers commits.
     pub fn allocate(&self) -> CommitTicket {
         match &self.kind {
             Kind::Dense(dense) => CommitTicket { cts: dense.allocate(&self.counters), place: 0 },
@@ -209,7 +206,8 @@ impl CommitOrder {
         }
     }
 
-    /// The slot of the ticket's transaction is filled, or nobody will ever have its timestamp.
+    /// Declares that the slot of the ticket's transaction is filled, or that the timestamp stays
+    /// unused.
     pub fn publish(&self, ticket: CommitTicket) {
         match &self.kind {
             Kind::Dense(dense) => dense.publish(&self.counters, ticket.cts),
@@ -217,7 +215,7 @@ impl CommitOrder {
         }
     }
 
-    /// Blocks until a snapshot taken from now on sees `cts`: a moment, if at all.
+    /// Blocks until a snapshot that is taken now sees `cts`: for a moment at most.
     pub fn wait_visible(&self, cts: Cts) {
         while self.max_committed() < cts {
             yield_now();

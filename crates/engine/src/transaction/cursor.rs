@@ -1,13 +1,14 @@
 //! Range cursors.
 //!
-//! A cursor knows the key at which it goes on, not a place in a page; so splits and merges between
-//! two batches do not matter. A batch is what one leaf has to offer, copied with the leaf latched;
-//! versions that the reader does not see are replaced by older ones after the latch is gone. A
-//! caller that keeps what it has made of a leaf's rows is asked first, and the leaf is passed over
-//! while it has not changed.
+//! A cursor stores the key at which it continues, not a position in a page, so splits and merges
+//! between two batches do not matter. A batch holds rows of one leaf, copied with the leaf latched.
+//! Versions that the reader does not see are replaced by older ones after the latch was released.
+//! If the caller still has what it derived from the rows of an unchanged leaf, the cursor skips
+//! that leaf.
 //!
 //! ```text
-//!   forward:  leaf a…f gives b c e, goes on at f  backward: before f gives e c b, goes on before a
+//!   forward:  leaf a…f returns b c e, continues at f
+//!   backward: before f returns e c b, continues before a
 //! ```
 
 use std::ops::{Bound, Range};
@@ -34,14 +35,11 @@ use crate::tree::prefetch::Ahead;
 /// The keys that a cursor visits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
-    /// Where it begins in key order.
     pub low: Bound<Vec<u8>>,
-    /// Where it ends in key order.
     pub high: Bound<Vec<u8>>,
 }
 
 impl KeyRange {
-    /// Every key.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange { low: Bound::Unbounded, high: Bound::Unbounded }
@@ -54,7 +52,6 @@ impl KeyRange {
     }
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Cursor {
     index: IndexId,
@@ -63,24 +60,24 @@ pub struct Cursor {
     mode: ReadMode,
     next: Next,
     limit: usize,
-    /// What `limit` grows to.
+    /// The value up to which `limit` grows.
     last_limit: usize,
     batch: Batch,
     is_begun: bool,
     ahead: ReadAhead,
 }
 
-/// How far the leaves in front of a cursor were asked for.
+/// How far the leaves after the cursor are being fetched.
 #[derive(Debug, Default)]
 struct ReadAhead {
-    /// Batches so far; short scans read nothing ahead.
+    /// Batches so far. Short scans do not read ahead.
     batches: u32,
-    /// Where the cursor has to come before more is asked for, and where that begins.
+    /// The key at which the cursor fetches more leaves, and the key of the first of them.
     asked: Option<(Vec<u8>, Vec<u8>)>,
     is_over: bool,
 }
 
-/// Rows of a batch take from one copy of the leaf's bytes.
+/// Rows that were copied from one leaf.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -89,31 +86,31 @@ struct Batch {
     content: Content,
 }
 
-/// What a batch is of the leaf that it was taken from.
+/// How much of its leaf a batch contains.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// Some of what the reader sees, or nobody has asked.
+    /// Some of the rows that the reader sees; or the caller did not ask.
     #[default]
     Part,
-    /// Everything, and what any later snapshot sees.
+    /// All rows, and every later snapshot sees the same ones.
     Leaf(LeafVersion),
-    /// Nothing, since the caller holds the rows of so many leaves.
+    /// None: the caller has the rows of this many leaves.
     Held(usize),
 }
 
-/// What a look at the next leaf came to.
+/// The result of reading the next leaf.
 enum Look {
-    /// Rows are in the batch, or leaves were passed over.
+    /// The batch has rows, or leaves were skipped.
     Next(Next),
-    /// The leaf comes next as a whole, and the caller may have it.
+    /// The next batch would be the whole leaf, and the caller may have its rows.
     Named(LeafVersion),
 }
 
-/// A leaf of which all slots come next.
+/// A leaf whose slots are all part of the scan.
 struct WholeLeaf {
     version: LeafVersion,
     right: PageNo,
-    /// Where the cursor goes on behind it.
+    /// Where the cursor continues after the leaf.
     next: Next,
 }
 
@@ -124,17 +121,18 @@ struct Unseen {
     version: RecordVersion,
 }
 
-/// Rows of a cursor's first batch; the following ones are larger, so that short scans copy little.
+/// The most rows in a cursor's first batch. Later batches are larger, so that short scans copy
+/// little.
 const FIRST_LIMIT: usize = 16;
-/// How many times as many each following batch has.
+/// The factor by which each batch is larger than the one before.
 const LIMIT_GROWTH: usize = 8;
 const LAST_LIMIT: usize = 1024;
 /// Batches after which a cursor reads ahead.
 const AHEAD_AFTER: u32 = 3;
-/// Leaves that are asked for at once; as many again are on their way while the cursor goes over
-/// these.
+/// Leaves that are fetched with one request. Another request of this size is in progress while the
+/// cursor reads these leaves.
 const AHEAD_LEAVES: usize = 32;
-/// One part in this many of the pool is filled ahead at once.
+/// One request fetches at most one part in this many of the pool.
 const AHEAD_SHARE: usize = 32;
 
 impl Batch {
@@ -164,8 +162,8 @@ impl Batch {
         });
     }
 
-    /// Makes room for a row, and for those that are still to come if they are as long as this one:
-    /// to grow step by step copies what is there again and again.
+    /// Reserves room for this row, and for the expected rows if they have the same length. Growing
+    /// step by step would copy the rows again and again.
     #[cold]
     fn make_room(&mut self, row_bytes: usize) {
         let to_come = (self.rows.capacity() - self.rows.len()).max(1);
@@ -180,11 +178,11 @@ impl Batch {
 /// Where the next batch begins; `None` at the end.
 type Next = Option<Bound<Vec<u8>>>;
 
-/// Where a look at a leaf that locks its records has stopped.
+/// Where the locking read of a leaf has stopped.
 enum Stopped {
-    /// At the leaf's border, the range's end or the batch's limit.
+    /// At the leaf's end, the range's end or the batch's limit.
     Full { next: Next },
-    /// At a record that is locked by somebody else.
+    /// At a record that another transaction has locked.
     Locked { at: Vec<u8>, wait: Wait },
 }
 
@@ -194,7 +192,7 @@ fn version_of(leaf: &TreePage<'_>) -> LeafVersion {
 }
 
 impl Cursor {
-    /// A cursor over `range` of a tree. Looks at nothing yet.
+    /// A cursor over `range` of a tree. Reads nothing yet.
     #[must_use]
     pub fn new(index: IndexId, range: KeyRange, direction: Direction, mode: ReadMode) -> Cursor {
         let next = match direction {
@@ -215,8 +213,7 @@ impl Cursor {
         }
     }
 
-    /// The cursor with no more than so many rows in a batch: a locking one locks what is in a
-    /// batch.
+    /// Limits batches to `rows`. A locking cursor locks all rows of a batch at once.
     #[must_use]
     pub fn with_batches_of(mut self, rows: usize) -> Cursor {
         self.last_limit = self.last_limit.min(rows.max(1));
@@ -228,21 +225,21 @@ impl Cursor {
         self.mode
     }
 
-    /// The rows of the present batch: key and payload.
+    /// The rows of the current batch: key and payload.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         (0..self.batch.rows.len()).map(|number| self.row(number))
     }
 
-    /// The present batch as it lies in memory.
+    /// The current batch as it lies in memory.
     #[must_use]
     pub fn batch(&self) -> RowBatch<'_> {
         self.batch.view()
     }
 
-    /// A row of the present batch: key and payload.
+    /// A row of the current batch: key and payload.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the batch has fewer rows.
     #[must_use]
     #[inline]
     pub fn row(&self, number: usize) -> (&[u8], &[u8]) {
@@ -251,18 +248,18 @@ impl Cursor {
         (batch.key(span), batch.row(span))
     }
 
-    /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and
+    /// Fetches the next batch, which has at least one row. False at the end. Blocks for locks and
     /// I/O.
     ///
     /// # Errors
-    /// A lock that was not granted, a conflict with the snapshot, why a page could not be had, or
+    /// A lock that was not granted, a conflict with the snapshot, an error of the page store, or
     /// [`crate::lock::LockError::Cancelled`].
     pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
         Ok(self.fetch_next(trx, None)? != Fetched::End)
     }
 
-    /// As [`Cursor::fetch`], but leaves whose rows the caller has are passed over; see
-    /// [`firn_api::rows::Scan::fetch_unless_held`]. Reads that lock name no leaf.
+    /// Like [`Cursor::fetch`], but skips leaves whose rows the caller has; see
+    /// [`firn_api::rows::Scan::fetch_unless_held`]. Locking reads name no leaf.
     ///
     /// # Errors
     /// As [`Cursor::fetch`].
@@ -285,11 +282,11 @@ impl Cursor {
         }
     }
 
-    /// As [`Cursor::fetch_unless_held`], from the transaction's snapshot whatever the cursor's
-    /// mode.
+    /// Like [`Cursor::fetch_unless_held`], but reads from the transaction's snapshot, whatever the
+    /// cursor's mode is.
     ///
     /// # Errors
-    /// Why a page could not be had, or [`crate::lock::LockError::Cancelled`].
+    /// An error of the page store, or [`crate::lock::LockError::Cancelled`].
     pub(crate) fn fetch_consistent(
         &mut self,
         trx: &mut ReadTransaction,
@@ -318,7 +315,7 @@ impl Cursor {
             if let Some(rows) = self.take_rows() {
                 return Ok(rows);
             }
-            // What the caller has was said of a leaf that had no rows.
+            // The caller's answer was about a leaf that had no rows.
             if let Some(HeldLeaves::Leaves(_)) = held {
                 held = Some(HeldLeaves::Unknown);
             }
@@ -353,7 +350,7 @@ impl Cursor {
         Ok(Fetched::End)
     }
 
-    /// The rows of the present batch, if there are any; the next batch may be larger.
+    /// Takes the rows of the current batch, if it has any. The next batch may be larger.
     fn take_rows(&mut self) -> Option<Fetched> {
         if self.batch.rows.is_empty() {
             return None;
@@ -365,7 +362,7 @@ impl Cursor {
         }))
     }
 
-    /// Looks at the next leaf, unless the caller has its rows.
+    /// Reads the next leaf, unless the caller has its rows.
     fn look(
         &mut self,
         trx: &ReadTransaction,
@@ -382,7 +379,7 @@ impl Cursor {
                 if let Some(front) = self.whole_leaf(trx, from)?
                     && leaves.first() == Some(&front.version)
                 {
-                    // What was committed may be so recent that it is not durable yet.
+                    // The reader may have seen commits that are not durable yet.
                     trx.note_observed_all();
                     self.batch.clear();
                     return Ok(Look::Next(self.pass_over(trx, leaves, front)));
@@ -393,7 +390,7 @@ impl Cursor {
         self.look_consistent(trx, from, held.is_some()).map(Look::Next)
     }
 
-    /// Has the leaves fetched that come after the next one, once the scan is not a short one.
+    /// Starts to fetch the leaves after the next one, unless the scan is short.
     fn read_ahead(&mut self, trx: &ReadTransaction) {
         let (Direction::Forward, Some(Bound::Included(at))) = (self.direction, &self.next) else {
             return;
@@ -408,8 +405,8 @@ impl Cursor {
             None => at,
         };
         let forest = trx.versions().forest();
-        // Two steps are in front of the cursor: what was read ahead must not be evicted before it
-        // is used.
+        // At most two requests are ahead of the cursor, so that their pages are not evicted before
+        // the cursor gets there.
         let count = AHEAD_LEAVES.min(forest.pages().pool.frame_count() / AHEAD_SHARE).max(1);
         self.ahead.asked = match forest.tree(self.index).prefetch_leaves(from, count) {
             Ahead::From(next) if self.range.has(&next) => Some((from.clone(), next)),
@@ -421,7 +418,7 @@ impl Cursor {
         };
     }
 
-    /// SERIALIZABLE locks the range itself, so that nothing appears in it.
+    /// Locks the range itself under SERIALIZABLE, so that no record appears in it.
     fn lock_range(&self, trx: &mut Transaction, mode: LockMode) -> Result<(), EngineError> {
         if trx.isolation != IsolationLevel::Serializable {
             return Ok(());
@@ -452,7 +449,7 @@ impl Cursor {
         }
     }
 
-    /// Looks up the versions that the reader sees instead of those in the leaf.
+    /// Replaces versions that the reader does not see by the ones that it does.
     fn replace_unseen(&mut self, trx: &ReadTransaction) -> Result<(), EngineError> {
         if self.batch.unseen.is_empty() {
             return Ok(());
@@ -483,7 +480,7 @@ impl Cursor {
         }
     }
 
-    /// The slots of the leaf that come next, in the cursor's order.
+    /// The slots of the leaf that the cursor reads next, in its order.
     fn slots(&self, leaf: &TreePage<'_>, from: &Bound<Vec<u8>>) -> Range<usize> {
         let count = leaf.slot_count();
         match (self.direction, from) {
@@ -501,7 +498,7 @@ impl Cursor {
         }
     }
 
-    /// Where to go on behind the leaf's border.
+    /// Where to continue after the leaf's end.
     fn behind(&self, leaf: &TreePage<'_>) -> Next {
         match self.direction {
             Direction::Forward => leaf.high_fence().map(|high| Bound::Included(high.to_vec())),
@@ -543,8 +540,8 @@ impl Cursor {
         Ok(Stopped::Full { next: self.next_behind(leaf) })
     }
 
-    /// The slots of the leaf that come next and are in the range, and whether the range ends among
-    /// the leaf's keys.
+    /// The slots of the leaf that the cursor reads next and that are in the range, and whether the
+    /// range ends within the leaf.
     fn slots_within(&self, leaf: &TreePage<'_>, from: &Bound<Vec<u8>>) -> (Range<usize>, bool) {
         let slots = self.slots(leaf, from);
         match (self.direction, &self.range.high, &self.range.low) {
@@ -571,8 +568,8 @@ impl Cursor {
     }
 
     /// Calls `visit` for the leaf's records in these slots, in the cursor's order, until the batch
-    /// has `limit` rows. The slots and whether the range ends with them are from
-    /// [`Cursor::slots_within`]: the range's end is looked for once and not compared with each key.
+    /// has `limit` rows. [`Cursor::slots_within`] returned the slots and whether the range ends
+    /// with them, so the range's end is not compared with each key.
     fn walk_within(
         &self,
         leaf: &TreePage<'_>,
@@ -592,12 +589,12 @@ impl Cursor {
         Ok(self.next_behind(leaf).filter(|_| !is_end))
     }
 
-    /// Where to go on behind the leaf's border, if the range does.
+    /// Where to continue after the leaf's end, if the range extends beyond it.
     fn next_behind(&self, leaf: &TreePage<'_>) -> Next {
         self.behind(leaf).filter(|next| self.goes_on(next))
     }
 
-    /// Whether the range has keys behind a leaf's border.
+    /// Whether the range has keys beyond a leaf's end.
     fn goes_on(&self, next: &Bound<Vec<u8>>) -> bool {
         match (self.direction, next, &self.range.high, &self.range.low) {
             (Direction::Forward, Bound::Included(at), Bound::Included(high), _) => at <= high,
@@ -612,8 +609,8 @@ impl Cursor {
         }
     }
 
-    /// Copies what the reader sees of the next leaf. `whole`: all of it, to be kept under its
-    /// version.
+    /// Copies the rows of the next leaf that the reader sees. With `whole`, copies all of them,
+    /// because the caller keeps them under the leaf's version.
     fn look_consistent(
         &mut self,
         trx: &ReadTransaction,
@@ -628,7 +625,7 @@ impl Cursor {
             let mut limit = self.limit;
             if whole && self.is_whole(leaf, &within.0) {
                 limit = usize::MAX;
-                // Nobody else sees what the reader itself has written.
+                // No other reader sees what this transaction has written.
                 if !trx.has_written() {
                     batch.content = Content::Leaf(version_of(leaf));
                 }
@@ -639,8 +636,8 @@ impl Cursor {
                 let Some((version, payload)) = RecordVersion::parse(value) else {
                     return Err(no_version(leaf.page_id()));
                 };
-                // What was seen once is seen by the whole batch, and neighbours often have one
-                // writer.
+                // A transaction that is visible once is visible in the whole batch, and
+                // neighbouring rows often have the same writer.
                 let sees = version.trx == visible || versions.sees(&reader, version.trx)?;
                 if sees {
                     visible = version.trx;
@@ -659,7 +656,7 @@ impl Cursor {
         next
     }
 
-    /// The leaf that comes next, if all of it does.
+    /// The next leaf, if the scan reads all of it.
     fn whole_leaf(
         &self,
         trx: &ReadTransaction,
@@ -675,17 +672,16 @@ impl Cursor {
         })
     }
 
-    /// Whether these slots are all of a leaf, to be read in its order.
+    /// Whether these slots are all slots of the leaf, read in ascending order.
     fn is_whole(&self, leaf: &TreePage<'_>, slots: &Range<usize>) -> bool {
         slots.len() == leaf.slot_count() && self.direction == Direction::Forward
     }
 
-    /// Goes on over the leaves that the caller has behind the first of them, as far as they are
-    /// cached, have not changed, follow each other and are in the range as a whole. Returns where
-    /// the cursor goes on.
+    /// Skips the leaves that the caller has after the first one, as long as they are cached,
+    /// unchanged, adjacent and completely in the range. Returns where the cursor continues.
     ///
-    /// Each leaf is looked at by itself. Of one that has not changed the reader sees the same rows
-    /// now as at any other moment of its snapshot, and its link says which leaf came next.
+    /// Each leaf is checked alone. In an unchanged leaf the reader sees the same rows at every
+    /// moment of its snapshot, and the leaf's link names the next leaf.
     fn pass_over(&mut self, trx: &ReadTransaction, held: &[LeafVersion], front: WholeLeaf) -> Next {
         let WholeLeaf { mut right, mut next, .. } = front;
         let pool = &trx.versions().pages().pool;
@@ -706,7 +702,7 @@ impl Cursor {
         next
     }
 
-    /// Whether the range has all keys below a leaf's high fence.
+    /// Whether the range contains all keys below a leaf's high fence.
     fn has_up_to(&self, fence: Option<&[u8]>) -> bool {
         match (&self.range.high, fence) {
             (Bound::Unbounded, _) => true,

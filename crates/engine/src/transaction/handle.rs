@@ -1,4 +1,4 @@
-//! A transaction, as its session holds it.
+//! A transaction, as its session uses it.
 //!
 //! ```text
 //!   begin ──► reads, writes, savepoints ──► commit ──► (durable)
@@ -7,8 +7,9 @@
 //!                                       └─► prepare ──► commit or rollback, also after a crash
 //! ```
 //!
-//! It gets an id with its first write or lock, and a snapshot with its first consistent read. A
-//! snapshot is closed when the transaction ends, and under READ COMMITTED when the statement does.
+//! A transaction gets an id with its first write or lock, and a snapshot with its first consistent
+//! read. The snapshot is closed when the transaction ends, and under READ COMMITTED when the
+//! statement ends.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -31,16 +32,16 @@ use crate::transaction::undo::UndoLog;
 /// The part of a transaction that writes: its id and its undo log.
 pub(crate) struct Writer {
     pub(crate) undo: UndoLog,
-    /// Undo records, as the lock manager weighs victims.
+    /// The number of undo records, by which the lock manager chooses victims.
     pub(crate) weight: Arc<AtomicU64>,
     /// Memory for the value that is being written.
     pub(crate) scratch: Vec<u8>,
 }
 
-/// Most records are no longer.
+/// Most records are at most this long.
 const USUAL_RECORD_BYTES: usize = 512;
 
-/// A place in a transaction to which it can be rolled back.
+/// A point in a transaction to which it can be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Savepoint(pub(crate) UndoPointer);
 
@@ -50,11 +51,10 @@ pub struct Transaction {
     pub(crate) system: Arc<TransactionSystem>,
     pub(crate) writer: Option<Writer>,
     lock_wait_timeout: Duration,
-    /// A write to a record that has changed since the snapshot is refused.
+    /// Whether a write to a record that has changed since the snapshot is refused.
     pub(crate) first_updater_wins: bool,
-    /// It gives up whole tables, which a full disk does not prevent.
+    /// Whether the transaction drops whole tables, which must work on a full disk.
     frees_space: bool,
-    /// The session's locks on definitions.
     metadata: Option<Arc<LockContext>>,
 }
 
@@ -78,7 +78,7 @@ impl Transaction {
     /// Begins a transaction. Does not block.
     ///
     /// # Errors
-    /// If as many transactions are open as the engine was set up for.
+    /// If the number of open transactions has reached the limit.
     pub fn begin(
         system: &Arc<TransactionSystem>,
         isolation: IsolationLevel,
@@ -94,8 +94,8 @@ impl Transaction {
         })
     }
 
-    /// Begins a transaction whose snapshot was decided elsewhere: it sees what was committed up to
-    /// that timestamp, and no later commit of this node gets one that it would see. Blocks for a
+    /// Begins a transaction at a snapshot that another node has chosen. It sees commits up to that
+    /// timestamp, and no later commit of this node gets a timestamp that it would see. Blocks for a
     /// round trip to the source of timestamps, and for commits that are being written.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// The transaction's id, if it has one by now.
+    /// The transaction's id, if it has one already.
     #[must_use]
     pub fn id(&self) -> Option<TrxId> {
         self.writer.as_ref().map(|writer| writer.undo.trx)
@@ -123,13 +123,13 @@ impl Transaction {
         self.lock_wait_timeout = timeout;
     }
 
-    /// From now on it may use the room in the log that is kept for commits and rollbacks: it gives
-    /// up a table.
+    /// Lets the transaction use the room in the log that is reserved for commits and rollbacks,
+    /// because it drops a table.
     pub(crate) fn free_space(&mut self) {
         self.frees_space = true;
     }
 
-    /// What its changes are for.
+    /// The purpose of a change, for the log.
     pub(crate) fn purpose(&self, deletes: bool) -> Purpose {
         match (self.frees_space, deletes) {
             (true, _) => Purpose::Completion,
@@ -139,8 +139,8 @@ impl Transaction {
     }
 
     /// Sets whether REPEATABLE READ refuses a write to a record that has changed since the
-    /// snapshot; otherwise it goes to the present version, and an update that others made in
-    /// between is built upon unseen.
+    /// snapshot. Otherwise the write changes the current version, and the transaction overwrites
+    /// updates that it has not seen.
     pub fn set_first_updater_wins(&mut self, refuses: bool) {
         self.first_updater_wins = refuses;
     }
@@ -151,11 +151,11 @@ impl Transaction {
     }
 
     /// Another reader of the same snapshot and of this transaction's own writes. It has no slot in
-    /// the registry of snapshots: this transaction's slot keeps what both read. What the reader
-    /// sees is in the log by now, so this transaction waits with its end until the log is durable
-    /// up to here.
+    /// the registry of snapshots: this transaction's slot covers both. Everything that the reader
+    /// sees is in the log by now, so the end of this transaction waits until the log is durable up
+    /// to here.
     ///
-    /// Dropped before the snapshot is let go of. `None` where reads lock.
+    /// The caller drops the reader before the snapshot is closed. `None` if reads take locks.
     pub fn open_reader(&mut self) -> Option<Transaction> {
         if self.isolation == IsolationLevel::Serializable || self.ended {
             return None;
@@ -173,7 +173,7 @@ impl Transaction {
         })
     }
 
-    /// Gives the transaction an id and an undo segment, if it has none yet.
+    /// Gives the transaction an id and an undo segment, unless it has them.
     pub(crate) fn ensure_writer(&mut self) -> Result<TrxId, EngineError> {
         if let Some(writer) = &self.writer {
             return Ok(writer.undo.trx);
@@ -194,7 +194,7 @@ impl Transaction {
         Ok(trx)
     }
 
-    /// Locks a table as a whole: shared by who uses it, exclusive by who changes its definition.
+    /// Locks a table as a whole: shared for its use, exclusive for a change of its definition.
     /// Blocks.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Transaction {
         }
     }
 
-    /// Waits for a lock; a transaction that was chosen to break a deadlock is rolled back.
+    /// Waits for a lock. If the transaction was chosen to break a deadlock, it is rolled back.
     pub(crate) fn wait(&mut self, wait: Wait) -> Result<(), EngineError> {
         let timeout = Some(self.lock_wait_timeout);
         let waits_at_rows = |owner: Option<TrxId>| {
@@ -233,17 +233,17 @@ impl Transaction {
         }
     }
 
-    /// Marks this place.
+    /// A savepoint at the current point.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
         let last = self.writer.as_ref().map_or(UndoPointer::NONE, |writer| writer.undo.last);
         Savepoint(last)
     }
 
-    /// Undoes what was done since `savepoint`; locks are kept. Blocks.
+    /// Undoes all changes since `savepoint`; locks are kept. Blocks.
     ///
     /// # Errors
-    /// Why a page or the log could not be had; the transaction is then to be rolled back.
+    /// Errors of the page store and the log; the caller must then roll the transaction back.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), EngineError> {
         self.check_open()?;
         let Some(writer) = &mut self.writer else { return Ok(()) };
@@ -253,7 +253,7 @@ impl Transaction {
     }
 
     /// Commits, and blocks until the commit is durable. A transaction that only read waits until
-    /// what it saw is durable, which nearly always is so already.
+    /// everything that it saw is durable, which it nearly always is.
     ///
     /// # Errors
     /// If the log has failed: the commit may or may not survive a restart.
@@ -266,12 +266,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits, and has the listener of `completion` told when the commit is durable, so that one
-    /// thread can have many commits in flight. Does not wait for the disk. Every snapshot from now
-    /// on sees the transaction, the session's own next one in particular.
+    /// Commits, and calls `completion` when the commit is durable, so that one thread can have many
+    /// commits in flight. Does not wait for the log. Every later snapshot sees the transaction, in
+    /// particular the session's next one.
     ///
     /// # Errors
-    /// If the transaction has ended or the log has failed already; the listener is not told then.
+    /// If the transaction has ended or the log has failed already; `completion` is not called then.
     pub fn commit_then(mut self, completion: Completion) -> Result<(), EngineError> {
         let (cts, lsn) = self.commit_in_memory()?;
         if let Some(cts) = cts {
@@ -281,7 +281,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits, and has the commit made durable soon; nobody is told. Does not wait for the disk.
+    /// Commits. The commit becomes durable soon, without a notification. Does not wait for the log.
     ///
     /// # Errors
     /// If the transaction has ended or the log has failed already.
@@ -292,7 +292,7 @@ impl Transaction {
     fn commit_in_memory(&mut self) -> Result<(Option<Cts>, Lsn), EngineError> {
         self.check_open()?;
         let writes = self.writer.as_ref().is_some_and(|writer| writer.undo.records > 0);
-        // Before the writer is given up: without a timestamp the transaction is rolled back.
+        // Before the writer is taken: without a timestamp the transaction is rolled back.
         let reserved = if writes { self.system.prepare_commit(None)? } else { None };
         let mut committed = (None, self.observed.get());
         if let Some(writer) = self.writer.take() {
@@ -303,10 +303,10 @@ impl Transaction {
         Ok(committed)
     }
 
-    /// Undoes everything. Blocks.
+    /// Undoes all changes. Blocks.
     ///
     /// # Errors
-    /// Why a page or the log could not be had; what is left is undone at the next start.
+    /// Errors of the page store and the log; the next start undoes the rest.
     pub fn rollback(mut self) -> Result<(), EngineError> {
         self.end_by_rollback()
     }
@@ -320,12 +320,12 @@ impl Transaction {
         outcome
     }
 
-    /// Makes the transaction survive the session and a crash under `xid`; it is then ended with
-    /// [`TransactionSystem::commit_prepared`] or [`TransactionSystem::rollback_prepared`]. Its
-    /// locks stay, and `locks` with them. Blocks until this is durable.
+    /// Prepares the transaction under `xid`: it survives its session and a crash, until
+    /// [`TransactionSystem::commit_prepared`] or [`TransactionSystem::rollback_prepared`] ends it.
+    /// It keeps its row locks and takes over `locks`. Blocks until this is durable.
     ///
     /// # Errors
-    /// If the identifier is too long or taken, or the log has failed.
+    /// If the identifier is too long or in use, or the log has failed.
     pub fn prepare(mut self, xid: &[u8], locks: DetachedLocks) -> Result<Prepared, EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
@@ -361,7 +361,7 @@ impl Drop for Transaction {
 }
 
 impl Writer {
-    /// Tells the lock manager how much would be lost.
+    /// Reports the cost of a rollback to the lock manager.
     pub(crate) fn publish_weight(&self) {
         self.weight.store(self.undo.records, Ordering::Relaxed);
     }

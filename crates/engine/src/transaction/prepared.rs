@@ -1,17 +1,17 @@
-//! Prepared transactions: they outlive their session and a crash, and end when a coordinator says
-//! so.
+//! Prepared transactions. They survive their session and a crash, and end when their coordinator
+//! decides.
 //!
-//! Commit is one marker. Rollback is many steps, each of which a crash may leave behind without the
-//! next; so it begins with a marker too, and whatever a restart finds behind that one is a loser,
-//! not prepared:
+//! A commit writes one marker. A rollback has many steps, and a crash may come between any two of
+//! them. So it begins with a marker as well, and a restart treats a transaction with that marker as
+//! a loser, not as prepared:
 //!
 //! ```text
 //!   trx 7 changes … │ prepared │ committed
 //!   trx 7 changes … │ prepared │ rolling back │ (steps in the trees) │ rolled back
 //! ```
 //!
-//! An identifier is taken from before its marker is written until after its end is in the log, so
-//! that no restart finds two transactions of the same name.
+//! An identifier stays in use from before its marker is written until after its end is in the log,
+//! so that no restart finds two transactions with the same identifier.
 
 use std::collections::hash_map::Entry;
 
@@ -42,7 +42,6 @@ impl TransactionSystem {
         prepared
     }
 
-    /// Takes an identifier, so that nobody else does.
     fn take_name(&self, xid: &[u8]) -> Result<(), EngineError> {
         match self.prepared().lock().entry(xid.into()) {
             Entry::Occupied(_) => {
@@ -57,8 +56,8 @@ impl TransactionSystem {
 
     fn write_prepared(&self, undo: &UndoLog, xid: &[u8]) -> Result<Lsn, EngineError> {
         loop {
-            // One that has changed nothing yet may have found the page filled up with others'
-            // markers.
+            // A transaction without changes has not reserved room: other transactions' markers may
+            // have filled the page.
             let prepared = self.pages().run(|| {
                 let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
                 let Some(held) = undo.latch(&mut mtr, 0)? else { return Ok(None) };
@@ -72,8 +71,7 @@ impl TransactionSystem {
         }
     }
 
-    /// Says that a prepared transaction cannot be committed any more, before its first change is
-    /// undone.
+    /// Records that a prepared transaction can no longer commit, before its first change is undone.
     fn begin_rollback(&self, undo: &UndoLog) -> Result<(), EngineError> {
         self.pages().run(|| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
@@ -88,7 +86,7 @@ impl TransactionSystem {
         self.prepared().lock().insert(xid.into(), Some(PreparedTransaction { undo, locks }));
     }
 
-    /// Gives a prepared transaction that a restart has found its locks on definitions.
+    /// Gives a prepared transaction that a restart found its locks on definitions.
     pub(crate) fn keep_with_prepared(&self, trx: TrxId, locks: DetachedLocks) {
         let mut prepared = self.prepared().lock();
         let found = prepared.values_mut().flatten().find(|one| one.undo.trx == trx);
@@ -108,8 +106,7 @@ impl TransactionSystem {
         xids
     }
 
-    /// The spaces in which each prepared transaction has changed something, as its undo log says.
-    /// Blocks.
+    /// The spaces that each prepared transaction has changed, according to its undo log. Blocks.
     pub(crate) fn spaces_of_prepared(
         &self,
     ) -> Result<Vec<(TrxId, FxHashSet<SpaceId>)>, EngineError> {
@@ -141,7 +138,7 @@ impl TransactionSystem {
         Ok(spaces)
     }
 
-    /// Takes a prepared transaction out; its name stays taken until
+    /// Takes a prepared transaction out of the list. Its identifier stays in use until
     /// [`TransactionSystem::end_prepared`].
     fn take_prepared(&self, xid: &[u8]) -> Result<(UndoLog, DetachedLocks), EngineError> {
         let prepared = self.prepared().lock().get_mut(xid).and_then(Option::take);
@@ -149,22 +146,22 @@ impl TransactionSystem {
             EngineError::Invalid("no prepared transaction has this identifier".to_owned())
         })?;
         let mut undo = prepared.undo;
-        // The marker alone is a reason to write another one.
+        // The prepared marker needs an end marker, even if there are no other records.
         undo.records = undo.records.max(1);
         Ok((undo, prepared.locks))
     }
 
-    /// Frees the name of a prepared transaction whose end is in the log.
+    /// Frees the identifier of a prepared transaction whose end is in the log.
     fn end_prepared(&self, xid: &[u8]) {
         self.prepared().lock().remove(xid);
     }
 
-    /// Commits a prepared transaction, at the timestamp that its coordinator has decided if there
-    /// is one, and blocks until that is durable.
+    /// Commits a prepared transaction, at the coordinator's timestamp if one is given. Blocks until
+    /// the commit is durable.
     ///
     /// # Errors
-    /// If there is none of that identifier, the log has failed, or the source of timestamps does
-    /// not answer; in the last case it is prepared as before.
+    /// If no prepared transaction has this identifier, the log has failed, or the source of
+    /// timestamps does not answer; in the last case the transaction stays prepared.
     pub fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> Result<(), EngineError> {
         let reserved = self.prepare_commit(at)?;
         let taken = self.take_prepared(xid).inspect_err(|_| self.abandon(reserved));
@@ -176,11 +173,11 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Rolls a prepared transaction back, and blocks until that is durable: it never comes back as
-    /// a prepared one.
+    /// Rolls a prepared transaction back. Blocks until the rollback is durable: after that no
+    /// restart finds the transaction as prepared.
     ///
     /// # Errors
-    /// If there is none of that identifier, or a page or the log could not be had.
+    /// If no prepared transaction has this identifier, or an error of the page store or the log.
     pub fn rollback_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
         let (undo, locks) = self.take_prepared(xid)?;
         if let Err(error) = self.begin_rollback(&undo) {

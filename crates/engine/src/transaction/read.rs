@@ -1,4 +1,4 @@
-//! Reading one record.
+//! Reads of one record.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ use crate::transaction::system::TransactionSystem;
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
 
-/// What a read mode means for locks.
+/// How a read mode locks.
 pub(crate) trait LockingRead {
     /// The lock that the read takes in a transaction of `isolation`, if any.
     fn lock(self, isolation: IsolationLevel) -> Option<(LockMode, WaitPolicy)>;
@@ -36,11 +36,11 @@ impl LockingRead for ReadMode {
     }
 }
 
-/// What a try to lock a record came to.
+/// The result of an attempt to lock a record.
 pub(crate) enum Locking {
     Locked,
     Wait(Wait),
-    /// Somebody else has it, and the reader leaves it out.
+    /// Another transaction has the lock, and the reader skips the record.
     Skip,
 }
 
@@ -74,11 +74,11 @@ impl RecordReader for Transaction {
 }
 
 impl Transaction {
-    /// Reads a record's payload into `payload`; false if there is no such record. Blocks for locks
-    /// and I/O.
+    /// Reads a record's payload into `payload`. False if the record does not exist. Blocks for
+    /// locks and I/O.
     ///
     /// # Errors
-    /// A lock that was not granted, a conflict with the snapshot, or why a page could not be had.
+    /// A lock that was not granted, a conflict with the snapshot, or an error of the page store.
     pub fn get(
         &mut self,
         index: IndexId,
@@ -134,8 +134,8 @@ impl Transaction {
         }
     }
 
-    /// Gives back the lock that a locking read took on a record that the statement then did not
-    /// want (READ COMMITTED). The caller knows that it did not have the lock before.
+    /// Releases the lock of a locking read on a record that the statement then did not select (READ
+    /// COMMITTED). The caller knows that the transaction did not have the lock before.
     pub fn unlock(&mut self, index: IndexId, key: &[u8]) {
         if let Some(trx) = self.id() {
             self.system.locks().release(trx, LockTarget::Record { index, key });
@@ -144,7 +144,8 @@ impl Transaction {
 }
 
 impl TransactionSystem {
-    /// Locks a record for a reader. The leaf is latched. `cancelled` ends a wait for a decision.
+    /// Locks a record for a reader. The leaf is latched. `cancelled` ends a wait for another node's
+    /// decision.
     pub(crate) fn lock_record(
         &self,
         value: Option<&[u8]>,
@@ -183,7 +184,7 @@ impl TransactionSystem {
             );
         match (is_blocked, policy) {
             (false, _) => {
-                // The lock is there; what is left is the check against the snapshot.
+                // The lock is granted; the check against the snapshot remains.
                 let _ = self.admit_write(value, guard, cancelled)?;
                 Ok(Locking::Locked)
             }

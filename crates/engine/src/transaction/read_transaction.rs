@@ -1,5 +1,5 @@
-//! The part of a transaction that reads from a snapshot, which is all of it on a node that follows
-//! another one's log.
+//! The part of a transaction that reads from a snapshot. On a node that follows another node's log,
+//! this is the whole transaction.
 //!
 //! ```text
 //!   Transaction       locks, writes, commits         a node that writes
@@ -7,9 +7,9 @@
 //!          └─ Versions          table, trees, undo
 //! ```
 //!
-//! Consistent reads take no locks and wait for nobody. They change no page either: if this node
-//! writes, a split that a read finds half done is completed once nothing is latched; otherwise the
-//! split is left to the node that writes.
+//! Consistent reads take no locks and wait for no other transaction. They change no page either. If
+//! this node writes, it completes a half-done split that a read has met, after all latches were
+//! released; otherwise the split is left to the node that writes.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -37,27 +37,27 @@ pub struct ReadTransaction {
     pub(super) slot: Option<SnapshotSlot>,
     pub(super) view: Option<ReadView>,
     pub(super) reads: Reads,
-    /// Whose uncommitted writes it sees.
+    /// The transaction whose uncommitted writes this one sees.
     pub(super) own: Option<TrxId>,
     pub(crate) observed: Cell<Lsn>,
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     pub(super) ended: bool,
 }
 
-/// A transaction that records are read in: one that can lock what it reads, or one that only reads.
+/// A transaction that reads records: with or without locks.
 pub trait RecordReader {
     /// The snapshot that it reads from.
     fn snapshot_reader(&mut self) -> &mut ReadTransaction;
 
-    /// Whether a read in `mode` locks what it reads.
+    /// Whether a read in `mode` takes locks.
     fn locks(&self, mode: ReadMode) -> bool;
 
-    /// Reads a record's payload into `payload`; false if there is no such record. Blocks for locks
-    /// and I/O.
+    /// Reads a record's payload into `payload`. False if the record does not exist. Blocks for
+    /// locks and I/O.
     ///
     /// # Errors
-    /// A lock that was not granted, a conflict with the snapshot, [`EngineError::ReadOnly`], or why
-    /// a page could not be had.
+    /// A lock that was not granted, a conflict with the snapshot, [`EngineError::ReadOnly`], or an
+    /// error of the page store.
     fn get(
         &mut self,
         index: IndexId,
@@ -77,7 +77,7 @@ pub trait RecordReader {
     ) -> Result<Fetched, EngineError>;
 }
 
-/// What a look at a leaf's record came to.
+/// The result of reading a leaf's record.
 enum Look {
     Absent,
     /// The payload was copied.
@@ -90,7 +90,7 @@ impl ReadTransaction {
     /// Begins a transaction. Does not block.
     ///
     /// # Errors
-    /// If as many transactions are open as the node was set up for.
+    /// If the number of open transactions has reached the limit.
     pub fn begin(
         versions: &Arc<Versions>,
         isolation: IsolationLevel,
@@ -109,10 +109,11 @@ impl ReadTransaction {
         })
     }
 
-    /// Takes a snapshot that was decided elsewhere. What it sees is visible on this node already.
+    /// Opens a snapshot that another node has chosen. This node has all commits that the snapshot
+    /// sees.
     ///
     /// # Errors
-    /// [`EngineError::SnapshotTooOld`] if what it sees may have been purged.
+    /// [`EngineError::SnapshotTooOld`] if versions that the snapshot sees may have been purged.
     pub(crate) fn open_at(&mut self, snapshot: Cts) -> Result<(), EngineError> {
         let slot = self.slot.as_ref().expect("an open transaction has a slot");
         self.versions.snapshots().open_at(slot, snapshot)?;
@@ -121,7 +122,7 @@ impl ReadTransaction {
     }
 
     /// Another reader of the same snapshot. It has no slot in the registry of snapshots: this
-    /// transaction's slot keeps what both read. Dropped before the snapshot is closed.
+    /// transaction's slot covers both. The caller drops it before the snapshot is closed.
     pub(crate) fn open_sibling(&mut self) -> ReadTransaction {
         self.ensure_snapshot();
         self.reads.lose();
@@ -138,27 +139,25 @@ impl ReadTransaction {
         }
     }
 
-    /// The isolation level.
     #[must_use]
     pub fn isolation(&self) -> IsolationLevel {
         self.isolation
     }
 
-    /// Which versions it sees.
     #[inline]
     pub(crate) fn versions(&self) -> &Versions {
         &self.versions
     }
 
-    /// The flag by which others call off the transaction's waits for locks and its scans, with
-    /// [`LockError::Cancelled`]; the transaction goes on once it is false again. A session has one
-    /// for its life, so that a statement allocates nothing for it.
+    /// Sets the flag that cancels the transaction's waits for locks and its scans with
+    /// [`LockError::Cancelled`]. When the flag is false again, the transaction can continue. A
+    /// session has one flag for its life, so that a statement allocates none.
     pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
         self.cancelled = Some(flag);
     }
 
-    /// Fails if the statement was cancelled. Long statements ask this now and then; cursors do so
-    /// for each batch.
+    /// Fails if the statement was cancelled. Long statements call this periodically; cursors call
+    /// it for each batch.
     ///
     /// # Errors
     /// [`LockError::Cancelled`].
@@ -171,8 +170,8 @@ impl ReadTransaction {
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement
-    /// calls this first, so that all of it sees the same. A snapshot that was opened this way stays:
-    /// it is not renewed after the first read from it.
+    /// calls this first, so that all its reads see the same. Such a snapshot is never renewed after
+    /// the first read from it.
     pub fn open_snapshot(&mut self) {
         self.open_view();
         self.reads.lose();
@@ -188,7 +187,7 @@ impl ReadTransaction {
         }
     }
 
-    /// Ends a statement: READ COMMITTED lets go of its snapshot.
+    /// Ends a statement. READ COMMITTED closes its snapshot.
     pub fn end_statement(&mut self) {
         if self.isolation == IsolationLevel::ReadCommitted {
             self.close_snapshot();
@@ -210,7 +209,8 @@ impl ReadTransaction {
         }
     }
 
-    /// Whether rows may be this transaction's own, or those of the one which it reads for.
+    /// Whether records may be this transaction's own, or those of the transaction that it reads
+    /// for.
     pub(crate) fn has_written(&self) -> bool {
         self.own.is_some()
     }
@@ -237,13 +237,13 @@ impl ReadTransaction {
         }
     }
 
-    /// Remembers that a commit at this place in the log was seen.
+    /// Records that a commit at this position in the log was seen.
     pub(crate) fn note_observed(&self, commit: Lsn) {
         self.observed.set(self.observed.get().max(commit));
     }
 
-    /// Remembers that anything may have been seen that is in the log by now. What a follower sees
-    /// is durable already.
+    /// Records that any commit in the log may have been seen. On a follower all visible commits are
+    /// durable already.
     pub(crate) fn note_observed_all(&self) {
         if let Some(forest) = self.versions.writer() {
             self.note_observed(forest.pages().log.end_lsn());
@@ -254,11 +254,11 @@ impl ReadTransaction {
         if self.ended { Err(EngineError::TransactionEnded) } else { Ok(()) }
     }
 
-    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not
-    /// wait. Blocks for I/O.
+    /// Passes the leaf for `target` to `look`, latched shared. `look` may be called again, and must
+    /// not wait. Blocks for I/O.
     ///
     /// # Errors
-    /// Why a page could not be had, or what `look` failed with.
+    /// An error of the page store, or the error of `look`.
     #[inline]
     pub(crate) fn read_leaf<R>(
         &self,
@@ -275,11 +275,11 @@ impl ReadTransaction {
         Ok(result)
     }
 
-    /// Reads a record's payload into `payload` as the snapshot sees it; false if there is no such
-    /// record. Blocks for I/O.
+    /// Reads a record's payload into `payload` as the snapshot sees it. False if the snapshot sees
+    /// no such record. Blocks for I/O.
     ///
     /// # Errors
-    /// Why a page could not be had.
+    /// Errors of the page store.
     pub fn get_consistent(
         &mut self,
         index: IndexId,
@@ -316,7 +316,7 @@ impl ReadTransaction {
         }
     }
 
-    /// Closes the snapshot. Nothing can be read afterwards.
+    /// Closes the snapshot. The transaction cannot read afterwards.
     pub(super) fn finish(&mut self) {
         self.view = None;
         if let Some(slot) = self.slot.take() {

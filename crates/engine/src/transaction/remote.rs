@@ -1,21 +1,20 @@
-//! Transactions of another node, seen through nothing but its regions: what a read-only node needs
-//! to decide which versions it sees, and to keep them from being purged (papers 000 §4.2, 003
-//! §III).
+//! Transactions of another node, read only through its regions. A read-only node decides with them
+//! which versions it sees, and keeps these versions from being purged (papers 000 §4.2, 003 §III).
 //!
 //! ```text
 //!   peer                                              owner's regions
 //!   open: D ← durable commits ─────────────────────►  timestamps
-//!         place ← D, then look at what is announced ► snapshots      (the protocol of `snapshots`)
+//!         place ← D, then read the announcement ────► snapshots      (the protocol of `snapshots`)
 //!   outcome(trx): slot, then the overflow's bucket ─► transaction-table, transaction-overflow-n
 //! ```
 //!
-//! A peer sees *durable* commits alone: what the owner has committed and not yet synced may be gone
-//! after a failover, and nobody elsewhere may have seen it. The owner purges no further than
-//! durable commits either, so `horizon ≤ announced ≤ durable commits` at all times, and a peer's
-//! snapshot is never behind what is announced when it is taken.
+//! A peer sees only *durable* commits: a commit that the owner has not synced yet may be lost in a
+//! failover, so no other node may see it. The owner purges only up to durable commits too. So
+//! `horizon ≤ announced ≤ durable commits` at all times, and a peer's new snapshot is never older
+//! than the announced horizon.
 //!
-//! Each call costs a round trip: a slot and the size of the overflow are one batch. Only
-//! transactions that the owner had to offload cost a second one.
+//! Each call costs one round trip, because a slot and the size of the overflow are read in one
+//! batch. A transaction that the owner has offloaded costs a second one.
 
 use std::sync::Arc;
 
@@ -31,18 +30,18 @@ use super::table::overflow::{
 use super::table::{self, Entry, Outcome, SLOT_WORDS};
 use crate::sync::Mutex;
 
-/// The transactions of one owner, for a peer. Ends with the owner's epoch.
+/// The transactions of one owner, as a peer sees them. Ends with the owner's epoch.
 pub struct RemoteTransactions {
     peer: Arc<dyn Peer>,
     table: Arc<dyn Region>,
     timestamps: Arc<dyn Region>,
     snapshots: Arc<dyn Region>,
     overflow: Mutex<Vec<Arc<dyn Region>>>,
-    /// Where the overflow's words lie in the table's region; a power of two of slots lies before.
+    /// Where the overflow's counters lie in the table's region, after a power of two of slots.
     header_start: usize,
 }
 
-/// A snapshot that a peer has open at the owner, which purges nothing that it sees.
+/// A peer's open snapshot. The owner purges no version that it sees.
 pub struct RemoteSnapshot {
     region: Arc<dyn Region>,
     place: usize,
@@ -53,7 +52,7 @@ impl RemoteTransactions {
     /// Connects to the regions of an owner. Blocks.
     ///
     /// # Errors
-    /// If the owner cannot be reached, or has no such regions.
+    /// If the owner cannot be reached, or does not have the regions.
     pub fn connect(peer: Arc<dyn Peer>) -> Result<RemoteTransactions, FabricError> {
         let table = peer.connect(table::REGION)?;
         let header_start = table.length_words().saturating_sub(HEADER_WORDS);
@@ -74,8 +73,8 @@ impl RemoteTransactions {
         })
     }
 
-    /// The timestamp up to which all commits are durable: a peer may see those. Blocks for a round
-    /// trip.
+    /// The timestamp up to which all commits are durable, and so visible to peers. Blocks for a
+    /// round trip.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -95,7 +94,7 @@ impl RemoteTransactions {
         Ok(Cts(word[0]))
     }
 
-    /// Below which timestamp nobody asks for versions any more. Blocks for a round trip.
+    /// The timestamp below which no snapshot is open. Blocks for a round trip.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -105,7 +104,7 @@ impl RemoteTransactions {
         Ok(Cts(word[0]))
     }
 
-    /// What became of `trx`. Blocks for a round trip, or two.
+    /// The outcome of `trx`. Blocks for one or two round trips.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -113,7 +112,7 @@ impl RemoteTransactions {
         let slots = self.header_start / SLOT_WORDS;
         let start = (trx.0 as usize & (slots - 1)) * SLOT_WORDS;
         let mut batch = Batch::new();
-        // The words are read in the order that the table's rules ask for.
+        // The words are read in the order that the table's rules require.
         let slot = batch.read(start, COMMIT_LSN + 1);
         let again = batch.read(start + ID, 1);
         let header = batch.read(self.header_start, HEADER_WORDS);
@@ -140,14 +139,14 @@ impl RemoteTransactions {
             let again = answers.words(again).chunks_exact(ENTRY_WORDS);
             if let Some((entry, again)) = entries.zip(again).find(|(entry, _)| entry[ID] == trx.0) {
                 let found = Entry { outcome: entry[OUTCOME], commit_lsn: entry[COMMIT_LSN] };
-                // Given away meanwhile: everybody sees it by now.
+                // The slot was reused in the meantime, so every snapshot sees the transaction.
                 return Ok(if again[ID] == trx.0 { found.outcome() } else { Outcome::Settled });
             }
         }
         Ok(Outcome::Settled)
     }
 
-    /// The first regions of the overflow; connects to those that are new.
+    /// The first regions of the overflow. Connects to new ones.
     fn segments(&self, count: usize) -> Result<Vec<Arc<dyn Region>>, FabricError> {
         let known = self.overflow.lock().clone();
         let more = known.len()..count.max(known.len());
@@ -162,15 +161,15 @@ impl RemoteTransactions {
         Ok(all)
     }
 
-    /// Opens a snapshot of all durable commits; `None` if peers have no place left. Blocks for a
-    /// few round trips.
+    /// Opens a snapshot of all durable commits. `None` if all places of peers are taken. Blocks for
+    /// a few round trips.
     ///
     /// # Errors
     /// If the owner cannot be reached.
     pub fn open(&self) -> Result<Option<RemoteSnapshot>, FabricError> {
         for place in 0..snapshots::PEER_PLACES {
             let word = snapshots::peer_word(place);
-            // Nothing is as old as this, so that nothing is purged until the real one stands there.
+            // The oldest possible snapshot: nothing is purged until the real one is registered.
             if self.snapshots.compare_and_swap(word, snapshots::FREE, snapshots::OLDEST)?
                 != snapshots::FREE
             {
@@ -184,7 +183,7 @@ impl RemoteTransactions {
         Ok(None)
     }
 
-    /// Registers the newest snapshot that is not behind what the owner has announced.
+    /// Registers the newest snapshot that is not older than the announced horizon.
     fn settle(&self, snapshot: &mut RemoteSnapshot) -> Result<(), FabricError> {
         let word = snapshots::peer_word(snapshot.place);
         loop {
@@ -200,8 +199,8 @@ impl RemoteTransactions {
         }
     }
 
-    /// Whether a snapshot sees what `trx` did; `None`: the transaction is being committed, ask
-    /// again.
+    /// Whether a snapshot sees the changes of `trx`. `None` while the transaction is being
+    /// committed: ask again.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -216,17 +215,17 @@ impl RemoteTransactions {
 }
 
 impl RemoteSnapshot {
-    /// What it sees: all commits up to this timestamp.
+    /// The snapshot sees all commits up to this timestamp.
     #[must_use]
     pub fn cts(&self) -> Cts {
         self.cts
     }
 
-    /// Moves the snapshot forward to `cts`: what only older snapshots see may be purged from now
-    /// on. Never goes back. Blocks for a round trip.
+    /// Advances the snapshot to `cts`. The owner may then purge versions that only older snapshots
+    /// see. Never goes back. Blocks for a round trip.
     ///
     /// # Errors
-    /// If the owner cannot be reached; the snapshot stays where it is then.
+    /// If the owner cannot be reached; the snapshot then stays as it is.
     pub fn advance(&mut self, cts: Cts) -> Result<(), FabricError> {
         if cts > self.cts {
             self.region.write(snapshots::peer_word(self.place), &[snapshots::registered(cts)])?;
@@ -238,7 +237,7 @@ impl RemoteSnapshot {
 
 impl Drop for RemoteSnapshot {
     fn drop(&mut self) {
-        // An owner that cannot be reached takes the place back when the peer is declared dead.
+        // If the owner cannot be reached, it frees the place when it declares the peer dead.
         let _ = self.region.write(snapshots::peer_word(self.place), &[snapshots::FREE]);
     }
 }

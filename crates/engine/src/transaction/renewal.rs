@@ -1,8 +1,8 @@
 //! Renewing a snapshot.
 //!
-//! A write of a record that has changed since the snapshot is refused: the change would be lost.
-//! The transaction need not fail for it if it could just as well have begun later, which is so if a
-//! newer snapshot has everything that it has read as it was:
+//! A write to a record that has changed since the snapshot is refused, because it would overwrite
+//! that change. But the transaction need not fail if it could as well have begun later: that is so
+//! if a newer snapshot shows the same content for everything that the transaction has read:
 //!
 //! ```text
 //!   S1: read a ─ read b…d ─ write e, which has changed since S1: refused, the statement is taken back
@@ -11,19 +11,19 @@
 //!                                                   └─ no:  S1 stays, and the refusal
 //! ```
 //!
-//! If nothing was read from S1 before the statement, any newer snapshot will do. CockroachDB moves
-//! the timestamps of its transactions in this way.
+//! If nothing was read from S1 before the statement, any newer snapshot is valid. CockroachDB moves
+//! the timestamps of its transactions in the same way.
 //!
 //! Rules, cited by number:
 //!
-//! 1. S1 stays registered until everything has been looked at: what was deleted since has not been
-//!    purged then.
-//! 2. The record is locked before S2 is taken, so that nobody changes it until the statement comes
-//!    to it again.
-//! 3. What the transaction has written itself nobody else has changed since S1: the write would
-//!    have been refused, and from then on the record is locked.
-//! 4. Reads are kept up to a limit. Beyond that, and where reads do not come by here, the snapshot
-//!    is not renewed.
+//! 1. S1 stays registered until all reads have been checked, so that no record that was deleted
+//!    since has been purged.
+//! 2. The record is locked before S2 is opened, so that no other transaction changes it before the
+//!    statement reaches it again.
+//! 3. Since S1, no other transaction has changed a record that this transaction has written:
+//!    otherwise the write would have been refused, and from the write on the record is locked.
+//! 4. Reads are recorded up to a limit. Beyond it, or after reads that are not recorded, the
+//!    snapshot is not renewed.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -47,30 +47,30 @@ use crate::transaction::versions::{ReadView, Reader};
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
 
-/// Reads that a transaction remembers.
+/// The most reads that a transaction records.
 const MOST_READS: usize = 256;
-/// Records that are looked at for one renewal.
+/// The most records that one renewal checks.
 const MOST_RECORDS: usize = 4096;
-/// The mark of a transaction that does not know all that it has read.
+/// The mark of a transaction that has not recorded all of its reads.
 const UNKNOWN: ReadMark = ReadMark(u32::MAX);
 
-/// What a transaction has read from its snapshot, and which record it could not write for it.
+/// The reads from a transaction's snapshot, and the record that it could not write.
 #[derive(Default)]
 pub(crate) struct Reads {
     spans: Vec<Span>,
     keeps: bool,
-    /// Something was read that is not among the spans (rule 4).
+    /// Whether a read is missing among the spans (rule 4).
     is_lost: bool,
     conflict: Cell<Option<Box<Conflict>>>,
 }
 
-/// A record, there or not, or a range of keys.
+/// A record, whether or not it exists, or a range of keys.
 enum Span {
     Record(IndexId, SmallVec<[u8; 24]>),
     Range(IndexId, KeyRange),
 }
 
-/// A record that has changed since the snapshot, and the lock that was wanted on it.
+/// A record that has changed since the snapshot, and the requested lock on it.
 struct Conflict {
     index: IndexId,
     key: Box<[u8]>,
@@ -78,13 +78,13 @@ struct Conflict {
 }
 
 impl Reads {
-    /// Reads are made that nobody tells of (rule 4).
+    /// From now on, reads are not recorded (rule 4).
     pub(super) fn lose(&mut self) {
         self.spans.clear();
         self.is_lost = true;
     }
 
-    /// There is no snapshot any more.
+    /// Forgets the reads, because the snapshot is closed.
     pub(super) fn clear(&mut self) {
         self.spans.clear();
         self.is_lost = false;
@@ -107,16 +107,16 @@ impl Reads {
     }
 }
 
-/// What a look at records came to.
+/// The result of checking records.
 struct Looked {
-    /// All that could be judged is as it was.
+    /// Whether all records checked so far have the same content in both snapshots.
     is_same: bool,
     /// Records whose newest version is in neither snapshot, with their payloads.
     newer: Vec<(RecordVersion, Vec<u8>)>,
     records: usize,
 }
 
-/// How a version stands to two snapshots.
+/// The age of a version relative to two snapshots.
 enum Age {
     Old,
     Between,
@@ -140,12 +140,12 @@ impl ReadTransaction {
 }
 
 impl Transaction {
-    /// From now on remembers what is read from the snapshot, so that it can be renewed later.
+    /// Starts to record reads from the snapshot, so that it can be renewed later.
     pub fn keep_reads(&mut self) {
         self.reads.keeps = true;
     }
 
-    /// How much has been read from the snapshot so far.
+    /// A mark of the reads so far.
     #[must_use]
     pub fn read_mark(&self) -> ReadMark {
         match &self.view {
@@ -155,12 +155,12 @@ impl Transaction {
         }
     }
 
-    /// After [`EngineError::WriteConflict`] and a rollback to where the transaction stood at the
-    /// mark `before`: locks the record that was met and takes a newer snapshot, unless what was
-    /// read before the mark is not the same in it. Blocks for locks and I/O.
+    /// Called after [`EngineError::WriteConflict`] and a rollback to the mark `before`. Locks the
+    /// record of the conflict and opens a newer snapshot, if that shows the same content for all
+    /// reads before the mark. Returns whether it does. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// The lock was not granted, or why a page could not be had.
+    /// A lock that was not granted, or an error of the page store.
     pub fn renew_snapshot(&mut self, before: ReadMark) -> Result<bool, EngineError> {
         self.check_open()?;
         let Some(conflict) = self.reads.conflict.take() else { return Ok(false) };
@@ -195,19 +195,20 @@ impl Transaction {
         }
     }
 
-    /// Rule 2. Without a snapshot nothing is refused for it; it stays registered (rule 1).
+    /// Locks the record (rule 2). Works without the snapshot, which would refuse the lock, but the
+    /// snapshot stays registered (rule 1).
     fn lock_conflict(&mut self, conflict: &Conflict) -> Result<(), EngineError> {
         let view = self.view.take();
         let Conflict { index, key, mode } = conflict;
         let locked = self.get_locking(*index, key, *mode, WaitPolicy::Wait, &mut Vec::new());
-        // To break a deadlock the transaction may have been ended.
+        // The transaction may have been rolled back to break a deadlock.
         if self.check_open().is_ok() {
             self.view = view;
         }
         locked.map(|_| ())
     }
 
-    /// Whether the reads that are kept give in the snapshot `new` what they gave in `old`.
+    /// Whether the recorded reads have the same result in the snapshots `old` and `new`.
     fn are_reads_same(&self, old: Cts, new: Cts) -> Result<bool, EngineError> {
         let mut looked = Looked { is_same: true, newer: Vec::new(), records: 0 };
         for span in &self.reads.spans {
@@ -235,7 +236,7 @@ impl Transaction {
     ) -> Result<(), EngineError> {
         self.system.forest().tree(index).read(Target::At(key), |leaf| match leaf.search(key) {
             Ok(slot) => self.look_at_slot(leaf, slot, between, looked),
-            // What S1 saw here, if anything, would not have been purged (rule 1).
+            // A record that S1 saw here would not have been purged (rule 1).
             Err(_) => Ok(()),
         })
     }
@@ -303,8 +304,8 @@ impl Transaction {
         })
     }
 
-    /// Whether of records with versions that neither snapshot sees the ones before are the same in
-    /// both.
+    /// For records whose newest version neither snapshot sees: whether both see the same older
+    /// version.
     fn are_older_same(
         &self,
         records: Vec<(RecordVersion, Vec<u8>)>,

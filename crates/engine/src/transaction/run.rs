@@ -1,4 +1,4 @@
-//! Inserting many records at once: those that follow each other in key order go to a leaf together.
+//! Inserts of many records at once: records that are adjacent in key order go into a leaf together.
 //!
 //! ```text
 //!   to insert    7 8 9 12 15        leaf  … 5 │ 11 14 …        high fence 20
@@ -8,12 +8,12 @@
 //!   run 3        15                 after 14
 //! ```
 //!
-//! A run ends where a record is in the way, where the leaf or the group is full, and before a key
-//! that is locked or not above the one before. So rows that are loaded in key order cost a descent,
-//! a latch and a log group for each page instead of for each row. A run of one record is an insert
-//! like any other.
+//! A run ends before an existing record, where the leaf or the group is full, and before a key that
+//! is locked or not greater than the one before. So loading rows in key order costs one descent,
+//! one latch and one log group for each page instead of for each row. A run of one record is an
+//! ordinary insert.
 //!
-//! The paper (000 §4) logs record by record; nothing else of it is departed from.
+//! The paper (000 §4) logs record by record; this is the only departure.
 
 use firn_base::IndexId;
 use firn_format::tree::EntryList;
@@ -29,9 +29,9 @@ use crate::transaction::handle::{Transaction, Writer};
 use crate::transaction::write::{Step, WriteGuard};
 use crate::tree::LeafWrite;
 
-/// What a run takes in its log group at most, beside its undo record.
+/// The most bytes of a run in its log group, without its undo record.
 const MAX_RUN_BYTES: usize = 16 * 1024;
-/// What an undo record of a run takes beside its header and two keys.
+/// Bytes of a run's undo record besides its header and two keys.
 const RUN_UNDO_BYTES: usize = 8 + 2;
 
 /// Records to insert: keys and payloads, one after the other in one piece of memory.
@@ -39,11 +39,11 @@ const RUN_UNDO_BYTES: usize = 8 + 2;
 pub struct RecordRun {
     bytes: Vec<u8>,
     records: Vec<Place>,
-    /// What of them goes to a leaf.
+    /// The part of the records that goes to a leaf.
     entries: EntryList,
 }
 
-/// Where a record is: its key, and its payload behind that.
+/// The place of a record: its key, followed by its payload.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     start: usize,
@@ -52,13 +52,12 @@ struct Place {
 }
 
 impl RecordRun {
-    /// Takes all records out; the memory stays.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.records.clear();
     }
 
-    /// Adds a record.
     pub fn push(&mut self, key: &[u8], payload: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -67,53 +66,47 @@ impl RecordRun {
         self.records.push(Place { start, key_end, end: self.bytes.len() });
     }
 
-    /// Puts the records in key order.
+    /// Sorts the records by key.
     pub fn sort(&mut self) {
         let bytes = &self.bytes;
         let key = |place: &Place| &bytes[place.start..place.key_end];
         self.records.sort_unstable_by(|left, right| key(left).cmp(key(right)));
     }
 
-    /// What the records take in memory, in bytes, and those that were there before.
+    /// The memory of the records in bytes, including what earlier records have reserved.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity() + self.records.capacity() * size_of::<Place>()
     }
 
-    /// How many records there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The key of a record.
-    ///
-    /// # Panics
-    /// If there are not so many.
     #[must_use]
     pub fn key(&self, number: usize) -> &[u8] {
         let place = self.records[number];
         &self.bytes[place.start..place.key_end]
     }
 
-    /// What is behind the key of a record.
+    /// The payload of a record.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the run has fewer records.
     #[must_use]
     pub fn payload(&self, number: usize) -> &[u8] {
         let place = self.records[number];
         &self.bytes[place.key_end..place.end]
     }
 
-    /// How many records from `from` on go between the slot of the first one and the next slot of
-    /// its leaf.
+    /// How many records from `from` on belong between the first one's slot and the next existing
+    /// entry of its leaf.
     fn count_in_gap(
         &self,
         from: usize,
@@ -142,8 +135,8 @@ impl RecordRun {
         count
     }
 
-    /// Makes a list of some records for a leaf whose keys begin with `prefix`, each with its
-    /// version in front.
+    /// Makes a list of records for a leaf whose keys begin with `prefix`, with the version before
+    /// each payload.
     fn list(&mut self, records: std::ops::Range<usize>, prefix: &[u8], version: &RecordVersion) {
         let head = version.encode();
         let mut entries = std::mem::take(&mut self.entries);
@@ -157,17 +150,17 @@ impl RecordRun {
 }
 
 impl Transaction {
-    /// Inserts records in the order in which they are. Blocks for locks and I/O.
+    /// Inserts the records in their current order. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Transaction::insert`]. The records before the one that was refused are inserted then:
-    /// the caller rolls back to its savepoint.
+    /// As [`Transaction::insert`]. The records before the refused one have been inserted; the
+    /// caller rolls back to its savepoint.
     pub fn insert_run(&mut self, index: IndexId, run: &mut RecordRun) -> Result<(), EngineError> {
         let mut done = 0;
         while done < run.len() {
             self.check_cancelled()?;
             done += match self.insert_part(index, run, done)? {
-                // A deleted record with this key is there still, or it is taken.
+                // The key exists, or a deleted record still has it.
                 0 => {
                     self.insert(index, run.key(done), run.payload(done))?;
                     1
@@ -178,7 +171,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Inserts as many records as go to a leaf together; none if there is one with the first key.
+    /// Inserts as many records as go into a leaf together; zero if a record with the first key
+    /// exists.
     fn insert_part(
         &mut self,
         index: IndexId,
@@ -224,7 +218,7 @@ impl Writer {
     ) -> Result<Step<usize>, Restart> {
         leaf.require_room(RECORD_VERSION_BYTES + run.payload(from).len())?;
         let is_free = |key: &[u8]| !locks.has_conflict(guard.trx, guard.index, key, guard.mode);
-        // The first one is admitted: a lock of its own is no obstacle.
+        // The first record was admitted: the transaction's own lock is no obstacle.
         let count = run.count_in_gap(from, leaf, |key| key == guard.key || is_free(key));
         if count <= 1 {
             let step = self.insert_new(leaf, guard, run.payload(from))?;

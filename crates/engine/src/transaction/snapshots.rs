@@ -1,19 +1,20 @@
-//! The registry of open snapshots: how the engine knows what nobody reads any more.
+//! The registry of open snapshots. From it the engine knows which versions no reader needs any
+//! more.
 //!
-//! Each open snapshot stands in a slot of its own, on a cache line of its own; opening one is two
-//! stores and two loads. The oldest one bounds what may be purged and which transaction slots may
-//! be recycled:
+//! Each open snapshot has a slot on a separate cache line; opening one takes two stores and two
+//! loads. The oldest snapshot bounds what may be purged and which transaction slots may be
+//! recycled:
 //!
 //! ```text
 //!   horizon ≤ every registered snapshot ≤ max_committed
 //! ```
 //!
-//! A snapshot that is just being opened could be missed by a scan. So the scanner *announces* the
-//! horizon before it scans a second time, and the opener looks at the announcement after it has
-//! registered: either the scan sees the registration, or the opener sees the announcement and
-//! begins again with a newer timestamp. Both sides use sequentially consistent operations for this.
+//! A scan could miss a snapshot that is being opened. So the scanner *announces* the horizon and
+//! then scans a second time, and the opener reads the announcement after it has registered. Either
+//! the scan sees the registration, or the opener sees the announcement and starts again with a
+//! newer timestamp. Both sides use sequentially consistent operations for this.
 //!
-//! All of it lies in a fabric region. Peers have places of their own there, which they take by
+//! The registry lies in a fabric region. Peers have separate places there, which they take by
 //! compare and swap and fill by the same protocol ([`super::remote`]):
 //!
 //! ```text
@@ -31,15 +32,15 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// The region of the registry.
 pub(super) const REGION: &str = "snapshots";
-/// Words from one place to the next: on cache lines of their own.
+/// Words between two places, so that each is on a separate cache line.
 const STRIDE_WORDS: usize = 16;
 pub(super) const ANNOUNCED_WORD: usize = 0;
 pub(super) const HORIZON_WORD: usize = STRIDE_WORDS;
-/// How many snapshots peers can have open, all together.
+/// The most snapshots that all peers together can have open.
 pub(super) const PEER_PLACES: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 /// A place without a snapshot.
 pub(super) const FREE: u64 = 0;
-/// A place whose snapshot is about to be known, and may be any.
+/// A place whose snapshot is about to be registered and may have any age.
 pub(super) const OLDEST: u64 = 1;
 
 /// The word of a peer's place.
@@ -47,12 +48,11 @@ pub(super) const fn peer_word(place: usize) -> usize {
     (2 + place) * STRIDE_WORDS
 }
 
-/// What stands in the place of a snapshot.
+/// The word for a snapshot in its place.
 pub(super) const fn registered(snapshot: Cts) -> u64 {
     snapshot.0 + 1
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Snapshots {
     region: OwnedRegion,
@@ -62,20 +62,20 @@ pub struct Snapshots {
     used: AtomicUsize,
 }
 
-/// A place for one snapshot at a time; a session keeps one.
+/// A place for one snapshot at a time. A session keeps one.
 #[derive(Debug)]
 pub struct SnapshotSlot {
     index: usize,
 }
 
 impl Snapshots {
-    /// Words that the region of a registry with `limit` slots has.
+    /// The length of the region for a registry with `limit` slots.
     #[must_use]
     pub const fn region_words(limit: usize) -> usize {
         peer_word(PEER_PLACES + limit)
     }
 
-    /// A registry in `region`; nothing older than `horizon` will be asked for.
+    /// A registry in `region`. No snapshot older than `horizon` will be requested.
     #[must_use]
     pub fn new(region: OwnedRegion, horizon: Cts) -> Snapshots {
         let limit = (region.words().len() / STRIDE_WORDS).saturating_sub(2 + PEER_PLACES);
@@ -84,7 +84,7 @@ impl Snapshots {
         Snapshots { region, limit, free: FreeList::new(), used: AtomicUsize::new(0) }
     }
 
-    /// What a registry of `limit` slots takes in memory.
+    /// The memory of a registry with `limit` slots, in bytes.
     pub(crate) fn size_bytes(limit: usize) -> usize {
         Snapshots::region_words(limit) * size_of::<u64>() + limit * size_of::<usize>()
     }
@@ -109,7 +109,7 @@ impl Snapshots {
         places.take(PEER_PLACES + used).map(|place| place.load(Ordering::SeqCst))
     }
 
-    /// Takes a slot; give it back with [`Snapshots::give_back`].
+    /// Takes a slot. Return it with [`Snapshots::give_back`].
     ///
     /// # Errors
     /// [`TooManySnapshots`].
@@ -130,8 +130,8 @@ impl Snapshots {
         self.free.put(slot.index);
     }
 
-    /// Opens a snapshot of everything committed so far.
-    /// `newest` returns what a snapshot taken now sees; it never goes back.
+    /// Opens a snapshot of everything committed so far. `newest` returns the snapshot that a reader
+    /// would take now; it never goes back.
     #[inline]
     pub fn open(&self, slot: &SnapshotSlot, newest: impl Fn() -> Cts) -> Cts {
         loop {
@@ -143,10 +143,10 @@ impl Snapshots {
         }
     }
 
-    /// Opens a snapshot that was decided elsewhere.
+    /// Opens a snapshot that another node has chosen.
     ///
     /// # Errors
-    /// [`SnapshotTooOld`] if what it sees may have been purged. No snapshot is open then.
+    /// [`SnapshotTooOld`] if versions that it sees may have been purged. No snapshot is open then.
     pub fn open_at(&self, slot: &SnapshotSlot, snapshot: Cts) -> Result<(), SnapshotTooOld> {
         self.place(slot).store(registered(snapshot), Ordering::SeqCst);
         let announced = Cts(self.announced().load(Ordering::SeqCst));
@@ -157,16 +157,16 @@ impl Snapshots {
         Err(SnapshotTooOld { snapshot, oldest: announced })
     }
 
-    /// Registers an older snapshot than the newest, for as long as another one keeps it alive.
+    /// Registers an older snapshot than the newest, while another open snapshot keeps its versions
+    /// alive.
     ///
     /// # Panics
-    /// If the snapshot is already behind the horizon.
+    /// If the snapshot is already older than the horizon.
     pub fn share(&self, slot: &SnapshotSlot, snapshot: Cts) {
         self.place(slot).store(registered(snapshot), Ordering::SeqCst);
         assert!(self.horizon() <= snapshot, "a shared snapshot is kept alive by its owner");
     }
 
-    /// Closes the slot's snapshot.
     pub fn close(&self, slot: &SnapshotSlot) {
         self.place(slot).store(FREE, Ordering::SeqCst);
     }
@@ -176,9 +176,9 @@ impl Snapshots {
         open.min().unwrap_or(limit).min(limit)
     }
 
-    /// Moves the horizon forward, to `limit` at most. Every open snapshot, and every snapshot that is
-    /// opened later, is at or above the horizon. A new snapshot could be at `limit` already. One
-    /// background task calls this.
+    /// Advances the horizon, to `limit` at most. Every open snapshot and every later one is at or
+    /// above the horizon, because a new snapshot is not older than `limit`. Called by one
+    /// background task.
     pub fn advance_horizon(&self, limit: Cts) -> Cts {
         let candidate = self.oldest(limit.0);
         self.announced().fetch_max(candidate, Ordering::SeqCst);
@@ -187,19 +187,19 @@ impl Snapshots {
         self.horizon()
     }
 
-    /// The horizon as last computed.
+    /// The horizon that was last computed.
     #[must_use]
     pub fn horizon(&self) -> Cts {
         Cts(self.horizon_word().load(Ordering::SeqCst))
     }
 
-    /// How many snapshots are open, those of peers included. Takes a look at each slot.
+    /// The number of open snapshots, peers' included. Reads every slot.
     #[must_use]
     pub fn open_count(&self) -> usize {
         self.places().filter(|place| *place != FREE).count()
     }
 
-    /// Takes back the place of a peer that is dead: nothing is kept for it any more.
+    /// Frees the place of a dead peer. Versions that only this peer needed may be purged.
     pub fn forget_peer(&self, place: usize) {
         self.region.words()[peer_word(place)].store(FREE, Ordering::SeqCst);
     }

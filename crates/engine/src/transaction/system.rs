@@ -1,4 +1,4 @@
-//! The transaction system of a node: ids, timestamps, snapshots, undo and locks in one place.
+//! The transaction system of a node: ids, timestamps, snapshots, undo and locks together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,29 +29,28 @@ use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments, Work};
 use crate::transaction::versions::Versions;
 use crate::tree::Forest;
 
-/// How a snapshot knows which transactions it sees.
+/// How a snapshot decides which transactions it sees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SnapshotKind {
     /// By one timestamp (PolarTrans).
     #[default]
     Timestamp,
-    /// By a copy of the list of active transactions, taken under a global mutex. The baseline that
-    /// PolarTrans is measured against; what InnoDB's read view is.
+    /// By a copy of the list of active transactions, taken under a global mutex. This is the
+    /// baseline for measurements of PolarTrans; InnoDB's read view works this way.
     ActiveList,
 }
 
-/// How the transaction system is set up.
+/// The settings of the transaction system.
 #[derive(Debug, Clone, Copy)]
 pub struct TransactionOptions {
-    /// Transactions that may be open at once.
+    /// The most transactions that may be open at once.
     pub transactions: usize,
     /// Slots of the transaction table, a power of two.
     pub table_slots: usize,
-    /// The longest wait for a lock, unless the transaction says otherwise.
+    /// The longest wait for a lock, unless a transaction sets another limit.
     pub lock_wait_timeout: Duration,
-    /// Refuse a write to a row that changed after the transaction's snapshot.
+    /// Whether to refuse a write to a row that has changed since the transaction's snapshot.
     pub first_updater_wins: bool,
-    /// How snapshots are taken.
     pub snapshots: SnapshotKind,
 }
 
@@ -67,31 +66,29 @@ impl Default for TransactionOptions {
     }
 }
 
-/// Ids and timestamps below these may have been handed out before the last restart.
+/// The limits of ids and timestamps that may have been handed out before the last restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdLimits {
     /// The next transaction gets this id.
     pub trx: TrxId,
-    /// Everything committed has a timestamp up to this one.
+    /// All commits have timestamps up to this one.
     pub cts: Cts,
 }
 
-/// Ids that one watermark record sets aside.
+/// Ids that one watermark record reserves.
 const IDS_PER_WATERMARK: u64 = 1 << 20;
-/// A watermark for timestamps is written when fewer than this many are left.
+/// If fewer reserved timestamps than this are left, a watermark is written.
 const TIMESTAMPS_LOW: u64 = 1 << 16;
 
-/// A prepared transaction whose session is gone.
+/// A prepared transaction without a session.
 pub(crate) struct PreparedTransaction {
     pub(crate) undo: UndoLog,
-    /// Its locks on definitions.
     pub(crate) locks: DetachedLocks,
 }
 
-/// By identifier; `None` while it is about to be prepared or ended.
+/// By identifier; `None` while the transaction is being prepared or ended.
 pub(crate) type PreparedTransactions = FxHashMap<Box<[u8]>, Option<PreparedTransaction>>;
 
-/// See the module's page.
 pub struct TransactionSystem {
     forest: Arc<Forest>,
     locks: LockManager,
@@ -99,7 +96,7 @@ pub struct TransactionSystem {
     order: CommitOrder,
     undo: UndoSegments,
     next_trx: AtomicU64,
-    /// Watermarks that are in the log.
+    /// The limits of the watermarks in the log.
     trx_limit: AtomicU64,
     cts_limit: AtomicU64,
     watermark: Mutex<()>,
@@ -108,11 +105,11 @@ pub struct TransactionSystem {
 }
 
 impl TransactionSystem {
-    /// A system without transactions whose ids begin at `limits`. The transaction table, the
-    /// timestamps and the registry of snapshots are registered with `fabric`.
+    /// A system without transactions, whose ids begin at `limits`. Registers the transaction table,
+    /// the timestamps and the registry of snapshots with `fabric`.
     ///
     /// # Errors
-    /// If the fabric has regions of these names already, or the source of timestamps does not
+    /// If the fabric has regions with these names already, or the source of timestamps does not
     /// answer.
     pub fn new(
         environment: &Environment,
@@ -140,55 +137,47 @@ impl TransactionSystem {
         })
     }
 
-    /// The trees.
     #[must_use]
     pub fn forest(&self) -> &Arc<Forest> {
         &self.forest
     }
 
-    /// The pages.
     #[must_use]
     pub fn pages(&self) -> &Pages {
         self.forest.pages()
     }
 
-    /// Row, range and table locks.
     #[must_use]
     pub fn locks(&self) -> &LockManager {
         &self.locks
     }
 
-    /// Which versions a transaction sees.
     #[must_use]
     pub fn versions(&self) -> &Arc<Versions> {
         &self.versions
     }
 
-    /// What became of each transaction.
     #[must_use]
     pub fn table(&self) -> &TransactionTable {
         self.versions.table()
     }
 
-    /// Timestamps.
     #[must_use]
     pub fn order(&self) -> &CommitOrder {
         &self.order
     }
 
-    /// Open snapshots.
     #[must_use]
     pub fn snapshots(&self) -> &Snapshots {
         self.versions.snapshots()
     }
 
-    /// The settings.
     #[must_use]
     pub fn options(&self) -> &TransactionOptions {
         &self.options
     }
 
-    /// What the transaction table and the registry of snapshots take in memory, in bytes.
+    /// The memory of the transaction table and the registry of snapshots, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         (self.table().size_bytes() + Snapshots::size_bytes(self.options.transactions)) as u64
@@ -198,7 +187,7 @@ impl TransactionSystem {
         &self.undo
     }
 
-    /// How often somebody waited for the list of active transactions (baseline only).
+    /// How often a thread waited for the list of active transactions (baseline only).
     #[must_use]
     pub fn active_list_waits(&self) -> u64 {
         self.active_list().map_or(0, ActiveList::waits)
@@ -212,7 +201,7 @@ impl TransactionSystem {
         &self.prepared
     }
 
-    /// Whether every snapshot, now and later, sees what `trx` did.
+    /// Whether every snapshot, open now or later, sees the changes of `trx`.
     pub(crate) fn is_settled(&self, trx: TrxId) -> bool {
         self.versions.is_settled(trx)
     }
@@ -234,12 +223,12 @@ impl TransactionSystem {
         Ok(trx)
     }
 
-    /// Makes sure that a timestamp can be handed out; the timestamp itself where a shared source
-    /// numbers commits, or where it was decided elsewhere (`at`). May write to the log and wait for
-    /// the source; call it with nothing latched, and commit soon.
+    /// Ensures that a timestamp can be handed out. Returns the timestamp if a shared source numbers
+    /// commits, or if another node has chosen it (`at`). May write to the log and wait for the
+    /// source: call it with nothing latched, and commit soon.
     ///
     /// # Errors
-    /// If the log or the source refuses; the transaction is as it was.
+    /// If the log or the source refuses; the transaction is unchanged.
     pub(crate) fn prepare_commit(
         &self,
         at: Option<Cts>,
@@ -256,14 +245,14 @@ impl TransactionSystem {
         Ok(reserved)
     }
 
-    /// Gives up a timestamp that no transaction commits at.
+    /// Releases a reserved timestamp that stays unused.
     pub(crate) fn abandon(&self, reserved: Option<CommitTicket>) {
         if let Some(ticket) = reserved {
             self.order.publish(ticket);
         }
     }
 
-    /// Makes sure that the log says that timestamps up to this one may have been handed out.
+    /// Ensures that a watermark in the log covers `cts`.
     fn set_aside_timestamp(&self, cts: Cts) -> Result<(), EngineError> {
         while cts.0 > self.cts_limit.load(Ordering::Acquire) {
             self.raise_watermark(Purpose::Completion)?;
@@ -279,8 +268,8 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Says in the log that ids up to new limits may be handed out, so that they are never used
-    /// again after a crash.
+    /// Writes a watermark with higher limits, so that ids up to them are never handed out again
+    /// after a crash.
     fn raise_watermark(&self, purpose: Purpose) -> Result<(), EngineError> {
         let admission = MiniTransaction::begin(self.pages(), purpose)?;
         let _raising = self.watermark.lock();
@@ -295,8 +284,8 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Writes the commit marker, makes the transaction visible and lets go of its locks. The commit
-    /// is not durable before the returned position is.
+    /// Writes the commit marker, makes the transaction visible and releases its locks. The commit
+    /// is durable when the log is durable up to the returned position.
     pub(crate) fn commit_writer(
         &self,
         undo: UndoLog,
@@ -324,7 +313,7 @@ impl TransactionSystem {
         Ok((cts, lsn))
     }
 
-    /// Undoes everything, writes the marker and lets go of the locks. Blocks.
+    /// Undoes all changes, writes the marker and releases the locks. Blocks.
     pub(crate) fn rollback_writer(&self, undo: UndoLog) -> Result<(), EngineError> {
         if undo.records == 0 {
             self.end_without_changes(undo);
@@ -339,10 +328,11 @@ impl TransactionSystem {
             Ok(end)
         })?;
         self.table().remove(undo.trx);
-        // A reader that walks a version chain through these records has an older snapshot than this.
+        // A reader that follows a version chain through these records has an older snapshot than
+        // this.
         let cts = Cts(self.order.last().0 + 1);
-        // What it would have had purged it has taken back; a restart may have left others before
-        // it.
+        // The transaction's own changes are undone and leave nothing to purge. But after a restart,
+        // the segment may hold earlier transactions that purge has not reached.
         let work = if undo.work == Work::AllBefore { Work::AllBefore } else { Work::None };
         self.end_writer(undo, Finished { cts, end, work });
         Ok(())
@@ -367,8 +357,8 @@ impl TransactionSystem {
     }
 
     /// Frees a chain of overflow pages that `owner` wrote. May be repeated after a crash: pages
-    /// that were freed then, and perhaps used again, have another kind or owner. The last page is
-    /// freed first, so that what is left can still be found. Blocks.
+    /// that were freed already, and perhaps reused, have another kind or owner. The last page is
+    /// freed first, so that the remaining ones can be found. Blocks.
     pub(crate) fn free_overflow(&self, first: PageId, owner: TrxId) -> Result<(), EngineError> {
         let mut chain = Vec::new();
         let mut next = first.page_no;

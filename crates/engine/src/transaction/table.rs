@@ -1,36 +1,36 @@
-//! The transaction information table (paper 000 §4.2, "TIT"): what became of each recent
+//! The transaction information table (paper 000 §4.2, "TIT"): the outcome of each recent
 //! transaction.
 //!
-//! An array of slots in a fabric region; a transaction's slot is its id modulo the number of slots.
-//! Begin and commit write just that slot, and a reader needs two or three loads:
+//! The table is an array of slots in a fabric region; a transaction's slot is its id modulo the
+//! number of slots. Begin and commit write only that slot, and a reader needs two or three loads:
 //!
 //! ```text
 //!   slot word 0   transaction id      0: free
 //!        word 1   outcome             ACTIVE, COMMITTING, or the commit timestamp
-//!        word 2   commit LSN          where the commit stands in the log
+//!        word 2   commit LSN          the commit's position in the log
 //!        word 3   owner's latch       0: open, 1: held (begin, finish and offload of this slot)
 //! ```
 //!
-//! A reader that finds another id, or none, knows that the transaction ended and that everybody may
-//! see it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots.
-//! A transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to
-//! further regions ([`overflow`]); these are nearly always empty, and then are not asked.
-//! `COMMITTING` is for two-phase commit: the timestamp is being decided elsewhere, and a reader
-//! waits until it is known.
+//! A reader that finds another id, or zero, knows that the transaction has ended and is visible to
+//! every snapshot: a slot is recycled only when its timestamp is at or below the horizon of all
+//! snapshots. If a transaction finds its slot taken by one that cannot be recycled yet, it
+//! *offloads* that one to further regions ([`overflow`]). These are nearly always empty, and then
+//! readers skip them. `COMMITTING` is for two-phase commit: another node is choosing the timestamp,
+//! and a reader waits until it is known.
 //!
-//! Behind the slots two words say how many entries were offloaded and to how many regions, so that
-//! a peer that has nothing but the regions decides as the owner does ([`super::remote`]).
+//! After the slots, two words say how many entries were offloaded and to how many regions, so that
+//! a peer that has only the regions decides like the owner ([`super::remote`]).
 //!
-//! Departures: the slot has no pointer to a transaction object, since nobody needs it; and it keeps
+//! Departures: the slot has no pointer to a transaction object, which nothing here needs. It stores
 //! the commit's LSN, so that a reader knows whether what it saw is durable.
 //!
 //! Rules, cited by number:
 //!
 //! 1. A slot's words change only under its own latch, and the id is zero while the others change.
-//! 2. An entry is offloaded before its slot is given away.
-//! 3. A transaction that rolls back leaves the table only after its last change was undone, so "not
-//!    in the table" never stands for an undone change. Readers look while they hold the record's
-//!    page latch.
+//! 2. An entry is offloaded before its slot is reused.
+//! 3. A transaction that rolls back leaves the table after its last change was undone. So "not in
+//!    the table" never stands for a change that will be undone. Readers look a transaction up while
+//!    they hold the record's page latch.
 
 pub(super) mod overflow;
 
@@ -57,16 +57,16 @@ const LATCH: usize = 3;
 const ACTIVE: u64 = u64::MAX;
 const COMMITTING: u64 = u64::MAX - 1;
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It has not ended (running, rolling back or prepared).
     Active,
-    /// It commits, and the timestamp is not known yet: look again.
+    /// It is committing, and the timestamp is not known yet: look again.
     Committing,
-    /// It committed then, and its commit stands at that place in the log.
+    /// It has committed at this timestamp; its commit record is at this position in the log.
     Committed(Cts, Lsn),
-    /// It ended so long ago that every snapshot sees it.
+    /// It ended so long ago that every snapshot sees its changes.
     Settled,
 }
 
@@ -90,16 +90,15 @@ impl Entry {
     }
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct TransactionTable {
     region: OwnedRegion,
     slot_mask: u64,
-    /// Where the words behind the slots begin.
+    /// Where the two words after the slots begin.
     header_start: usize,
     overflow: Overflow,
     offloads: AtomicU64,
-    /// Told when the fate of a transaction that was [`Outcome::Committing`] is known.
+    /// Notified when a transaction that was [`Outcome::Committing`] has its outcome.
     decided: Arc<Event>,
 }
 
@@ -113,7 +112,7 @@ impl Drop for SlotLatch<'_> {
 }
 
 impl TransactionTable {
-    /// Words that the region of a table with `slots` slots has.
+    /// The length of the region for a table with `slots` slots.
     #[must_use]
     pub const fn region_words(slots: usize) -> usize {
         slots * SLOT_WORDS + overflow::HEADER_WORDS
@@ -122,10 +121,10 @@ impl TransactionTable {
     /// An empty table of `slots` slots in regions of the fabric.
     ///
     /// # Errors
-    /// If the fabric has a region of that name already, or no memory for it.
+    /// If the fabric has a region with that name already, or no memory for it.
     ///
     /// # Panics
-    /// If the number of slots is no power of two.
+    /// If the number of slots is not a power of two.
     pub fn register(
         fabric: Arc<dyn Fabric>,
         slots: usize,
@@ -141,12 +140,12 @@ impl TransactionTable {
         })
     }
 
-    /// The words behind the slots.
+    /// The two words after the slots.
     fn header(&self) -> &[AtomicU64] {
         &self.region.words()[self.header_start..]
     }
 
-    /// What the table takes in memory, in bytes.
+    /// The memory of the table in bytes.
     pub(crate) fn size_bytes(&self) -> usize {
         size_of_val(self.region.words()) + self.overflow.size_bytes()
     }
@@ -164,10 +163,10 @@ impl TransactionTable {
         SlotLatch(slot)
     }
 
-    /// Enters a transaction that has just begun. Never waits for another transaction.
+    /// Enters a new transaction. Never waits for another transaction.
     ///
     /// # Errors
-    /// If another transaction has to be offloaded and the fabric has no memory for that. The
+    /// If another transaction must be offloaded and the fabric has no memory for it. The new
     /// transaction is not in the table then.
     pub fn begin(&self, trx: TrxId, horizon: Cts) -> Result<(), FabricError> {
         let slot = self.slot(trx);
@@ -190,12 +189,12 @@ impl TransactionTable {
         Ok(())
     }
 
-    /// Marks a transaction whose timestamp is being decided elsewhere (two-phase commit).
+    /// Marks a transaction whose timestamp another node is choosing (two-phase commit).
     pub fn set_committing(&self, trx: TrxId) {
         self.set(trx, Entry { outcome: COMMITTING, commit_lsn: 0 });
     }
 
-    /// Enters the commit: from now on snapshots at or after `cts` see the transaction.
+    /// Records the commit: from now on, snapshots at or after `cts` see the transaction.
     pub fn commit(&self, trx: TrxId, cts: Cts, commit_lsn: Lsn) {
         self.set(trx, Entry { outcome: cts.0, commit_lsn: commit_lsn.0 });
     }
@@ -211,13 +210,13 @@ impl TransactionTable {
         } else {
             self.overflow.set(trx, entry)
         };
-        // Most commits are decided here, and nobody waits for them.
+        // Usually this node decides, and no reader waits for the outcome.
         if before == COMMITTING {
             self.decided.notify_all();
         }
     }
 
-    /// Takes out a transaction that was rolled back, once all its changes are undone (rule 3).
+    /// Removes a transaction that was rolled back, after all its changes were undone (rule 3).
     pub fn remove(&self, trx: TrxId) {
         let slot = self.slot(trx);
         let _latch = self.latch(slot);
@@ -228,7 +227,7 @@ impl TransactionTable {
         }
     }
 
-    /// What became of `trx`. Takes no lock.
+    /// The outcome of `trx`. Takes no lock.
     #[must_use]
     pub fn outcome(&self, trx: TrxId) -> Outcome {
         let words = self.region.words();
@@ -241,7 +240,7 @@ impl TransactionTable {
                 return Entry { outcome, commit_lsn }.outcome();
             }
         }
-        // Most rows were written by a transaction that everybody sees: this is asked for each.
+        // The usual case: every snapshot sees the row's writer. Readers ask this for each row.
         if words[self.header_start + overflow::COUNT].load(Ordering::SeqCst) == 0 {
             return Outcome::Settled;
         }
@@ -253,8 +252,8 @@ impl TransactionTable {
         self.overflow.get(trx).map_or(Outcome::Settled, Entry::outcome)
     }
 
-    /// Why an operation that depends on a transaction which is [`Outcome::Committing`] stops for
-    /// now. `cancelled` ends its wait.
+    /// The reason to interrupt an operation that depends on a transaction which is
+    /// [`Outcome::Committing`]. `cancelled` ends its wait.
     #[cold]
     pub(crate) fn undecided(&self, cancelled: Option<&Arc<AtomicBool>>) -> Restart {
         let decided = Arc::clone(&self.decided);
@@ -267,14 +266,14 @@ impl TransactionTable {
         matches!(self.outcome(trx), Outcome::Active | Outcome::Committing)
     }
 
-    /// Forgets offloaded transactions that every snapshot sees. For a background task.
+    /// Removes offloaded transactions that every snapshot sees. Called by a background task.
     pub fn recycle(&self, horizon: Cts) {
         if self.header()[overflow::COUNT].load(Ordering::SeqCst) > 0 {
             self.overflow.recycle(horizon, self.header());
         }
     }
 
-    /// How often a transaction was offloaded, and how many are so now.
+    /// How often a transaction was offloaded, and how many are offloaded now.
     #[must_use]
     pub fn offload_counts(&self) -> (u64, u64) {
         let now = self.header()[overflow::COUNT].load(Ordering::Relaxed);

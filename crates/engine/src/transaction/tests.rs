@@ -381,7 +381,7 @@ fn a_commit_is_not_written_over_before_new_snapshots_see_it() {
     put(&node, b"a", b"1");
     let mut first = begin(&node, IsolationLevel::ReadCommitted);
     assert!(first.update(node.index, b"a", b"2").unwrap());
-    // A commit that took its timestamp before and has not published it holds the others back.
+    // A commit that has taken an earlier timestamp and not published it holds later ones back.
     let gap = node.system.order().allocate();
     std::thread::scope(|scope| {
         scope.spawn(|| first.commit().unwrap());

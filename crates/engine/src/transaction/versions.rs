@@ -7,9 +7,9 @@
 //!   snapshot sees 4 and 7, not 9:  v2
 //! ```
 //!
-//! The look at the version in the leaf is taken with the leaf latched; the walk back through the
-//! undo records is not. Meanwhile the newest writer may roll back and leave the transaction table,
-//! so what was found not to be visible at first is not asked again.
+//! The version in the leaf is read with the leaf latched; the undo records are read without that
+//! latch. Meanwhile the newest writer may roll back and leave the transaction table. So a version
+//! that was not visible at first is not checked again.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ use crate::transaction::table::{Outcome, TransactionTable};
 use crate::transaction::undo::not_undo;
 use crate::tree::{Forest, ForestReader};
 
-/// What a consistent read sees.
+/// The commits that a consistent read sees.
 #[derive(Debug, Clone)]
 pub(crate) enum ReadView {
-    /// Everything committed up to a timestamp.
+    /// All commits up to a timestamp.
     Timestamp(Cts),
-    /// Everything that was not on a list (baseline).
+    /// All commits of transactions that were not on the list (baseline).
     ActiveList(ActiveListView),
 }
 
-/// A reader: its own writes, its view, and how far the log has to be durable for what it saw to
-/// last.
+/// A reader: its transaction, its view, and the latest commit that it saw, which must be durable
+/// before the reader's result is final.
 pub(crate) struct Reader<'a> {
     pub(crate) own: TrxId,
     pub(crate) view: &'a ReadView,
@@ -49,8 +49,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) cancelled: Option<&'a Arc<AtomicBool>>,
 }
 
-/// What decides which versions a transaction sees, and finds them. A node that writes and a node
-/// that follows its log have the same: only who fills the transaction table differs.
+/// Decides which versions a transaction sees, and finds them. A node that writes and a node that
+/// follows its log share this code; they differ only in how the transaction table is filled.
 pub struct Versions {
     forest: Arc<ForestReader>,
     table: TransactionTable,
@@ -63,11 +63,11 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// No transactions yet; nothing older than `horizon` will be asked for. The transaction table,
-    /// the timestamps and the registry of snapshots are registered with `fabric`.
+    /// An empty transaction table. No snapshot older than `horizon` will be requested. Registers
+    /// the transaction table, the timestamps and the registry of snapshots with `fabric`.
     ///
     /// # Errors
-    /// If the fabric has regions of these names already.
+    /// If the fabric has regions with these names already.
     pub(crate) fn register(
         fabric: &Arc<dyn Fabric>,
         forest: Arc<ForestReader>,
@@ -89,35 +89,30 @@ impl Versions {
         })
     }
 
-    /// The trees.
     #[must_use]
     #[inline]
     pub fn forest(&self) -> &ForestReader {
         &self.forest
     }
 
-    /// The pages.
     #[must_use]
     #[inline]
     pub fn pages(&self) -> &ReadPages {
         self.forest.pages()
     }
 
-    /// What became of each transaction.
     #[must_use]
     #[inline]
     pub fn table(&self) -> &TransactionTable {
         &self.table
     }
 
-    /// Open snapshots.
     #[must_use]
     #[inline]
     pub fn snapshots(&self) -> &Snapshots {
         &self.snapshots
     }
 
-    /// The region of the commit order.
     pub(crate) fn timestamps(&self) -> &OwnedRegion {
         &self.timestamps
     }
@@ -132,7 +127,7 @@ impl Versions {
         self.active_list.as_ref()
     }
 
-    /// What a snapshot taken now sees.
+    /// The snapshot that a reader would take now.
     #[inline]
     pub(crate) fn newest(&self) -> Cts {
         Cts(self.timestamps.words()[MAX_COMMITTED_WORD].load(Ordering::SeqCst))
@@ -143,7 +138,7 @@ impl Versions {
         self.snapshots.open(slot, || self.newest())
     }
 
-    /// Whether every snapshot, now and later, sees what `trx` did.
+    /// Whether every snapshot, open now or later, sees the changes of `trx`.
     pub(crate) fn is_settled(&self, trx: TrxId) -> bool {
         match self.table.outcome(trx) {
             Outcome::Settled => true,
@@ -152,10 +147,10 @@ impl Versions {
         }
     }
 
-    /// Whether `reader` sees what `trx` wrote.
+    /// Whether `reader` sees the changes of `trx`.
     ///
     /// # Errors
-    /// [`Restart::Undecided`] while the transaction's timestamp is being decided.
+    /// [`Restart::Undecided`] while another node is choosing the transaction's timestamp.
     #[inline]
     pub(crate) fn sees(&self, reader: &Reader<'_>, trx: TrxId) -> Result<bool, Restart> {
         if trx == reader.own || trx == TrxId::NONE {
@@ -178,9 +173,9 @@ impl Versions {
         }
     }
 
-    /// Goes back from a version that `reader` does not see to the newest one that it does;
-    /// `payload` is that of the given version and becomes that of the found one. `None` if there is
-    /// none. Blocks.
+    /// Follows the version chain from a version that `reader` does not see to the newest one that
+    /// it sees. `payload` is the payload of the given version and becomes that of the found one.
+    /// `None` if the reader sees no version. Blocks.
     pub(crate) fn older_version(
         &self,
         reader: &Reader<'_>,

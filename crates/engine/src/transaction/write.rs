@@ -1,15 +1,15 @@
-//! Inserting, updating and deleting records.
+//! Inserts, updates and deletes of records.
 //!
 //! ```text
 //!   with the leaf latched exclusively:
-//!     1. whose is the present version?   an active transaction's: wait for it (rule 7 of the locks)
+//!     1. who wrote the current version?  an active transaction: wait for it (rule 7 of the locks)
 //!                                        newer than the snapshot: conflict, first updater wins
-//!     2. does somebody have or want an explicit lock?   queue behind it
-//!     3. room in leaf and undo page?     if not, make it with nothing held, and begin again
+//!     2. a conflicting explicit lock or request?   queue behind it
+//!     3. room in leaf and undo page?     if not, make room with nothing held, and start again
 //!     4. undo record, then the new version that points to it: one log group
 //! ```
 //!
-//! The new version carries the transaction's id, and that is its lock until it ends.
+//! The new version carries the transaction's id, which locks the record until the transaction ends.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -30,10 +30,9 @@ use crate::transaction::system::TransactionSystem;
 use crate::transaction::table::Outcome;
 use crate::tree::LeafWrite;
 
-/// What one try came to.
+/// The result of one attempt.
 pub(super) enum Step<R> {
     Done(R),
-    /// Wait for the lock and try again.
     Wait(Wait),
     /// The undo page is full.
     ExtendUndo,
@@ -49,8 +48,8 @@ impl<R> Step<R> {
     }
 }
 
-/// What a write does with the record that it finds. Updates and deletes may say which payload they
-/// are based on: a record that has another one is left alone.
+/// What a write does with the record that it finds. Updates and deletes may name the payload that
+/// they are based on; they do not change a record with another payload.
 #[derive(Clone, Copy)]
 enum Change<'a> {
     Insert(&'a [u8]),
@@ -59,7 +58,7 @@ enum Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether the change is based on another payload than the present one.
+    /// Whether the change is based on another payload than the current one.
     fn is_stale(&self, present: &[u8]) -> bool {
         match self {
             Change::Insert(_) => false,
@@ -70,7 +69,7 @@ impl Change<'_> {
     }
 }
 
-/// Bytes of an update's undo record beside key and old payload, at most.
+/// The most bytes of an update's undo record besides key and old payload.
 const UPDATE_UNDO_BYTES: usize = UNDO_RECORD_HEADER_BYTES + 8 + RECORD_VERSION_BYTES + 2;
 
 impl Transaction {
@@ -78,7 +77,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`EngineError::DuplicateKey`], a lock that was not granted, a conflict with the snapshot, or
-    /// why a page or the log could not be had.
+    /// an error of the page store or the log.
     pub fn insert(
         &mut self,
         index: IndexId,
@@ -88,10 +87,10 @@ impl Transaction {
         self.change(index, key, Change::Insert(payload)).map(|_| ())
     }
 
-    /// Replaces a record's payload. False if there is no such record. Blocks for locks and I/O.
+    /// Replaces a record's payload. False if the record does not exist. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Transaction::insert`], but for the duplicate.
+    /// As [`Transaction::insert`], except for the duplicate key.
     pub fn update(
         &mut self,
         index: IndexId,
@@ -101,7 +100,7 @@ impl Transaction {
         self.change(index, key, Change::Update(payload, None))
     }
 
-    /// Replaces a record's payload `old`. False if there is no such record, or it has another
+    /// Replaces the payload `old` of a record. False if the record does not exist or has another
     /// payload. Blocks for locks and I/O.
     ///
     /// # Errors
@@ -116,15 +115,15 @@ impl Transaction {
         self.change(index, key, Change::Update(payload, Some(old)))
     }
 
-    /// Deletes a record. False if there is no such record. Blocks for locks and I/O.
+    /// Deletes a record. False if the record does not exist. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Transaction::insert`], but for the duplicate.
+    /// As [`Transaction::insert`], except for the duplicate key.
     pub fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<bool, EngineError> {
         self.change(index, key, Change::Delete(None))
     }
 
-    /// Deletes a record with the payload `old`. False if there is no such record, or it has another
+    /// Deletes a record with the payload `old`. False if the record does not exist or has another
     /// payload. Blocks for locks and I/O.
     ///
     /// # Errors
@@ -147,7 +146,7 @@ impl Transaction {
         self.until_done(|trx| trx.try_change(index, key, change))
     }
 
-    /// Tries until there is nothing to wait for any more. Blocks for locks and I/O.
+    /// Repeats `attempt` until nothing is left to wait for. Blocks for locks and I/O.
     pub(super) fn until_done<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Transaction) -> Result<Step<R>, EngineError>,
@@ -215,7 +214,7 @@ impl Transaction {
         }
     }
 
-    /// Remembers why a record was not written, as far as a newer snapshot could answer otherwise.
+    /// Records the conflict of a refused write, if a newer snapshot could resolve it.
     #[cold]
     fn not_written(&mut self, error: EngineError, guard: &WriteGuard<'_>) -> EngineError {
         match error {
@@ -239,7 +238,7 @@ impl Transaction {
         }
     }
 
-    /// Notes in the undo log something that is not a record of a tree. Blocks.
+    /// Writes an undo record that does not concern a tree's record. Blocks.
     pub(crate) fn note_undo(&mut self, operation: UndoOperation<'_>) -> Result<(), EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
@@ -272,24 +271,24 @@ impl Transaction {
     }
 }
 
-/// More than any undo record without a key takes.
+/// More than the length of any undo record without a key.
 const NOTE_BYTES: usize = 64;
 
-/// Who wants to lock which record, and what would be in the way.
+/// A request to lock a record, and what conflicts with it.
 pub(crate) struct WriteGuard<'k> {
     pub(crate) trx: TrxId,
     pub(crate) index: IndexId,
     pub(crate) key: &'k [u8],
-    /// A version that is newer than this is a conflict.
+    /// Versions newer than this snapshot are a conflict.
     pub(crate) snapshot: Option<firn_base::Cts>,
     pub(crate) mode: LockMode,
-    /// The latest commit that was met: whoever only locks has to wait until it is durable.
+    /// The latest commit that was seen. A transaction that only locks must wait until it is
+    /// durable.
     pub(crate) observed: Cell<Lsn>,
 }
 
 impl WriteGuard<'_> {
-    /// The version of a record that was not there before; `pointer` is to the undo record that
-    /// takes it back.
+    /// The version of a new record; `pointer` names the undo record that removes it.
     pub(super) fn first_version(&self, pointer: UndoPointer) -> RecordVersion {
         let page_no = pointer.page_id().page_no;
         let undo = UndoPointer::new(page_no, pointer.offset(), UndoPointer::NO_EARLIER_VERSION);
@@ -298,8 +297,8 @@ impl WriteGuard<'_> {
 }
 
 impl TransactionSystem {
-    /// Looks whether the record with this value may be written (or locked); if not yet, what to
-    /// wait for. The leaf is latched. `cancelled` ends a wait for a decision.
+    /// Checks whether the record with this value may be written or locked now. If not, returns the
+    /// wait. The leaf is latched. `cancelled` ends a wait for another node's decision.
     pub(crate) fn admit_write(
         &self,
         value: Option<&[u8]>,
@@ -317,7 +316,7 @@ impl TransactionSystem {
                 {
                     return Err(EngineError::WriteConflict.into());
                 }
-                // The writer may open a snapshot next, and the snapshot must see this commit.
+                // The writer may open a snapshot next, and that snapshot must see this commit.
                 Outcome::Committed(cts, _) if cts > self.order().max_committed() => {
                     return Err(Restart::Again);
                 }
@@ -347,7 +346,7 @@ impl TransactionSystem {
         {
             return Ok(Some(wait));
         }
-        // It has ended meanwhile.
+        // The holder has ended in the meantime.
         Err(Restart::Again)
     }
 }
@@ -373,7 +372,7 @@ impl Writer {
         Ok(Step::Done(true))
     }
 
-    /// Puts a new version over the present one; without a payload, one that is deleted.
+    /// Writes a new version over the current one. Without a payload, the new version is deleted.
     fn put_version(
         &mut self,
         leaf: &mut LeafWrite<'_, '_>,
@@ -435,7 +434,7 @@ impl Writer {
     }
 }
 
-/// The bytes that differ, from the first to the last; `None` if the lengths do.
+/// The range of bytes that differ; `None` if the lengths do.
 fn changed_range(old: &[u8], new: &[u8]) -> Option<std::ops::Range<usize>> {
     if old.len() != new.len() {
         return None;

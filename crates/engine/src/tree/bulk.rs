@@ -16,7 +16,6 @@ use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::tree::{Forest, Tree};
 
-/// A tree under construction.
 pub struct BulkLoad<'f> {
     tree: Tree<'f>,
     forest: &'f Forest,
@@ -41,7 +40,7 @@ impl Level {
         Level { page, low, entries: EntryList::new(), count: 0, bytes: 0, last: Vec::new() }
     }
 
-    /// What the page takes once its prefix is cut off, if `next` is its high fence.
+    /// The size of the page after its prefix is cut off, if `next` is its high fence.
     fn page_bytes(&self, next: &[u8]) -> usize {
         let prefix = self.low.iter().zip(next).take_while(|(a, b)| a == b).count();
         self.bytes - self.count * prefix + self.low.len() + next.len()
@@ -158,7 +157,7 @@ impl<'f> BulkLoad<'f> {
     /// Writes the last page of each level and then the root.
     ///
     /// # Errors
-    /// Why the log or a page could not be had. The tree is then to be dropped.
+    /// Errors of the page store and the log. The caller must then drop the tree.
     pub fn finish(mut self) -> Result<(), EngineError> {
         let mut level = 0;
         while self.levels[level].page.is_some() {

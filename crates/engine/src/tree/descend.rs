@@ -10,18 +10,17 @@ use crate::error::EngineError;
 use crate::pages::Restart;
 use crate::tree::{Forest, Tree, TreeReader};
 
-/// Which page of a level is looked for.
+/// The page of a level that a descent looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'k> {
     /// The leaf of this key, present or not.
     At(&'k [u8]),
     /// The leaf of the greatest key below this one; the key is not empty.
     Before(&'k [u8]),
-    /// The last leaf.
     Last,
 }
 
-/// Where a page lies with respect to a target.
+/// The position of a page relative to the target.
 enum Step {
     Here,
     Right(PageNo),
@@ -73,7 +72,8 @@ impl<'f> TreeReader<'f> {
         let mut page = self.root();
         loop {
             let image = self.pages().pool.optimistic(page, epoch)?;
-            // An image may be of an earlier life of the page; of the root that would say too much.
+            // The image may be from an earlier life of the page. For the root, that would be taken
+            // for a dropped tree.
             let image = image.filter(|image| page != self.root() || self.is_own(image));
             let next = match &image {
                 Some(image) => self.towards(image, target, level)?,
@@ -111,11 +111,11 @@ impl<'f> TreeReader<'f> {
         TreePage::new(page).is_ok_and(|node| node.index() == self.index)
     }
 
-    /// A live node of this tree, or the reason to begin again.
+    /// A live node of this tree, or the reason to start again.
     pub(super) fn node<'p>(&self, page: &'p PageBuf) -> Result<TreePage<'p>, Restart> {
         match TreePage::new(page) {
             Ok(node) if !node.is_dead() && node.index() == self.index => Ok(node),
-            // The root stays where it is (rule 5), for as long as there is a tree.
+            // The root stays where it is as long as the tree exists (rule 5).
             _ if page.page_id() == self.root() => {
                 Err(Restart::Fail(EngineError::NoSuchTree(self.index)))
             }
@@ -132,7 +132,7 @@ impl<'f> TreeReader<'f> {
         Restart::Again
     }
 
-    /// Arrives at the page of `level` for `target`, latched by `latch`.
+    /// Descends to the page of `level` for `target`, and latches it with `latch`.
     fn arrive<G: std::ops::Deref<Target = PageBuf>>(
         &self,
         target: Target<'_>,
@@ -170,11 +170,11 @@ impl<'f> TreeReader<'f> {
         self.arrive(target, level, epoch, |page| Ok(pool.shared(page)?))
     }
 
-    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not
-    /// wait. Names the leaf besides if its separator may be missing in the parent.
+    /// Passes the leaf for `target` to `look`, latched shared. `look` may be called again, and must
+    /// not wait. Also returns the leaf's id if its separator may be missing in the parent.
     ///
     /// # Errors
-    /// Why a page could not be had, or what `look` failed with.
+    /// An error of the page store, or the error of `look`.
     pub fn read<R>(
         &self,
         target: Target<'_>,
@@ -192,7 +192,7 @@ impl<'f> TreeReader<'f> {
     }
 }
 
-/// A split that a reader met, whose separator may be missing in the parent.
+/// A page that a reader reached by a link, so that its separator may be missing in the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a node that writes posts the separator"]
 pub struct HalfDone {
@@ -211,10 +211,10 @@ impl<'f> Tree<'f> {
         self.arrive(target, level, epoch, |page| Ok(pool.exclusive(page)?))
     }
 
-    /// As [`TreeReader::read`]; also completes half-done splits on the way.
+    /// Like [`TreeReader::read`], and completes half-done splits on the way.
     ///
     /// # Errors
-    /// As there, and if the log has failed.
+    /// As there, or a failed log.
     pub fn read<R>(
         &self,
         target: Target<'_>,
@@ -232,7 +232,7 @@ impl Forest {
     /// Completes a split that a reader met.
     ///
     /// # Errors
-    /// Why a page or the log could not be had.
+    /// Errors of the page store and the log.
     #[cold]
     pub(crate) fn complete(&self, split: HalfDone) -> Result<(), EngineError> {
         self.tree(split.tree).post_separator(split.page)
@@ -242,7 +242,7 @@ impl Forest {
 enum Towards {
     /// The page is found.
     Arrived,
-    /// Go down; true if the child is on the level that is looked for.
+    /// Descend to this child; true if it is on the target's level.
     Child(PageId, bool),
     Right(PageId),
 }

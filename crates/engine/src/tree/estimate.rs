@@ -58,7 +58,7 @@ impl TreeReader<'_> {
         Ok(Estimate { entries: share * mean(false), leaves: share * mean(true), is_exact: false })
     }
 
-    /// Some paths between two others; none if the range is short.
+    /// Some paths between two others; empty if the range is short.
     fn paths_between(&self, from: &Path, to: &Path) -> Result<Paths, EngineError> {
         let parted = from.iter().zip(to).find(|(from, to)| from.slot != to.slot);
         let Some((from, to)) = parted.filter(|(from, to)| from.page == to.page) else {
@@ -67,7 +67,7 @@ impl TreeReader<'_> {
         let keys = self.pages().run(|| {
             let guard = self.pages().pool.shared(from.page)?;
             let node = self.node(&guard)?;
-            // The page may have changed since.
+            // The page may have changed in the meantime.
             let slots = from.slot + 1..to.slot.min(node.slot_count());
             let step = slots.len().div_ceil(SAMPLES).max(1);
             Ok(slots.step_by(step).map(|slot| node.key(slot)).collect::<Vec<_>>())
@@ -98,7 +98,7 @@ impl TreeReader<'_> {
         })
     }
 
-    /// Adds the turns above the leaf, lowest first.
+    /// Adds the positions on the levels above the leaf, lowest first.
     fn climb(
         &self,
         target: Target<'_>,
@@ -120,7 +120,7 @@ impl TreeReader<'_> {
     }
 }
 
-/// Leaves or entries of the whole tree, if all pages were like those on the path.
+/// The number of leaves or entries of the whole tree, if all pages were like those on the path.
 fn size(path: &Path, leaves: bool) -> f64 {
     let levels = path.len() - usize::from(leaves);
     path[..levels].iter().map(|turn| turn.slots as f64).product()

@@ -19,12 +19,15 @@ const SPARE_BYTES: usize = TREE_BODY_BYTES / 5;
 const NEARLY_EMPTY_BYTES: usize = TREE_BODY_BYTES / 32;
 
 enum Merged {
-    /// No merge is needed.
     No,
-    /// The page is the last one of its level: its left neighbour should take it in.
+    /// The page is the last one of its level: its left neighbour should absorb it.
     TryLeftOf(Vec<u8>),
-    /// The page was merged away. The parent has this state and is found by this key.
-    Yes { gone: PageId, parent_key: Vec<u8>, parent: ParentState },
+    /// The page was absorbed. The parent has this state and is found by this key.
+    Yes {
+        gone: PageId,
+        parent_key: Vec<u8>,
+        parent: ParentState,
+    },
 }
 
 enum ParentState {
@@ -144,7 +147,8 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// Makes the root what its only child is. The child is latched first (rule 2).
+    /// Replaces the content of the root by the content of its only child. The child is latched
+    /// first (rule 2).
     fn shrink_root(&self) -> Result<(), EngineError> {
         let gone = self.pages().run(|| {
             let mut mtr = MiniTransaction::begin_large(self.pages(), Purpose::Completion)?;

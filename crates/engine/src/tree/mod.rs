@@ -66,11 +66,11 @@ pub use write::LeafWrite;
 /// How structure changes of one tree exclude each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StructureChanges {
-    /// They do not: each latches just the pages that it changes (PolarIndex).
+    /// Not at all: each change latches only the pages that it changes (PolarIndex).
     #[default]
     Concurrent,
-    /// One at a time in each tree, from the first page to the last separator. The baseline that
-    /// PolarIndex is measured against; what InnoDB's index latch amounts to.
+    /// One at a time in each tree, from the first page to the last separator. This is the baseline
+    /// for measurements of PolarIndex; InnoDB's index latch has the same effect.
     Serialised,
 }
 
@@ -102,7 +102,7 @@ pub struct Forest {
     unreachable: Arc<Mutex<Vec<PageId>>>,
 }
 
-/// One tree, to be read and written.
+/// One tree, for reading and writing.
 #[derive(Clone, Copy)]
 pub struct Tree<'f> {
     reader: TreeReader<'f>,
@@ -110,19 +110,18 @@ pub struct Tree<'f> {
 }
 
 impl ForestReader {
-    /// The trees in `pages`; those of `dropped` spaces are gone.
+    /// The trees in `pages`. Trees in `dropped` spaces do not exist any more.
     #[must_use]
     pub fn new(pages: ReadPages, dropped: Arc<DroppedSpaces>) -> ForestReader {
         ForestReader { pages, dropped, statistics: TreeStatistics::default() }
     }
 
-    /// The pages under the trees.
     #[must_use]
     pub fn pages(&self) -> &ReadPages {
         &self.pages
     }
 
-    /// The tree whose root is named by `index`. Looks at nothing.
+    /// The tree with the root page `index`. Reads nothing.
     #[must_use]
     pub fn tree(&self, index: IndexId) -> TreeReader<'_> {
         TreeReader { forest: self, index }
@@ -130,7 +129,6 @@ impl ForestReader {
 }
 
 impl Forest {
-    /// The trees in `pages`.
     #[must_use]
     pub fn new(pages: Pages, spaces: Arc<Spaces>, structure_changes: StructureChanges) -> Forest {
         let dropped = Arc::clone(spaces.dropped_spaces());
@@ -145,25 +143,22 @@ impl Forest {
         }
     }
 
-    /// The same trees, to be read only.
+    /// The same trees, for readers.
     #[must_use]
     pub fn reader(&self) -> &Arc<ForestReader> {
         &self.reader
     }
 
-    /// The pages under the trees.
     #[must_use]
     pub fn pages(&self) -> &Pages {
         &self.pages
     }
 
-    /// The spaces that the trees lie in.
     #[must_use]
     pub fn spaces(&self) -> &Arc<Spaces> {
         &self.spaces
     }
 
-    /// Counters over all trees.
     #[must_use]
     pub fn statistics(&self) -> &TreeStatistics {
         &self.reader.statistics
@@ -198,7 +193,7 @@ impl Forest {
     /// # Errors
     /// A page or the log was not available.
     pub fn free_unreachable(&self) -> Result<usize, EngineError> {
-        // Moves the epoch on, so that pages retired a while ago become unreachable.
+        // Advances the epoch, so that pages retired a while ago become unreachable.
         crossbeam_epoch::pin().flush();
         let mut pages = std::mem::take(&mut *self.unreachable.lock());
         pages.extend(self.spaces.take_retired());
@@ -206,7 +201,7 @@ impl Forest {
         while let Some(page) = pages.pop() {
             match self.free_page(page) {
                 Ok(()) => freed += 1,
-                // It went with its space, which was dropped meanwhile.
+                // The page was freed with its space, which was dropped in the meantime.
                 Err(error) if error.is_absent_page() => {}
                 Err(error) => {
                     pages.push(page);
@@ -227,7 +222,7 @@ impl Forest {
         })
     }
 
-    /// Excludes other structure changes of the tree, if that is how this forest was set up.
+    /// Excludes other structure changes of the tree, if the forest's setting says so.
     fn serialise(&self, index: IndexId) -> Option<MutexGuard<'_, ()>> {
         if self.structure_changes == StructureChanges::Concurrent {
             return None;
@@ -239,7 +234,7 @@ impl Forest {
         }))
     }
 
-    /// Has `page` freed once every descent that runs now has ended (rule 4).
+    /// Frees `page` after every descent that runs now has ended (rule 4).
     fn free_later(&self, page: PageId) {
         let unreachable = Arc::clone(&self.unreachable);
         crossbeam_epoch::pin().defer(move || unreachable.lock().push(page));

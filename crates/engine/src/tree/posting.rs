@@ -6,7 +6,7 @@
 //! and others leave it to that thread:
 //!
 //! ```text
-//!   begin(P3) ─► posting ── post ── drop       meanwhile: begin(P3) ─► none, somebody is at it
+//!   begin(P3) ─► posting ── post ── drop       meanwhile: begin(P3) ─► none, the page is claimed
 //! ```
 //!
 //! The claim is a hint. A thread that fails to post releases its claim all the same, and the next
@@ -27,7 +27,8 @@ pub(super) struct Postings {
     places: Box<[CachePadded<AtomicU64>]>,
 }
 
-/// The say that this thread posts a separator; ends when it is dropped. By default without a place.
+/// The right of this thread to post a separator, until it is dropped. The default has no slot in
+/// the table.
 #[derive(Debug, Default)]
 #[must_use]
 pub(super) struct Posting<'a> {
@@ -43,7 +44,7 @@ impl Default for Postings {
 impl Postings {
     /// Claims the posting of `child`'s separator; `None` if another thread has claimed it.
     pub(super) fn begin(&self, child: PageId) -> Option<Posting<'_>> {
-        // The first page of the first space is no tree page, so no child is called zero.
+        // Page 0 of space 0 is not a tree page, so no child is zero.
         let word = child.to_u64();
         let place = &*self.places[child.page_no.0 as usize % PLACES];
         match place.compare_exchange(NOBODY, word, Ordering::AcqRel, Ordering::Acquire) {

@@ -7,12 +7,11 @@ use firn_format::page::PageBuf;
 use crate::pages::Restart;
 use crate::tree::{Target, TreeReader};
 
-/// What follows the leaves that are being fetched.
+/// Where the leaves after the fetched ones begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ahead {
     /// Leaves from this key on.
     From(Vec<u8>),
-    /// No further leaves.
     End,
     /// Not known yet; ask again later.
     Unknown,

@@ -13,7 +13,7 @@ use crate::space::PickedPage;
 use crate::tree::posting::Posting;
 use crate::tree::{Target, Tree};
 
-/// A page that the parent must get a separator for, and this thread's claim to post it.
+/// A page whose separator the parent must get, and this thread's claim to post it.
 type NewPage<'f> = Option<(PageId, Posting<'f>)>;
 
 impl<'f> Tree<'f> {
@@ -114,7 +114,8 @@ impl<'f> Tree<'f> {
                 return Ok(None);
             }
             let new = self.page(picked.page_no());
-            // Before others can find the page without its separator.
+            // Claimed before other threads can reach the page, whose separator is missing until
+            // then.
             let posting = self.forest.postings.begin(new).unwrap_or_default();
             self.split_off(&mut mtr, &mut frames, page, &cut, &mut picked)?;
             let _ = mtr.commit();
@@ -209,7 +210,7 @@ impl<'f> Tree<'f> {
     }
 }
 
-/// Where a page is cut, with a copy of what leaves it.
+/// Where a page is cut, with a copy of the part that moves.
 struct Cut {
     level: u8,
     slot: usize,

@@ -2,17 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds to it.
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// The current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -28,7 +25,6 @@ pub struct TreeStatistics {
     pub merges: Counter,
     /// Descents that followed a right link.
     pub right_moves: Counter,
-    /// Descents that started again.
     pub restarts: Counter,
     /// Structure changes that waited for another one of the same tree (baseline only).
     pub structure_waits: Counter,

@@ -106,8 +106,8 @@ fn key_of(number: u32) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
-/// Frees until no page of `space` waits for it. Epochs are those of the whole process: a descent of
-/// any other test that the machine took the processor from keeps all pages waiting for as long.
+/// Frees pages until none of `space` is left to free. Epochs belong to the whole process: while a
+/// descent of another test is preempted, all pages wait.
 fn free_what_was_retired(forest: &Forest, space: SpaceId) {
     for _ in 0..10_000 {
         forest.free_unreachable().unwrap();
@@ -178,7 +178,7 @@ fn a_descent_through_pages_of_a_dropped_space_comes_to_an_end() {
     forest.spaces().create(DROPPED, SpacePurpose::Table, TableId(2)).unwrap();
     let tree = new_tree_in(&forest, DROPPED);
     (0..3_000).for_each(|number| set(tree, &key_of(number), &[1; 100]));
-    // A leaf that is none any more, below a parent from before.
+    // A page that is no leaf any more, below a parent with an old entry.
     let leaf = tree.read(Target::At(&key_of(0)), |leaf| Ok(leaf.page_id())).unwrap();
     forest
         .pages()
@@ -280,7 +280,7 @@ fn a_split_that_was_left_half_done_is_completed_by_who_meets_it() {
 }
 
 impl Tree<'_> {
-    /// The first half of a split, as if the process had died before the second.
+    /// The first half of a split, as if the process had died before the second half.
     fn split_leaf_only(&self, key: &[u8]) -> Option<PageId> {
         let new = self.split_page(key, 0, firn_format::tree::TREE_BODY_BYTES).unwrap();
         new.map(|(page, _posting)| page)

@@ -24,11 +24,10 @@ pub struct LeafWrite<'a, 'p> {
 /// The result of a write.
 #[derive(Debug, Clone, Copy)]
 pub struct Written<R> {
-    /// The operation's result.
     pub result: R,
     /// The end of its log group.
     pub lsn: Lsn,
-    /// The leaf has so little left that a merge may be worth while.
+    /// Whether the leaf is so empty that a merge may be worthwhile.
     pub is_underfull: bool,
 }
 
@@ -39,7 +38,7 @@ impl LeafWrite<'_, '_> {
     /// The leaf.
     ///
     /// # Panics
-    /// Never: the descent has looked at it.
+    /// Never: the descent has checked the page.
     #[must_use]
     pub fn page(&self) -> TreePage<'_> {
         TreePage::new(self.mtr.page(self.leaf)).expect("a latched leaf stays a leaf")
@@ -102,7 +101,7 @@ impl LeafWrite<'_, '_> {
         self.mtr.change(self.leaf, &Change::TreePatchValue { slot, at: at as u16, bytes });
     }
 
-    /// Takes the key out.
+    /// Removes the key.
     ///
     /// # Panics
     /// If the key is not here.
@@ -113,7 +112,7 @@ impl LeafWrite<'_, '_> {
     }
 }
 
-/// Whether a merge is worth a try. Not after every single removal: the neighbours may be full.
+/// Whether a merge is worth trying. Not after every removal, because the neighbours may be full.
 fn is_underfull(leaf: &TreePage<'_>) -> bool {
     const EVERY: usize = 8;
     leaf.used_bytes() < UNDERFULL_BYTES && leaf.slot_count().is_multiple_of(EVERY)

@@ -93,7 +93,7 @@ impl Drop for SharedMemoryFabric {
         if let Some(server) = self.server.get_mut().take() {
             server.join();
         }
-        // Left behind, it would only be replaced by the next owner.
+        // If the file stays, the next owner replaces it.
         let _ = rustix::fs::unlink(&self.shared.path);
     }
 }
@@ -166,7 +166,7 @@ impl Shared {
                 self.reply(peer, region.is_some(), region.as_deref())
             }
             Err(error) => {
-                tracing::warn!(%error, "a process that is no peer called the fabric's socket");
+                tracing::warn!(%error, "a process that is not a peer has called the fabric's socket");
                 false
             }
         }

@@ -9,12 +9,11 @@ pub(super) const REQUEST_BYTES: usize = 6 + 250;
 /// The length of a reply in bytes.
 pub(super) const REPLY_BYTES: usize = 16;
 
-/// A peer's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
     /// The epoch. The connection stays open, so that its end reports the owner's.
     Watch,
-    /// The region of this name.
+    /// The memory of the region with this name.
     Region(String),
 }
 
@@ -36,7 +35,7 @@ pub(super) enum PacketError {
     Version { theirs: u8 },
 }
 
-/// Checks what packets begin with; the kind and what follows.
+/// Checks the head that all packets share. Returns the packet's kind and the rest.
 fn begin(bytes: &[u8]) -> Result<(u8, &[u8]), PacketError> {
     match bytes {
         [a, b, c, d, version, kind, rest @ ..] if [*a, *b, *c, *d] == MAGIC => match *version {

@@ -164,7 +164,8 @@ fn incompatible(path: &Path, reason: &dyn std::fmt::Display) -> FabricError {
     FabricError::Incompatible { owner: path.display().to_string(), reason: reason.to_string() }
 }
 
-/// Asks the owner once; the connection, the answer, and memory that came with it.
+/// Sends one request to the owner. Returns the connection, the reply and the memory that came with
+/// it.
 fn ask(
     path: &Path,
     request: &Request,
@@ -199,7 +200,7 @@ fn call(path: &Path, request: &Request) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Waits until there is something to read.
+/// Waits until a reply can be read.
 fn await_reply(socket: &OwnedFd, timeout: Duration) -> io::Result<()> {
     let limit = Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),

@@ -12,7 +12,7 @@ use super::{
     TableDefinition,
 };
 
-/// The format that is written. Every earlier one is still read.
+/// The format that is written. All earlier formats are still read.
 const FORMAT: u8 = 1;
 const NULLABLE: u8 = 1;
 const HIDDEN: u8 = 1 << 1;
@@ -40,8 +40,8 @@ impl TableDefinition {
         Ok(definition)
     }
 
-    /// As [`TableDefinition::encode`], of a definition that may not be complete yet: a table that
-    /// is to be created has no ids, and perhaps no clustered index.
+    /// Like [`TableDefinition::encode`], for a definition that may be incomplete: a new table has
+    /// no ids yet, and perhaps no clustered index.
     ///
     /// # Errors
     /// [`DefinitionError::TooMany`].
@@ -356,7 +356,7 @@ impl<'a> Reader<'a> {
         if self.bool(what)? { read(self).map(Some) } else { Ok(None) }
     }
 
-    /// A list; memory grows only with the elements that are really there.
+    /// Reads a list. Memory grows only with the elements that the bytes contain.
     fn list<T>(
         &mut self,
         what: &'static str,

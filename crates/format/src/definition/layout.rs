@@ -21,7 +21,7 @@ pub struct TableLayout {
     pub row: RowLayout,
     /// Keys of the clustered index.
     pub clustered: KeyLayout,
-    /// The other indexes, in the order of the definition.
+    /// The secondary indexes, in the order of the definition.
     pub secondary: Vec<(IndexId, SecondaryLayout)>,
 }
 

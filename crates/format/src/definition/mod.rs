@@ -33,19 +33,17 @@ pub struct TableDefinition {
     pub table_id: TableId,
     /// The space that holds all its pages.
     pub space: SpaceId,
-    /// The schema (MySQL's "database") that it is in.
+    /// The schema (MySQL's "database") of the table.
     pub schema_name: String,
-    /// Its name in the schema.
     pub name: String,
     /// Counts all changes to the definition.
     pub schema_version: u64,
-    /// Counts those that change what rows hold; new rows are of this version.
+    /// Counts the changes that affect the content of rows. New rows have this version.
     pub row_version: RowVersion,
-    /// By ordinal; dropped columns stay until the table is rebuilt.
+    /// By ordinal. Dropped columns stay until the table is rebuilt.
     pub columns: Vec<ColumnDefinition>,
-    /// The clustered index and the others.
     pub indexes: Vec<IndexDefinition>,
-    /// The SQL layer's own: default collation, comment, visible order of the columns.
+    /// Belongs to the SQL layer: default collation, comment, visible order of the columns.
     pub options: Vec<u8>,
 }
 
@@ -60,13 +58,13 @@ pub struct ColumnDefinition {
     pub hidden: bool,
     /// The first row version that holds it.
     pub added_in: RowVersion,
-    /// The first row version that no longer does.
+    /// The first row version that no longer holds it.
     pub dropped_in: Option<RowVersion>,
-    /// Its value in rows that are older than it.
+    /// Its value in rows that are older than the column.
     pub instant_default: Value,
-    /// What an `INSERT` that leaves it out stores, in the SQL layer's encoding.
+    /// The value that an `INSERT` stores if it omits the column, in the SQL layer's encoding.
     pub default: Option<Vec<u8>>,
-    /// The SQL layer's own: member names of an enum, comment, generation expression.
+    /// Belongs to the SQL layer: member names of an enum, comment, generation expression.
     pub options: Vec<u8>,
 }
 
@@ -92,14 +90,14 @@ impl ColumnDefinition {
     }
 }
 
-/// What an index is for.
+/// The purpose of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
-    /// Holds the rows themselves.
+    /// Holds the rows.
     Clustered,
-    /// Refuses equal values, NULL aside.
+    /// Refuses equal values, except for NULL.
     Unique,
-    /// Any other.
+    /// Any other index.
     Secondary,
 }
 
@@ -117,7 +115,7 @@ pub enum IndexState {
 pub struct IndexPart {
     pub column: u16,
     pub direction: Direction,
-    /// Characters of text, bytes of other strings, if not all of the column is indexed.
+    /// If only a prefix is indexed: its length, in characters of text or in bytes of other strings.
     pub prefix_length: Option<u32>,
 }
 
@@ -133,19 +131,19 @@ impl IndexPart {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexDefinition {
     pub index_id: IndexId,
-    /// Its name; `PRIMARY` for a primary key.
+    /// `PRIMARY` for a primary key.
     pub name: String,
     pub kind: IndexKind,
     /// Whether it can be read.
     pub state: IndexState,
-    /// The root of its tree, which never moves; [`PageNo::NONE`] before there is one.
+    /// The root of its tree, which never moves; [`PageNo::NONE`] before the tree exists.
     pub root_page: PageNo,
     pub parts: Vec<IndexPart>,
-    /// The SQL layer's own: visibility, comment.
+    /// Belongs to the SQL layer: visibility, comment.
     pub options: Vec<u8>,
 }
 
-/// A definition, or its stored bytes, that cannot be.
+/// Why a definition, or its stored bytes, are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// The bytes end early or hold something impossible, `at` bytes from their start.
@@ -162,16 +160,16 @@ pub enum DefinitionError {
     /// The parts of the definition contradict each other.
     #[error("the table definition contradicts itself: {0}")]
     Contradiction(&'static str),
-    /// There are more columns, parts or bytes of something than the format holds.
+    /// There are more columns, parts or bytes than the format can hold.
     #[error("too many for a table definition: {0}")]
     TooMany(&'static str),
     /// A column type is impossible.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// The columns make no row.
+    /// The columns do not form a row.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// The parts of an index make no key.
+    /// The parts of an index do not form a key.
     #[error(transparent)]
     Key(#[from] KeyError),
 }

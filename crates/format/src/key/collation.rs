@@ -2,14 +2,15 @@
 
 use crate::value::CollationId;
 
-/// Gives the sort keys of collations. Must answer the same for as long as a key is stored anywhere.
+/// Returns the sort keys of collations. The same text must have the same sort key for as long as
+/// any key is stored.
 pub trait CollationKeys: Send + Sync {
     /// Appends the sort key of `text` to `out`: bytes that compare as the collation orders texts,
     /// and are equal exactly when the collation considers the texts equal. The collation also
     /// decides on the padding of short texts.
     fn write_sort_key(&self, collation: CollationId, text: &[u8], out: &mut Vec<u8>);
 
-    /// Whether a sort key is the text itself, so that the text can be read back from a key.
+    /// Whether sort keys are the texts themselves, so that a text can be read back from a key.
     fn sort_key_is_text(&self, collation: CollationId) -> bool {
         collation == CollationId::BINARY
     }

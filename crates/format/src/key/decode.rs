@@ -63,13 +63,13 @@ impl KeyLayout {
 }
 
 impl<'a> KeyReader<'a> {
-    /// What follows the parts that have been read.
+    /// The bytes after the parts that have been read.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Passes over a part and returns its bytes.
+    /// Skips a part and returns its bytes.
     ///
     /// # Errors
     /// [`KeyError::Damaged`], also when there is no further part.

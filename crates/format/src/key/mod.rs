@@ -75,7 +75,7 @@ pub struct KeyPart {
     /// Whether the column may be NULL.
     pub nullable: bool,
     pub direction: Direction,
-    /// Only so much of a string is in the key: characters of text, bytes of anything else.
+    /// The indexed prefix of a string, in characters of text or in bytes of any other string.
     pub prefix_length: Option<u32>,
 }
 
@@ -146,7 +146,7 @@ impl KeyLayout {
 /// all others are the caller's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The key's bytes are no key of the layout.
+    /// The bytes are not a key of the layout.
     #[error("part {part} of a key is damaged")]
     Damaged {
         /// Index of the part.
@@ -158,7 +158,7 @@ pub enum KeyError {
         /// Index of the part.
         part: usize,
     },
-    /// The values do not reach to a column of the key, or are more than its parts.
+    /// The values lack a column of the key, or there are more values than parts.
     #[error("{given} values were given for a key of {parts} parts")]
     WrongValueCount { given: usize, parts: usize },
     /// The parts contradict each other.

@@ -12,7 +12,7 @@ use crate::value::ValueRef;
 
 use super::{CollationKeys, Direction, KeyError, KeyLayout, KeyPart};
 
-/// All keys from `start` on that are before `end`.
+/// All keys from `start` on, up to and without `end`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KeyRange {
     /// The first key of the range, if there is such a key.
@@ -114,7 +114,7 @@ impl KeyPart {
         Ok(match bound {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Included(value) => Bound::Included(encode(value)?),
-            // Values that differ behind the prefix share a key.
+            // Values that differ only after the prefix share a key.
             Bound::Excluded(value) if self.prefix_length.is_some() && !value.is_null() => {
                 Bound::Included(encode(value)?)
             }

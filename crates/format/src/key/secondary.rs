@@ -18,9 +18,8 @@ use super::{CollationKeys, KeyError, KeyLayout};
 /// One entry of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// What the entry is found by.
+    /// The bytes by which the entry is found.
     pub key: Vec<u8>,
-    /// Value of the entry.
     pub value: Vec<u8>,
 }
 
@@ -52,8 +51,8 @@ impl SecondaryLayout {
         self.unique
     }
 
-    /// The entry of a row. `row` has a value for each ordinal, none out of line as far as the index
-    /// reaches; `primary_key` is the row's key in the clustered index.
+    /// The entry of a row. `row` has a value for each ordinal; no indexed part of a value is out of
+    /// line. `primary_key` is the row's key in the clustered index.
     ///
     /// # Errors
     /// As [`KeyLayout::encode_row`].
@@ -68,7 +67,7 @@ impl SecondaryLayout {
         Ok(entry)
     }
 
-    /// The same as [`SecondaryLayout::entry`], into buffers that are used again.
+    /// Like [`SecondaryLayout::entry`], into buffers that the caller reuses.
     ///
     /// # Errors
     /// As [`KeyLayout::encode_row`].
@@ -90,7 +89,7 @@ impl SecondaryLayout {
         Ok(())
     }
 
-    /// The primary key that an entry leads to.
+    /// The primary key in an entry.
     ///
     /// # Errors
     /// [`KeyError::Damaged`].
@@ -107,7 +106,7 @@ impl SecondaryLayout {
         key.get(start..).filter(|primary_key| !primary_key.is_empty()).ok_or(damaged)
     }
 
-    /// Whether the row's values are unique by themselves.
+    /// Whether the row's indexed values alone are unique.
     fn is_unique_row(&self, row: &[ValueRef<'_>]) -> bool {
         let is_null = |column: u16| row.get(usize::from(column)).is_none_or(ValueRef::is_null);
         self.unique && !self.key.parts().iter().any(|part| is_null(part.column))

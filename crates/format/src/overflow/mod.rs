@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A chain is written once and never changed: an update writes a new chain, and purge frees the old
-//! one when no snapshot can see it. The owner is the transaction that wrote the chain. A second
-//! attempt to free a chain, for instance after a crash, compares it and so notices that the page
-//! has another use by now.
+//! one when no snapshot can see it. The owner is the transaction that wrote the chain. When a chain
+//! is freed a second time, for instance after a crash, the owner shows whether the page has another
+//! use by now.
 
 use firn_base::{PageNo, TrxId};
 
@@ -19,7 +19,7 @@ pub(crate) const LENGTH: usize = 36;
 pub(crate) const OWNER: usize = 40;
 pub(crate) const HEADER_BYTES: usize = 48;
 
-/// The most bytes of a value that a page takes.
+/// The most bytes of a value that a page holds.
 pub const PART_BYTES: usize = PAGE_SIZE - HEADER_BYTES;
 
 /// One part of a long value, read only.
@@ -29,7 +29,6 @@ pub struct OverflowPage<'a> {
     pub next: PageNo,
     /// The transaction that wrote the chain.
     pub owner: TrxId,
-    /// This part of the value.
     pub bytes: &'a [u8],
 }
 

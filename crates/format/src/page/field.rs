@@ -1,6 +1,6 @@
-//! Writes of single fields.
+//! Writes of single header fields.
 
-/// Up to eight bytes for one field of a page whose fields are written one by one.
+/// Up to eight bytes for one field. For pages whose fields are written one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldWrite {
     at: u16,
@@ -9,10 +9,6 @@ pub struct FieldWrite {
 }
 
 impl FieldWrite {
-    pub(crate) fn u8(at: usize, number: u8) -> FieldWrite {
-        FieldWrite::new(at, &[number])
-    }
-
     pub(crate) fn u32(at: usize, number: u32) -> FieldWrite {
         FieldWrite::new(at, &number.to_le_bytes())
     }

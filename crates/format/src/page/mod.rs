@@ -77,11 +77,11 @@ impl PageKind {
     }
 }
 
-/// Why the bytes that were read are not the page that was asked for.
+/// Why the bytes are not the requested page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageDamage {
     /// The bytes changed after they were written.
-    #[error("the checksum is {found:#010x}, but the bytes give {expected:#010x}")]
+    #[error("the checksum is {found:#010x}, but that of the bytes is {expected:#010x}")]
     Checksum {
         /// In the header.
         found: u32,
@@ -149,7 +149,7 @@ impl PageBuf {
         self.put_u32(PAGE_NO, page.page_no.0);
     }
 
-    /// What the page holds; `None` for a number that this build does not know.
+    /// The page's kind; `None` for a number that this build does not know.
     #[must_use]
     pub fn kind(&self) -> Option<PageKind> {
         PageKind::from_u8(self.bytes[KIND])

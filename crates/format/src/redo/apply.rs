@@ -27,7 +27,7 @@ pub enum ApplyError {
     WrongPage {
         /// In the page's header.
         found: PageId,
-        /// What the change is about.
+        /// The page that the change is for.
         expected: PageId,
     },
     /// The page is not of a kind that the change is for.
@@ -42,7 +42,7 @@ pub enum ApplyError {
     /// The page's own fields contradict each other.
     #[error("{page} is damaged: {what}")]
     Damaged { page: PageId, what: &'static str },
-    /// The change does not fit the page's contents.
+    /// The change does not fit the page's content.
     #[error("a change does not fit {page}: {what}")]
     Mismatch {
         page: PageId,
@@ -61,7 +61,7 @@ pub enum ApplyError {
 /// [`Change::initialises_page`] holds accepts any bytes as the page before.
 ///
 /// # Errors
-/// The reason; the page is as it was.
+/// The reason; the page is unchanged.
 pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), ApplyError> {
     let kind = change.kind();
     if !Change::initialises_page(kind) {
@@ -95,7 +95,7 @@ pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), 
     }
 }
 
-/// Checks that the bytes are the page, and of a kind that the change is for.
+/// Checks that the bytes are the page, and that its kind fits the change.
 fn expect_page(page: &PageBuf, id: PageId, change: &Change<'_>) -> Result<(), ApplyError> {
     if page.page_id() != id {
         return Err(ApplyError::WrongPage { found: page.page_id(), expected: id });

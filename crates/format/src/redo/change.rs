@@ -39,11 +39,13 @@ pub enum Change<'a> {
     /// The page becomes an empty page of `kind`. Only for kinds whose empty body has a meaning:
     /// [`PageKind::Free`], [`PageKind::SpaceHeader`], [`PageKind::AllocationMap`] (which then
     /// counts itself as used) and [`PageKind::UndoHeader`].
-    Format { kind: PageKind },
+    Format {
+        kind: PageKind,
+    },
     /// The page becomes a part of a tree, whatever it was before.
     TreeInit {
         index: IndexId,
-        /// How far above the leaves.
+        /// The distance from the leaves; 0 for a leaf.
         level: u8,
         low: &'a [u8],
         /// The high fence; `None`: +infinity.
@@ -55,29 +57,33 @@ pub enum Change<'a> {
     },
     /// Inserts an entry before the one at `slot`.
     TreeInsert {
-        /// Where, such that the keys stay in order.
+        /// The position that keeps the keys in order.
         slot: u16,
         key: &'a [u8],
         value: &'a [u8],
     },
     /// Inserts entries into a leaf before the one at `slot`, in key order.
     TreeInsertRun {
-        /// Where, such that the keys stay in order.
+        /// The position that keeps the keys in order.
         slot: u16,
         /// The entries, at least one; their common prefix is the page's.
         entries: Entries<'a>,
     },
-    /// The entry gets another value, of any length.
-    TreeSetValue { slot: u16, value: &'a [u8] },
-    /// Some bytes of the entry's value are replaced.
+    /// Replaces the entry's value by one of any length.
+    TreeSetValue {
+        slot: u16,
+        value: &'a [u8],
+    },
+    /// Replaces some bytes of the entry's value.
     TreePatchValue {
         slot: u16,
         /// Offset within the value.
         at: u16,
         bytes: &'a [u8],
     },
-    /// Removes the entry.
-    TreeRemove { slot: u16 },
+    TreeRemove {
+        slot: u16,
+    },
     /// The left half of a split: the entries from `from_slot` on are in the new right sibling.
     TreeTruncate {
         /// The first entry that is removed.
@@ -97,17 +103,16 @@ pub enum Change<'a> {
     },
     /// The right half of a merge: the page is dead. It keeps its fences and its right sibling.
     TreeKill,
-    /// Bytes of a [`PageKind::SpaceHeader`] or [`PageKind::UndoHeader`] are replaced.
+    /// Replaces bytes of a [`PageKind::SpaceHeader`] or [`PageKind::UndoHeader`].
     WriteBytes {
         /// Offset in the page, behind the common header.
         at: u16,
         bytes: &'a [u8],
     },
-    /// A page of the space changes its state.
+    /// Changes the state of a page of the space.
     AllocationSet {
-        /// Which page, counted from the first one that the map is about.
+        /// The page, counted from the first one that the map covers.
         index: u16,
-        /// The state from now on.
         state: PageState,
     },
     /// The page becomes an empty part of an undo segment's stream, whatever it was before.
@@ -123,21 +128,18 @@ pub enum Change<'a> {
     },
     /// The stream grows by one undo record.
     UndoAppend {
-        /// The record, with its header.
         record: &'a [u8],
     },
     /// The page becomes a part of a long value, whatever it was before.
     OverflowInit {
         /// The page with the next part, or [`PageNo::NONE`].
         next: PageNo,
-        /// The transaction that writes the chain.
         owner: TrxId,
-        /// This part.
         bytes: &'a [u8],
     },
-    /// The space of the record is gone, with all its pages.
+    /// The record's space was dropped, with all its pages.
     SpaceDropped,
-    /// Ids below these may have been handed out; after a restart new ones begin here.
+    /// Ids below these limits may have been handed out. After a restart, new ids begin here.
     Watermark {
         /// The first transaction id that was not handed out.
         trx_id_limit: TrxId,
@@ -309,10 +311,10 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Takes apart a record from the log.
+    /// Decodes a record of the log.
     ///
     /// # Errors
-    /// Why it is not a change; nothing can be applied after it.
+    /// Why it is not a change; no later record may be applied.
     pub fn decode(record: &RawRecord<'a>) -> Result<Change<'a>, ChangeDamage> {
         if !(FORMAT..=TREE_INSERT_RUN).contains(&record.kind) {
             return Err(ChangeDamage::Kind(record.kind));
@@ -328,7 +330,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The id in a record that is about a space, not about one of its pages.
+/// The page id in a record that concerns a space but none of its pages.
 #[must_use]
 pub fn no_page(space: SpaceId) -> PageId {
     PageId::new(space, PageNo::NONE)

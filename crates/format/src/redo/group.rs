@@ -43,7 +43,6 @@ pub enum GroupDamage {
 /// A record in the log: its page, and bytes that [`super::Change`] decodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawRecord<'a> {
-    /// Kind of the change.
     pub kind: u8,
     /// The page; `page_no` is [`PageNo::NONE`] for a record that is not about one page.
     pub page: PageId,
@@ -112,7 +111,7 @@ impl GroupBuilder {
     }
 }
 
-/// A whole group, found at some place in the log.
+/// A complete group, at some position in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group<'a> {
     records: u16,
@@ -140,7 +139,7 @@ impl<'a> Group<'a> {
         Ok(Group { records: u16::from_le_bytes([bytes[4], bytes[5]]), bytes })
     }
 
-    /// What the group takes in the log, in bytes.
+    /// The bytes that the group takes in the log.
     #[must_use]
     pub fn length_bytes(&self) -> u64 {
         self.bytes.len() as u64

@@ -22,7 +22,7 @@ pub(super) const OVERFLOW_FLAG: u16 = 0x8000;
 pub struct RowPlan {
     /// Ordinals of the columns, longest value first. Empty for most rows.
     pub externalise: SmallVec<[u16; 4]>,
-    /// Length of the row once they are.
+    /// Length of the row after these values have moved.
     pub row_bytes: usize,
 }
 

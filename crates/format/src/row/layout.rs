@@ -8,7 +8,7 @@ use super::{MAX_ROW_BYTES, RowError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowVersion(pub u16);
 
-/// What the row codec needs to know of a column.
+/// The properties of a column that the row codec needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowColumn {
     pub column_type: ColumnType,
@@ -43,12 +43,16 @@ impl RowColumn {
 /// The placement of a column in rows of one version.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// Rows of the version do not hold the column.
     Absent,
     /// Offset from the start of the row, and length in bytes.
-    Fixed { offset: u16, length: u8 },
+    Fixed {
+        offset: u16,
+        length: u8,
+    },
     /// The variable column of this number.
-    Variable { index: u16 },
+    Variable {
+        index: u16,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -68,7 +68,7 @@ pub const COMFORTABLE_ROW_BYTES: usize = 4000;
 /// because it takes a whole page outside.
 pub const SHORT_VALUE_BYTES: usize = 1024;
 
-/// Where a value lies that is stored outside its row, in a chain of pages of the table's space.
+/// The place of a value that is stored outside its row, in a chain of pages of the table's space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OverflowReference {
     /// The chain's first page.
@@ -97,7 +97,7 @@ impl OverflowReference {
     }
 }
 
-/// A row's content for a column: the value, or its place.
+/// A row's content for a column: the value, or where it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnValue<'a> {
     Inline(ValueRef<'a>),

@@ -1,4 +1,5 @@
-//! Reads one column of many rows: the part of its placement that all rows share is looked up once.
+//! Readers of one column in many rows. The part of the column's placement that all rows share is
+//! looked up once.
 
 use crate::value::decimal::ShortDecimal;
 use crate::value::{ColumnType, ValueRef, fixed};
@@ -29,7 +30,7 @@ struct Presence {
 }
 
 impl Presence {
-    /// `None` for rows of other versions, and such as are too short.
+    /// `None` if the row has another version or is too short.
     #[inline]
     fn is_null(&self, row: &[u8]) -> Option<bool> {
         if *row.first_chunk::<VERSION_LENGTH>()? != self.version {
@@ -65,8 +66,8 @@ impl RowLayout {
     }
 }
 
-/// Reads a column of numbers: integers, short decimals, dates. Reads many rows at a time, with the
-/// same steps for each.
+/// Reads a column of numbers: integers, short decimals, dates. It reads many rows at a time, with
+/// the same steps for each.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberReader {
     presence: Presence,
@@ -89,7 +90,7 @@ enum Form {
 enum Word {
     Null,
     Number(u64),
-    /// The row is of another version, or too short.
+    /// The row has another version or is too short.
     Unknown,
 }
 
@@ -155,7 +156,7 @@ impl NumberReader {
             None => return Word::Unknown,
         }
         let bytes = row.get(self.offset..).unwrap_or_default();
-        // Shifts out the bytes behind the column.
+        // Shifts out the bytes after the column.
         match bytes.first_chunk() {
             Some(word) => Word::Number(u64::from_be_bytes(*word) >> (u64::BITS - self.bits())),
             None => {

@@ -40,13 +40,12 @@ impl SpacePurpose {
 /// The fields of a space's header page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpaceHeader {
-    /// What the space is for.
     pub purpose: SpacePurpose,
     /// All pages that were ever in use have a number below this one.
     pub page_count: u32,
     /// Where the search for a free page starts; only a hint.
     pub allocation_hint: PageNo,
-    /// The table that owns the space, if it is a table's.
+    /// The table that owns the space, if the space belongs to a table.
     pub table: TableId,
 }
 
@@ -55,12 +54,12 @@ impl SpaceHeader {
     pub const ENCODED_AT: u16 = VERSION as u16;
     /// Length of the result of [`SpaceHeader::encode`].
     pub const ENCODED_BYTES: usize = OWNER - VERSION;
-    /// Where the area of the space's owner begins. The engine does not read it.
+    /// Where the area of the space's owner begins, such as the dictionary's list of trees.
     pub const OWNER_AREA_AT: u16 = OWNER as u16;
     /// Length of the owner's area.
     pub const OWNER_AREA_BYTES: usize = PAGE_SIZE - OWNER;
 
-    /// Reads the header; `None` if the page is no space header that this build knows.
+    /// Reads the header; `None` if the page is not a space header of this layout.
     #[must_use]
     pub fn read(page: &PageBuf) -> Option<SpaceHeader> {
         if page.kind() != Some(PageKind::SpaceHeader)
@@ -95,10 +94,5 @@ impl SpaceHeader {
     #[must_use]
     pub fn write_page_count(page_count: u32) -> FieldWrite {
         FieldWrite::u32(PAGE_COUNT, page_count)
-    }
-
-    #[must_use]
-    pub fn write_allocation_hint(hint: PageNo) -> FieldWrite {
-        FieldWrite::u32(ALLOCATION_HINT, hint.0)
     }
 }

@@ -9,7 +9,7 @@ pub(crate) const RETIRED: usize = 36;
 pub(crate) const STATES: usize = 64;
 pub(crate) const MAP_BYTES: usize = PAGE_SIZE - STATES;
 
-/// How many pages an allocation map is about.
+/// The number of pages that an allocation map covers.
 pub const PAGES_PER_MAP: u32 = MAP_BYTES as u32 * 4;
 
 /// Whether a page of a space is in use.
@@ -60,14 +60,14 @@ impl<'a> AllocationMap<'a> {
             .then(|| AllocationMap { page, states: &page.bytes()[STATES..] })
     }
 
-    /// The first page that the map is about.
+    /// The first page that the map covers.
     #[must_use]
     pub fn first_page(&self) -> PageNo {
         let own = self.page.page_id().page_no.0;
         PageNo(own - own % PAGES_PER_MAP)
     }
 
-    /// The state of the page at `index`; `None` past the end, or for bits that mean nothing.
+    /// The state of the page at `index`; `None` past the end, or for undefined bits.
     #[must_use]
     pub fn state(&self, index: u16) -> Option<PageState> {
         let byte = self.states.get(usize::from(index / 4))?;
@@ -98,19 +98,19 @@ impl<'a> AllocationMap<'a> {
         None
     }
 
-    /// How many pages are in use, the map itself among them.
+    /// The number of used pages, including the map itself.
     #[must_use]
     pub fn used_count(&self) -> u32 {
         self.page.get_u32(USED)
     }
 
-    /// How many pages are retired.
+    /// The number of retired pages.
     #[must_use]
     pub fn retired_count(&self) -> u32 {
         self.page.get_u32(RETIRED)
     }
 
-    /// How many pages are free.
+    /// The number of free pages.
     #[must_use]
     pub fn free_count(&self) -> u32 {
         PAGES_PER_MAP.saturating_sub(self.used_count()).saturating_sub(self.retired_count())

@@ -37,7 +37,7 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     pub const EMPTY: Entries<'static> = Entries { prefix: &[], encoded: &[0, 0], run: &[] };
 
-    /// Takes apart what [`Entries::encoded`] gave; `None` if these bytes are not a run of entries.
+    /// Decodes the result of [`Entries::encoded`]; `None` if the bytes are not a run of entries.
     #[must_use]
     pub fn parse(encoded: &'a [u8]) -> Option<Entries<'a>> {
         let mut reader = ByteReader::new(encoded);
@@ -85,7 +85,6 @@ fn read_entry<'a>(reader: &mut ByteReader<'a>, prefix: &'a [u8]) -> Option<Entry
     Some(Entry { prefix, suffix, value })
 }
 
-/// Iterates over a run.
 #[derive(Debug, Clone)]
 pub struct EntriesIter<'a> {
     prefix: &'a [u8],
@@ -131,7 +130,7 @@ impl EntryList {
         list
     }
 
-    /// Makes room for about `bytes` bytes of entries, so that pushing them need not.
+    /// Reserves room for about `bytes` of entries, so that pushes do not allocate.
     pub fn reserve(&mut self, bytes: usize) {
         self.encoded.reserve(bytes);
     }
@@ -144,7 +143,7 @@ impl EntryList {
         self.push_parts(suffix, value, &[]);
     }
 
-    /// As [`EntryList::push`], for a value in two parts.
+    /// Like [`EntryList::push`], for a value in two parts.
     ///
     /// # Panics
     /// As [`EntryList::push`].
@@ -171,7 +170,7 @@ impl EntryList {
         self.prefix_length = prefix.len();
     }
 
-    /// The run as a redo record takes it.
+    /// The run in the form of a redo record.
     #[must_use]
     pub fn as_entries(&self) -> Entries<'_> {
         let start = 2 + self.prefix_length;

@@ -58,7 +58,7 @@ pub(crate) fn head_of(suffix: &[u8]) -> u32 {
     }
 }
 
-/// How many bytes two keys have in common at the front.
+/// The length of the common prefix of two keys.
 pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }

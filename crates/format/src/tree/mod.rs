@@ -51,9 +51,9 @@ use crate::page::PAGE_SIZE;
 pub const TREE_HEADER_BYTES: usize = 64;
 /// Bytes that slots, entries and fences share.
 pub const TREE_BODY_BYTES: usize = PAGE_SIZE - TREE_HEADER_BYTES;
-/// What an entry takes beside its key suffix and value: the slot and the value's length.
+/// Bytes of an entry besides its key suffix and value: the slot and the value's length.
 pub const ENTRY_OVERHEAD_BYTES: usize = layout::SLOT_BYTES + 2;
-/// The longest key that a tree takes.
+/// The longest key of a tree.
 pub const MAX_KEY_BYTES: usize = 3584;
 /// Most bytes of key and value of one entry together. One such entry and two fences of
 /// [`MAX_KEY_BYTES`] fit in a page, so splits can give any entry a leaf to itself.

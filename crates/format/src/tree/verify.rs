@@ -21,7 +21,7 @@ pub enum TreeViolation {
     /// An entry does not lie in the heap, or its slot contradicts it.
     #[error("slot {slot}: {what}")]
     Entry { slot: usize, what: &'static str },
-    /// Two things share bytes of the heap.
+    /// Two parts share bytes of the heap.
     #[error("two parts of the heap overlap at byte {0}")]
     Overlap(usize),
     /// The number of unused heap bytes differs from the header.

@@ -24,7 +24,7 @@ pub enum NotATreePage {
     Header(&'static str),
 }
 
-/// Where a key lies with respect to a page's fences.
+/// The position of a key relative to a page's fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// Below the low fence: the descent went wrong, begin again at the root.
@@ -95,13 +95,12 @@ impl<'a> TreePage<'a> {
         self.page.page_id()
     }
 
-    /// The tree that the page belongs to.
     #[must_use]
     pub fn index(&self) -> IndexId {
         IndexId(self.page.get_u64(layout::INDEX))
     }
 
-    /// How far above the leaves; 0: a leaf.
+    /// The distance from the leaves; 0 for a leaf.
     #[must_use]
     #[inline]
     pub fn level(&self) -> u8 {
@@ -122,7 +121,6 @@ impl<'a> TreePage<'a> {
         self.page.flags() & FLAG_DEAD != 0
     }
 
-    /// How many entries the page has.
     #[must_use]
     #[inline]
     pub fn slot_count(&self) -> usize {
@@ -150,14 +148,14 @@ impl<'a> TreePage<'a> {
         PageNo(self.page.get_u32(layout::RIGHT))
     }
 
-    /// What all keys of the page begin with.
+    /// The prefix of all keys of the page.
     #[must_use]
     #[inline]
     pub fn prefix(&self) -> &'a [u8] {
         self.prefix
     }
 
-    /// Where `key` lies with respect to the fences.
+    /// The position of `key` relative to the fences.
     #[must_use]
     #[inline]
     pub fn covers(&self, key: &[u8]) -> Position {
@@ -208,7 +206,7 @@ impl<'a> TreePage<'a> {
         (slot, self.child(slot))
     }
 
-    /// Compares the key at `slot` with the key of this suffix.
+    /// Compares the key at `slot` with the key that has this suffix.
     #[inline]
     fn compare(&self, slot: usize, head: u32, suffix: &[u8]) -> Ordering {
         let found = Slot::from_bytes(&self.slots[slot]);
@@ -226,7 +224,7 @@ impl<'a> TreePage<'a> {
         self.slots.get(slot).map(Slot::from_bytes)
     }
 
-    /// What follows the prefix in the key at `slot`; empty if there is no such slot.
+    /// The rest of the key at `slot` after the prefix; empty if the slot does not exist.
     #[must_use]
     #[inline]
     pub fn suffix(&self, slot: usize) -> &'a [u8] {
@@ -279,14 +277,14 @@ impl<'a> TreePage<'a> {
         (end <= PAGE_SIZE).then_some(start..end)
     }
 
-    /// The value at `slot`; empty if there is no such slot.
+    /// The value at `slot`; empty if the slot does not exist.
     #[must_use]
     #[inline]
     pub fn value(&self, slot: usize) -> &'a [u8] {
         self.value_range(slot).and_then(|range| self.page.bytes().get(range)).unwrap_or_default()
     }
 
-    /// The suffix of the key at `slot`, and the value; both empty if there is no such slot.
+    /// The suffix of the key at `slot`, and the value; both empty if the slot does not exist.
     #[must_use]
     #[inline]
     pub fn suffix_and_value(&self, slot: usize) -> (&'a [u8], &'a [u8]) {
@@ -300,7 +298,7 @@ impl<'a> TreePage<'a> {
         found.unwrap_or_default()
     }
 
-    /// The child at `slot` of an inner node; [`PageNo::NONE`] if there is no such slot.
+    /// The child at `slot` of an inner node; [`PageNo::NONE`] if the slot does not exist.
     #[must_use]
     #[inline]
     pub fn child(&self, slot: usize) -> PageNo {
@@ -315,7 +313,7 @@ impl<'a> TreePage<'a> {
         self.suffix(slot).len() + 2 + self.value(slot).len()
     }
 
-    /// What the entry at `slot` takes in all.
+    /// All bytes of the entry at `slot`.
     #[must_use]
     pub fn entry_bytes(&self, slot: usize) -> usize {
         ENTRY_OVERHEAD_BYTES + self.suffix(slot).len() + self.value(slot).len()
@@ -334,20 +332,20 @@ impl<'a> TreePage<'a> {
         self.heap_start() - TREE_HEADER_BYTES - self.slots.len() * layout::SLOT_BYTES
     }
 
-    /// Bytes that new entries may take. Some may need a compaction first, which changes do by
-    /// themselves.
+    /// Bytes that new entries may take. Some of them may need a compaction first, which changes do
+    /// when necessary.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         (self.contiguous_bytes() + self.garbage()).min(TREE_BODY_BYTES)
     }
 
-    /// Bytes of slots, entries and fences: the size that a merge must fit into the neighbour.
+    /// Bytes of slots, entries and fences. For a merge they must fit into the neighbour.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         TREE_BODY_BYTES - self.free_bytes()
     }
 
-    /// What an entry with a key (of this page's range) and a value of these lengths takes.
+    /// The bytes of an entry with a key (of this page's range) and a value of these lengths.
     #[must_use]
     pub fn needed_bytes(&self, key_length: usize, value_length: usize) -> usize {
         ENTRY_OVERHEAD_BYTES + key_length.saturating_sub(self.prefix.len()) + value_length
@@ -368,7 +366,7 @@ impl<'a> TreePage<'a> {
             && (value_length <= old_length || value_length - old_length <= self.free_bytes())
     }
 
-    /// Copies the entries of some slots, for the change that puts them into another page.
+    /// Copies the entries of some slots, for the change that moves them to another page.
     #[must_use]
     pub fn entries(&self, slots: std::ops::Range<usize>) -> EntryList {
         let mut list = EntryList::with_prefix(self.prefix);
@@ -380,7 +378,7 @@ impl<'a> TreePage<'a> {
     }
 }
 
-/// The fence whose offset is at `field`, with its length behind it.
+/// The fence whose offset and length are at `field`.
 #[inline]
 fn fence(page: &PageBuf, field: usize) -> Option<&[u8]> {
     let offset = usize::from(page.get_u16(field));

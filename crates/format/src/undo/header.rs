@@ -15,15 +15,15 @@ const FIRST_RECORD: usize = 56;
 const PURGED: usize = 64;
 const END: usize = 72;
 
-/// How far the transaction that is bound to a segment is.
+/// The state of a segment's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SegmentState {
     /// No transaction uses the segment.
     Idle = 0,
-    /// Running, or being rolled back.
+    /// The transaction is running, or being rolled back.
     Active = 1,
-    /// Prepared: the coordinator decides.
+    /// The transaction is prepared: its coordinator decides.
     Prepared = 2,
 }
 
@@ -40,21 +40,19 @@ impl SegmentState {
     }
 }
 
-/// The fields of an undo segment's header page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndoSegmentHeader {
     pub segment: u32,
-    /// How far the bound transaction is.
     pub state: SegmentState,
     /// The oldest page of the stream.
     pub first_page: PageNo,
-    /// The page that is appended to.
+    /// The page to which records are appended.
     pub last_page: PageNo,
     /// The bound transaction; [`TrxId::NONE`] if none.
     pub trx: TrxId,
-    /// Where the records of the bound transaction begin.
+    /// The first record of the bound transaction.
     pub first_record: UndoPointer,
-    /// Everything before this record was purged.
+    /// Everything before this record has been purged.
     pub purged: UndoPointer,
 }
 
@@ -98,37 +96,16 @@ impl UndoSegmentHeader {
         bytes
     }
 
-    /// Writes how far the bound transaction is.
-    #[must_use]
-    pub fn write_state(state: SegmentState) -> FieldWrite {
-        FieldWrite::u8(STATE, state as u8)
-    }
-
-    /// Writes which page is the oldest.
     #[must_use]
     pub fn write_first_page(page_no: PageNo) -> FieldWrite {
         FieldWrite::u32(FIRST_PAGE, page_no.0)
     }
 
-    /// Writes which page is appended to.
     #[must_use]
     pub fn write_last_page(page_no: PageNo) -> FieldWrite {
         FieldWrite::u32(LAST_PAGE, page_no.0)
     }
 
-    /// Writes which transaction is bound.
-    #[must_use]
-    pub fn write_trx(trx: TrxId) -> FieldWrite {
-        FieldWrite::u64(TRX, trx.0)
-    }
-
-    /// Writes where the records of the bound transaction begin.
-    #[must_use]
-    pub fn write_first_record(record: UndoPointer) -> FieldWrite {
-        FieldWrite::u64(FIRST_RECORD, record.to_u64())
-    }
-
-    /// Writes how far the stream was purged.
     #[must_use]
     pub fn write_purged(record: UndoPointer) -> FieldWrite {
         FieldWrite::u64(PURGED, record.to_u64())

@@ -1,4 +1,4 @@
-//! Undo: how readers, rollback and purge get from a record's version to the one before.
+//! Undo: how readers, rollback and purge get from a version of a record to the version before it.
 //!
 //! An undo segment is a first-in-first-out stream of undo records over linked pages of
 //! [`UNDO_SPACE`]. One transaction at a time uses a segment, so the records of a transaction are

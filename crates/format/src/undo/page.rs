@@ -43,25 +43,25 @@ impl<'a> UndoPage<'a> {
         PageNo(self.page.get_u32(PREVIOUS))
     }
 
-    /// The page after it in the stream; [`PageNo::NONE`]: this is the last.
+    /// The next page of the stream; [`PageNo::NONE`] in the last one.
     #[must_use]
     pub fn next(&self) -> PageNo {
         PageNo(self.page.get_u32(NEXT))
     }
 
-    /// Where the next record will begin.
+    /// Offset of the next record.
     #[must_use]
     pub fn end(&self) -> u16 {
         self.written.len() as u16
     }
 
-    /// Where the next record will be.
+    /// The pointer to the next record.
     #[must_use]
     pub fn end_pointer(&self, flags: u16) -> UndoPointer {
         UndoPointer::new(self.page.page_id().page_no, self.end(), flags)
     }
 
-    /// Bytes that new records may take.
+    /// Bytes that are free for new records.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         PAGE_SIZE - self.written.len()
@@ -75,7 +75,7 @@ impl<'a> UndoPage<'a> {
     /// The bytes of the record at `offset`, header included.
     ///
     /// # Errors
-    /// If there is no record.
+    /// If there is no record at `offset`.
     pub fn record_bytes(&self, offset: usize) -> Result<&'a [u8], UndoDamage> {
         if offset < UNDO_HEADER_BYTES {
             return Err(UndoDamage::Bounds);
@@ -88,7 +88,7 @@ impl<'a> UndoPage<'a> {
     /// The record at `offset`.
     ///
     /// # Errors
-    /// If there is no record.
+    /// If there is no record at `offset`.
     pub fn record_at(&self, offset: u16) -> Result<UndoRecord<'a>, UndoDamage> {
         UndoRecord::parse(self.record_bytes(usize::from(offset))?)
     }

@@ -19,17 +19,15 @@ const DIFF: u8 = 2;
 /// patch.
 const PATCH_HEADER_BYTES: usize = 4;
 
-/// How to get the old payload.
+/// The form of the old payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldPayload<'a> {
-    /// The old payload itself.
     Whole(&'a [u8]),
-    /// It is the new one.
+    /// Equal to the new payload.
     Same,
-    /// It is the new one but for some bytes.
+    /// Equal to the new payload, except for some bytes.
     Diff {
         length: u16,
-        /// The differences.
         patches: Patches<'a>,
     },
 }
@@ -120,7 +118,7 @@ impl<'a> Patches<'a> {
         Some(Patches { encoded })
     }
 
-    /// The offsets with the bytes that stood there.
+    /// The replaced bytes, with their offsets.
     #[must_use]
     pub fn iter(&self) -> PatchIter<'a> {
         PatchIter { reader: ByteReader::new(self.encoded) }
@@ -155,7 +153,7 @@ fn read_patch<'a>(reader: &mut ByteReader<'a>) -> Option<(usize, &'a [u8])> {
     Some((at, reader.take(length)?))
 }
 
-/// How many bytes two strings begin with in common.
+/// The length of the common prefix of two strings.
 #[must_use]
 #[inline]
 pub fn common_prefix_length(one: &[u8], other: &[u8]) -> usize {
@@ -166,7 +164,7 @@ pub fn common_prefix_length(one: &[u8], other: &[u8]) -> usize {
     same + rest.take_while(|(byte, other)| byte == other).count()
 }
 
-/// How many bytes two strings of one length end with in common.
+/// The length of the common suffix of two strings of the same length.
 #[must_use]
 #[inline]
 pub fn common_suffix_length(one: &[u8], other: &[u8]) -> usize {
@@ -178,7 +176,7 @@ pub fn common_suffix_length(one: &[u8], other: &[u8]) -> usize {
     same + rest.take_while(|(byte, other)| byte == other).count()
 }
 
-/// Writes the bytes of `old` that are not in `new` at the same place.
+/// Writes the bytes of `old` that differ from `new` at the same offset.
 fn write_patches(old: &[u8], new: &[u8], into: &mut Vec<u8>) {
     let differs = |at: usize| new.get(at) != old.get(at);
     let mut at = 0;

@@ -6,16 +6,16 @@ use firn_base::{PageId, PageNo};
 
 use crate::space::UNDO_SPACE;
 
-/// A place in the undo space: page number, offset in the page and flags, from the high bits down.
-/// Page 0 is the space's header, so zero is no place.
+/// An address in the undo space: page number, offset in the page and flags, from the high bits
+/// down. Page 0 is the space's header, so zero is not an address.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct UndoPointer(u64);
 
 impl UndoPointer {
     /// Points nowhere.
     pub const NONE: UndoPointer = UndoPointer(0);
-    /// Flag: the record was inserted where there was none. A reader that must not see this version
-    /// sees no record, and need not read the undo record.
+    /// Flag: the record did not exist before. A reader that must not see this version sees no
+    /// record, and need not read the undo record.
     pub const NO_EARLIER_VERSION: u16 = 1;
 
     /// The record at `offset` of page `page_no` of the undo space.
@@ -40,7 +40,6 @@ impl UndoPointer {
         self.0 as u16
     }
 
-    /// Whether this points nowhere.
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.0 >> 16 == 0

@@ -1,4 +1,4 @@
-//! Undo records: one change of a transaction each, or the end of the transaction.
+//! Undo records. Each holds one change of a transaction, or the transaction's end.
 //!
 //! ```text
 //!   0  u16  length with header    2  u8  kind    3  u8  flags (Update: form of the old payload, 128: deletes)
@@ -24,7 +24,7 @@ use super::version::{RECORD_VERSION_BYTES, RecordVersion};
 use super::{MAX_UNDO_RECORD_BYTES, UndoPointer};
 use crate::reader::ByteReader;
 
-/// Bytes of a record before what depends on its kind.
+/// Bytes of a record before the part that depends on its kind.
 pub const UNDO_RECORD_HEADER_BYTES: usize = 20;
 
 const INSERT: u8 = 1;
@@ -45,73 +45,67 @@ const DELETES: u8 = 128;
 /// Why bytes are not an undo record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UndoDamage {
-    /// The record does not lie within the bytes.
+    /// The record is not completely within the bytes.
     #[error("the undo record does not lie within its page")]
     Bounds,
-    /// Written by a newer build, or damaged.
+    /// A newer build wrote the record, or it is damaged.
     #[error("undo record of kind {0}, which this build does not know")]
     Kind(u8),
-    /// The body is not one of the kind.
     #[error("the body of an undo record of kind {0} is not valid")]
     Body(u8),
-    /// The old payload cannot be made from the new one.
+    /// The old payload cannot be restored from the new one.
     #[error("the old payload cannot be restored from the new one")]
     Payload,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoOperation<'a> {
-    /// A record came where there was none: rollback removes it.
+    /// Inserted a record that did not exist. Rollback removes it.
     Insert {
         index: IndexId,
         key: &'a [u8],
     },
-    /// A run of adjacent records was inserted where there were none. Rollback removes those whose
-    /// version points to this undo record.
+    /// Inserted a run of adjacent records that did not exist. Rollback removes those whose version
+    /// points to this undo record.
     InsertRun {
         index: IndexId,
-        /// The key of the first one.
         first: &'a [u8],
-        /// The key of the last one.
         last: &'a [u8],
     },
-    /// A record got a new version, perhaps one that is deleted.
+    /// Wrote a new version of a record, perhaps a deleted one.
     Update {
         index: IndexId,
         key: &'a [u8],
-        /// The version before.
         previous: RecordVersion,
-        /// The payload before, in terms of the new one.
+        /// The former payload, relative to the new one.
         payload: OldPayload<'a>,
-        /// The new version marks the record as deleted: purge removes it from its tree.
+        /// Whether the new version is deleted. Then purge removes the record from its tree.
         deletes: bool,
     },
-    /// A chain of overflow pages was written: rollback frees it.
+    /// Wrote a chain of overflow pages. Rollback frees it.
     OverflowWritten {
         space: SpaceId,
-        /// Its first page.
         first_page: PageNo,
     },
-    /// A chain of overflow pages is not part of the record any more: purge frees it.
+    /// Removed a chain of overflow pages from its record. Purge frees it.
     OverflowReplaced {
         space: SpaceId,
-        /// Its first page.
         first_page: PageNo,
-        /// The transaction that wrote it.
+        /// The transaction that wrote the chain.
         owner: TrxId,
     },
-    /// A space was created: rollback drops it.
+    /// Created a space. Rollback drops it.
     SpaceCreated {
         space: SpaceId,
     },
-    /// A space is not used any more once the transaction has committed: purge drops it.
+    /// Abandoned a space. Purge drops it.
     SpaceAbandoned {
         space: SpaceId,
     },
     Committed {
         cts: Cts,
     },
-    /// All of the transaction was rolled back.
+    /// The transaction was rolled back completely.
     RolledBack,
     /// The transaction awaits its coordinator's decision.
     Prepared {

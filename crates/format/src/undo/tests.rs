@@ -353,21 +353,12 @@ fn a_segment_header_is_written_field_by_field() {
     "#]]
     .assert_eq(&drawing.finish());
 
-    header = UndoSegmentHeader {
-        segment: 3,
-        state: SegmentState::Prepared,
-        first_page: PageNo(18),
-        last_page: PageNo(19),
-        trx: TrxId(11),
-        first_record: UndoPointer::new(PageNo(19), 58, 0),
-        purged: UndoPointer::new(PageNo(18), 510, 0),
-    };
+    header.first_page = PageNo(18);
+    header.last_page = PageNo(19);
+    header.purged = UndoPointer::new(PageNo(18), 510, 0);
     for field in [
-        UndoSegmentHeader::write_state(header.state),
         UndoSegmentHeader::write_first_page(header.first_page),
         UndoSegmentHeader::write_last_page(header.last_page),
-        UndoSegmentHeader::write_trx(header.trx),
-        UndoSegmentHeader::write_first_record(header.first_record),
         UndoSegmentHeader::write_purged(header.purged),
     ] {
         apply(&mut page, PAGE, &Change::from(&field)).expect("a field");

@@ -26,7 +26,7 @@ const POWERS_OF_TEN: [u32; DIGITS_PER_GROUP + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// Digits that always fit an `i128`.
 const I128_DIGITS: u8 = 38;
-/// Digits that always fit a `u64`, which is multiplied in one step.
+/// Digits that always fit a `u64`, which a single instruction multiplies.
 const U64_DIGITS: u8 = 19;
 
 /// Precision and scale of a decimal column: `1 <= precision <= 65`, `scale <= min(precision, 30)`.
@@ -54,7 +54,6 @@ impl DecimalType {
         if possible { Some(DecimalType { precision, scale }) } else { None }
     }
 
-    /// Total number of digits.
     #[must_use]
     pub const fn precision(self) -> u8 {
         self.precision
@@ -129,8 +128,8 @@ impl DecimalType {
         Ok(if negative { -magnitude } else { magnitude })
     }
 
-    /// Writes sign and groups; `next_group` returns the number of the next group, whose digit count
-    /// it is given.
+    /// Writes the sign and the groups. `next_group` is called with a group's digit count and
+    /// returns its number.
     fn write_groups(
         self,
         negative: bool,
@@ -151,8 +150,8 @@ impl DecimalType {
         }
     }
 
-    /// Passes the digit count and number of every group to `take`; returns whether the sign is
-    /// minus.
+    /// Passes the digit count and number of every group to `take`. Returns whether the number is
+    /// negative.
     fn read_groups(
         self,
         encoded: &[u8],
@@ -194,7 +193,7 @@ pub(crate) struct ShortDecimal {
 /// Most groups in eight bytes: leftover digits, nine digits, leftover digits.
 const SHORT_GROUPS: usize = 3;
 
-/// Where in the word a group is. One without digits is nothing.
+/// The position of a group in the word. A group without digits is zero.
 #[derive(Clone, Copy, Debug)]
 struct ShortGroup {
     shift: u32,
@@ -244,7 +243,7 @@ const fn digits_bytes(digits: usize) -> usize {
     digits / DIGITS_PER_GROUP * BYTES_PER_GROUP + GROUP_BYTES[digits % DIGITS_PER_GROUP]
 }
 
-/// A decimal taken apart into sign and digits.
+/// The sign and digits of a decimal.
 ///
 /// ```
 /// use firn_format::value::{Decimal, DecimalType};
@@ -301,7 +300,7 @@ impl Decimal {
         Decimal::from_digits(decimal_type, text.starts_with('-'), used)
     }
 
-    /// From the encoded form.
+    /// Reads the encoded form.
     ///
     /// # Errors
     /// [`ValueError::Corrupt`].

@@ -50,7 +50,7 @@ pub(crate) fn write(
     put(word, out).ok_or(ValueError::OutOfRange(column_type))
 }
 
-/// Reads what [`write`] wrote. `bytes` may be anything that is `fixed_length` long.
+/// Reads the result of [`write()`]. `bytes` may have any content, `fixed_length` long.
 #[inline]
 pub(crate) fn read(column_type: ColumnType, bytes: &[u8]) -> Result<ValueRef<'_>, ValueError> {
     let value = match column_type {

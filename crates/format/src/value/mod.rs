@@ -67,7 +67,6 @@ impl ValueRef<'_> {
         matches!(self, ValueRef::Null)
     }
 
-    /// A copy that owns its bytes.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match *self {
@@ -89,7 +88,6 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// The same value, borrowed.
     #[must_use]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
@@ -111,9 +109,9 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
     }
 }
 
-/// A value, or stored bytes, that do not fit their column. The first two are the caller's fault,
-/// the third is damage of stored bytes, the fourth an impossible definition, and the last lack of
-/// memory.
+/// Why a value, or stored bytes, do not fit their column. The first two errors are the caller's
+/// fault, the third is damage of stored bytes, the fourth an impossible definition, and the last
+/// lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// The value is of a kind that the column does not hold.
@@ -122,13 +120,13 @@ pub enum ValueError {
     /// The value is outside what the column's type can store.
     #[error("the value is out of range for a column of type {0:?}")]
     OutOfRange(ColumnType),
-    /// The stored bytes are no value of the column's type.
+    /// The stored bytes are not a value of the column's type.
     #[error("the stored bytes are not a value of type {0:?}")]
     Corrupt(ColumnType),
     /// The type itself is impossible, such as a bit field of 65 bits.
     #[error("the column type {0:?} is impossible")]
     InvalidType(ColumnType),
-    /// The memory budget has no room for what the value becomes.
+    /// The memory budget has no room for the converted value.
     #[error(transparent)]
     NoMemory(#[from] firn_base::memory::NoRoom),
 }

@@ -1,5 +1,5 @@
-//! The races that the rules speak of, under orders of steps that shuttle chooses. A wait that never
-//! ends is a deadlock to shuttle, and fails the test.
+//! The races that the rules mention, under orders of steps that shuttle chooses. For shuttle, a
+//! wait that never ends is a deadlock, which fails the test.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::lock::{LockError, LockManager, LockMode, LockTarget, Outcome};
 
 const INDEX: IndexId = IndexId(1);
 
-/// What one thread does.
+/// The steps of one thread.
 type Body = Box<dyn FnOnce(&LockManager) + Send>;
 
 fn key(key: &[u8]) -> LockTarget<'_> {
@@ -41,7 +41,7 @@ fn lock(
     }
 }
 
-/// Runs the bodies as threads, under many orders; then nothing may be left in the lock manager.
+/// Runs the bodies as threads in many orders. At the end the lock manager must be empty.
 fn explore(setup: fn() -> Vec<Body>) {
     let run = move || {
         let locks = manager();

@@ -1,10 +1,10 @@
-//! A random walk through the lock manager beside a model of it that knows the README's rules 1 to
-//! 4, 7 and 9 in their plainest form: one list of requests, everything compared with everything.
+//! A random walk through the lock manager, compared with a model of the README's rules 1 to 4, 7
+//! and 9 in their simplest form: one list of requests, in which each is compared with all others.
 //!
-//! After each step the two must agree on every lock and every wait. So no two conflicting locks are
-//! granted, nobody who could have a lock waits for it, and nobody is served before his turn.
-//! Deadlocks are checked from both sides: a victim stood on a cycle of the full waits-for graph on
-//! which nobody was cheaper, and once the victims are gone there is no cycle.
+//! After each step, the two must agree on every lock and every wait. So no two conflicting locks
+//! are granted, no owner waits for a lock that it could have, and owners are served in order.
+//! Deadlocks are checked from both sides: each victim was on a cycle of the full waits-for graph on
+//! which no owner was cheaper, and without the victims there is no cycle.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// None is granted; upgrades wait before newcomers, and each by arrival.
+/// `None`: granted. Upgrades wait before newcomers; otherwise the order is the order of arrival.
 type Place = Option<(bool, u64)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Model {
         !own && self.entries.iter().any(|other| other.conflicts(&entry))
     }
 
-    /// Grants what can be granted; returns to whom.
+    /// Grants what can be granted; returns the owners.
     fn advance(&mut self) -> BTreeSet<TrxId> {
         let mut granted = BTreeSet::new();
         while let Some(position) = self.entries.iter().position(|waiting| {
@@ -211,15 +211,15 @@ impl Model {
 struct Walk {
     manager: LockManager,
     model: Model,
-    /// The transaction that each actor runs now.
+    /// The current transaction of each actor.
     owners: Vec<TrxId>,
     weights: BTreeMap<TrxId, u64>,
     waits: BTreeMap<TrxId, Wait>,
     /// Requests that had to wait so far.
     waits_begun: u64,
-    /// Which of them was each owner's last.
+    /// The last of these waits of each owner.
     began: BTreeMap<TrxId, u64>,
-    /// Who has written which key without a lock.
+    /// The owner that has written each key without a lock.
     implicit: BTreeMap<u8, TrxId>,
     next: u64,
 }
@@ -293,7 +293,7 @@ impl Walk {
         self.model.stop_waiting(owner);
     }
 
-    /// What the engine does when it meets a record that another active transaction has written.
+    /// What the engine does when it finds a record that another active transaction has written.
     fn make_explicit(&mut self, owner: TrxId, key: u8) {
         let Some(&writer) = self.implicit.get(&key).filter(|writer| **writer != owner) else {
             return;
@@ -357,7 +357,7 @@ impl Walk {
         }
     }
 
-    /// Locks of keys that the owner has written are not given back.
+    /// Locks on keys that the owner has written are not released early.
     fn give_back(&mut self, owner: TrxId, part: Part) {
         let written = |key: u8| self.implicit.get(&key) == Some(&owner);
         if (part.ends().0..=part.ends().1).any(written) {
@@ -402,8 +402,9 @@ impl Walk {
         }
     }
 
-    /// The model after the waits of `victims` have ended, and who was granted something by that.
-    /// None if there is no order in which each of them was the cheapest on a cycle.
+    /// The model after the waits of `victims` have ended, and the owners that were granted a lock
+    /// because of that. `None` if there is no order in which each victim was the cheapest on a
+    /// cycle.
     fn without(&self, model: Model, victims: &BTreeSet<TrxId>) -> Option<(Model, BTreeSet<TrxId>)> {
         if victims.is_empty() {
             return Some((model, BTreeSet::new()));
@@ -488,7 +489,8 @@ proptest! {
                 Bound::Unbounded => true,
             }
         };
-        // Between two neighbouring one-byte keys lie longer ones, before all of them the empty one.
+        // Longer keys lie between two neighbouring one-byte keys, and the empty key before all of
+        // them.
         let mut keys: Vec<Vec<u8>> =
             (0..7).flat_map(|key| [vec![key], vec![key, 0], vec![key, 9]]).collect();
         keys.push(Vec::new());

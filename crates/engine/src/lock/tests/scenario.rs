@@ -1,10 +1,10 @@
-//! Runs a story: one line a step, all in one thread, and what became of each step beside it.
+//! Runs a story: one line a step, all in one thread. Each step's result is written beside it.
 //!
 //! ```text
-//!   T1 X ant            ask for a key, S or X; [a..c) or (..) for a range, table for the table
-//!   T1 try X ant        ask without waiting
+//!   T1 X ant            request a key, S or X; [a..c) or (..) for a range, table for the table
+//!   T1 try X ant        request without waiting
 //!   T1 writes ant       has_conflict for an exclusive lock
-//!   T1 held ant         somebody finds that the active T1 has written ant: make_explicit
+//!   T1 held ant         another transaction finds that T1 has written ant: make_explicit
 //!   T1 gives back ant   release
 //!   T1 ends             release_all
 //!   T1 times out        the time of its wait runs out
@@ -45,7 +45,7 @@ struct Story {
     log: String,
 }
 
-/// Plays the steps; returns them with their outcomes. In the end nothing may be left behind.
+/// Plays the steps; returns them with their results. At the end the lock manager must be empty.
 pub(super) fn play(steps: &str) -> String {
     let mut story = Story {
         manager: LockManager::new(Arc::new(StoppedClock)),
@@ -129,7 +129,7 @@ impl Story {
         }
     }
 
-    /// Tells of the waits that this step has ended.
+    /// Writes down the waits that this step has ended.
     fn collect(&mut self) {
         for (owner, wait) in std::mem::take(&mut self.waits) {
             if !self.manager.is_decided(&wait) {

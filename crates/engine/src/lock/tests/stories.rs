@@ -1,4 +1,4 @@
-//! What the rules mean, told in small stories.
+//! The rules, shown in small stories.
 
 use expect_test::{Expect, expect};
 

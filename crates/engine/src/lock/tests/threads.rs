@@ -1,7 +1,6 @@
-//! Real threads over a toy engine: leaves with latches, records that carry their writer, a
-//! transaction table. Transactions read, write and scan at random and check at their end that
-//! nothing which they had locked has changed under them. A wait that should end and does not fails
-//! the test by its timeout.
+//! Threads over a small engine: leaves with latches, records that carry their writer, a transaction
+//! table. Transactions read, write and scan at random. At its end, each checks that nothing that it
+//! had locked has changed. If a wait that should end does not, the test fails by its timeout.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
@@ -25,7 +24,7 @@ const KEYS: usize = LEAVES * KEYS_PER_LEAF;
 const THREADS: u64 = 8;
 const TRANSACTIONS: u64 = 2000;
 
-/// Far beyond what any wait may take.
+/// Far longer than any wait may take.
 const FOREVER: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -46,9 +45,9 @@ struct Transaction<'a> {
     engine: &'a ToyEngine,
     random: &'a SplitMix,
     id: TrxId,
-    /// What was read under a lock, and has to stay so.
+    /// Values that were read under a lock and must not change.
     seen: BTreeMap<usize, u64>,
-    /// Keys written, each with how often.
+    /// Written keys, each with the number of writes.
     written: BTreeMap<usize, u64>,
 }
 
@@ -184,7 +183,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Checks what was read, or takes back what was written; then ends.
+    /// Checks what was read, or undoes what was written; then ends.
     fn end(self, committed: bool) {
         for (key, seen) in &self.seen {
             assert_eq!(self.engine.latch(*key)[key % KEYS_PER_LEAF].value, *seen, "key {key}");
@@ -219,7 +218,7 @@ fn nothing_that_is_locked_changes() {
                     let mut transaction = engine.begin(&random);
                     let result = transaction.run();
                     transaction.end(result.is_ok());
-                    // Somebody is killed now and then, if it happens to wait.
+                    // Cancels a random wait from time to time.
                     if random.next_u64().is_multiple_of(64) {
                         let newest = engine.next.load(Ordering::Relaxed);
                         engine.locks.cancel(TrxId(newest - 1 - random.next_u64() % 3));

@@ -1,4 +1,4 @@
-//! What the redo log asks of its store and tells its listeners, over a store that a test plays.
+//! The redo log's calls to its store and its listeners, over a store that the test controls.
 
 use std::sync::mpsc;
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::*;
 
-/// What the store answers, and what it was asked.
+/// The answers of the store, and the calls that it got.
 struct Script {
     room: Mutex<Result<Room, LogError>>,
     submitted: AtomicU64,
@@ -60,7 +60,7 @@ fn append(log: &RedoLog) -> Lsn {
 }
 
 impl Script {
-    /// A round up to what is appended becomes durable.
+    /// Makes everything that is appended durable, as one round.
     fn end_round(&self) -> Lsn {
         let source = self.source.lock().clone().unwrap();
         let mut groups = Vec::new();

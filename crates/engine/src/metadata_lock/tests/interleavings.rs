@@ -10,7 +10,7 @@ use super::super::*;
 const PATIENCE: LockPatience<'static> =
     LockPatience { timeout: Duration::from_secs(3600), cancelled: None, transaction: None };
 
-/// While one changes the definition, nobody reads by it.
+/// While a context changes the definition, no other context reads by it.
 fn readers_and_a_change_never_meet() {
     let locks = MetadataLockTable::new(Arc::new(SystemClock), |_| Vec::new());
     let inside = Arc::new(crate::sync::AtomicU32::new(0));

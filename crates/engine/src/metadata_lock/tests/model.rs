@@ -1,5 +1,6 @@
-//! A random walk beside a plain list of grants: a lock is granted at once exactly if nothing in the
-//! list and no waiting request is against it, and who waits is granted as soon as that holds.
+//! A random walk compared with a list of grants. A lock is granted at once exactly if no grant in
+//! the list and no waiting request conflicts with it, and a waiting request is granted as soon as
+//! that is so.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
@@ -55,7 +56,7 @@ fn is_free(held: &Held, context: usize, table: u64, lock: MetadataLock) -> bool 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    // Nobody waits: a request that is not granted at once is called off.
+    // No request stays waiting: one that is not granted at once is cancelled.
     #[test]
     fn a_request_is_granted_exactly_if_no_lock_is_against_it(
         steps in prop::collection::vec(step(), 1..60)
@@ -125,7 +126,7 @@ fn the_tables_are_those_of_mysql() {
     use MetadataLock::{
         Exclusive, NoReadWrite, NoWrite, Read, ReadOnly, Shared, Upgradable, Write,
     };
-    // Conflicts are mutual.
+    // Conflicts are symmetric.
     for one in LOCKS {
         for other in LOCKS {
             assert_eq!(conflicts(one, other), conflicts(other, one), "{one:?} {other:?}");

@@ -1,4 +1,4 @@
-//! Waits, told one by one.
+//! Waits, in small stories.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
@@ -22,7 +22,7 @@ impl Stage {
         Stage { locks: MetadataLockTable::new(Arc::new(SystemClock), |_| Vec::new()) }
     }
 
-    /// Waits until so many requests wait.
+    /// Waits until `count` requests wait.
     fn until_waiting(&self, count: usize) {
         while self.locks.requests.lock().waiting_count() < count {
             std::thread::yield_now();
@@ -56,7 +56,7 @@ fn a_waiting_change_goes_before_later_readers_and_they_after_it() {
             late.release_transaction();
         });
         stage.until_waiting(2);
-        // Another table is not concerned, nor is a reader that has the lock.
+        // The change does not concern another table, nor a reader that has the lock.
         take(&reader, U, Write).unwrap();
         take(&reader, T, Read).unwrap();
         reader.release_transaction();

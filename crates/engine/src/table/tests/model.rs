@@ -1,4 +1,4 @@
-//! A table with two secondary indexes against maps, under random operations, savepoints and
+//! A table with two secondary indexes compared with maps, under random operations, savepoints and
 //! rollbacks.
 
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ fn optional_int(number: Option<u8>) -> ValueRef<'static> {
     number.map_or(ValueRef::Null, |number| int(i64::from(number)))
 }
 
-/// Whether somebody else in `people` has that email.
+/// Whether another row of `people` has that email.
 fn is_taken(people: &People, id: i64, email: Option<u8>) -> bool {
     email.is_some() && people.iter().any(|(other, person)| *other != id && person.email == email)
 }

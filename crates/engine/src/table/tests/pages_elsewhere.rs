@@ -1,5 +1,5 @@
-//! Tables over a page store that is elsewhere, in a pool that is much too small; and a second pool
-//! that follows the log and shows every page as the writer had it.
+//! Tables over a remote page store, in a pool that is much too small. A second pool follows the log
+//! and must show every page as the writer had it.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Follower {
         shown(&self.pool, page)
     }
 
-    /// Compares a page with what the page store makes of the whole log up to the position.
+    /// Compares a page with the page store's version, made from the whole log up to the position.
     fn check(&self, page: PageId) {
         let position = self.applier.applied_lsn();
         let mut expected = PageBuf::boxed();

@@ -1,5 +1,5 @@
-//! Timestamps of one node, without gaps: a transaction that has filled its slot marks it in a
-//! window, and `max_committed` moves over what is marked without a gap.
+//! Timestamps of one node, without gaps. A transaction that has filled its slot marks its timestamp
+//! in a window, and `max_committed` advances over marked timestamps up to the first gap.
 
 use crossbeam_utils::CachePadded;
 use firn_base::Cts;
@@ -7,14 +7,13 @@ use firn_base::Cts;
 use super::Counters;
 use crate::sync::{AtomicU64, Ordering, yield_now};
 
-/// Commits that may be between timestamp and filled slot at once.
+/// The most commits that may have a timestamp and not yet a filled slot.
 #[cfg(not(feature = "shuttle"))]
 const WINDOW: u64 = 8192;
 /// Small, so that tests wrap around it.
 #[cfg(feature = "shuttle")]
 const WINDOW: u64 = 4;
 
-/// See the module's page.
 pub(super) struct Dense {
     filled: Box<[CachePadded<AtomicU64>]>,
 }
@@ -32,7 +31,7 @@ impl Dense {
         Cts(cts)
     }
 
-    /// Marks the slot of `cts` as filled and moves `max_committed` as far as there is no gap.
+    /// Marks the slot of `cts` as filled, and advances `max_committed` up to the first gap.
     pub(super) fn publish(&self, counters: &Counters, cts: Cts) {
         self.filled[(cts.0 % WINDOW) as usize].store(cts.0, Ordering::SeqCst);
         let max_committed = counters.max_committed();

@@ -1,5 +1,6 @@
-//! Timestamps of a source that other nodes share, with gaps: each commit that is being written has
-//! a *place*, which says up to where its own timestamp is in nobody's way.
+//! Timestamps of a source that nodes share, with gaps. Each commit that is being written has a
+//! *place* with a bound: its own timestamp is greater than the bound, so `max_committed` may
+//! advance up to it.
 //!
 //! ```text
 //!   place 0   14      reserved 15, slot not filled yet
@@ -9,14 +10,16 @@
 //!                     max_committed = min(17, 14, 11) = 11
 //! ```
 //!
-//! Why `max_committed` never passes a timestamp whose slot is not filled: it is moved to the least
-//! of `last`, which is read first, and of all places. A commit that the look at the places misses
-//! takes its place later, so it asks the source later than `last` was handed out, and gets more
-//! than that. One that the look finds has a place below its timestamp: what had been
-//! `max_committed` when it came, until the timestamp is known, and one less than it from then on.
+//! `max_committed` never passes a timestamp whose slot is not filled, because it advances to the
+//! least of `last`, which is read first, and of all places. If the scan of the places misses a
+//! commit, that commit has taken its place later. So it asked the source after `last` was handed
+//! out, and gets a higher timestamp. If the scan finds the commit, its place is below its
+//! timestamp: the value of `max_committed` at its arrival until the timestamp is known, and the
+//! timestamp minus one afterwards.
 //!
-//! Why it reaches `last` once nobody commits: who leaves its place last finds all places free. Both
-//! leave first and look then, by sequentially consistent operations.
+//! `max_committed` reaches `last` when no commit is in progress: the last commit to leave its place
+//! finds all places free. Each commit leaves first and scans then, by sequentially consistent
+//! operations.
 
 use std::sync::Arc;
 
@@ -28,11 +31,10 @@ use super::{CommitTicket, Counters};
 use crate::free_list::FreeList;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, yield_now};
 
-/// Commits that may be written at once.
+/// The most commits that may be written at once.
 const PLACES: usize = if cfg!(feature = "shuttle") { 3 } else { 1024 };
 const FREE: u64 = u64::MAX;
 
-/// See the module's page.
 pub(super) struct Sparse {
     source: Arc<dyn TimestampSource>,
     places: Box<[CachePadded<AtomicU64>]>,
@@ -112,8 +114,8 @@ impl Sparse {
         self.leave(counters, place);
     }
 
-    /// From now on nobody gets a timestamp up to `cts`, and `max_committed` reaches it once those
-    /// who have one are through.
+    /// Ensures that no later commit gets a timestamp up to `cts`. `max_committed` reaches `cts`
+    /// when the commits that have one are published.
     pub(super) fn close_up_to(&self, counters: &Counters, cts: Cts) -> Result<(), TimestampError> {
         self.source.observe(cts)?;
         counters.last().fetch_max(cts.0, Ordering::SeqCst);

@@ -49,7 +49,7 @@ fn what_a_snapshot_covers_is_filled() {
                         let ticket = begin(&order);
                         open.lock().insert(ticket.cts());
                         if number % 50 == 0 {
-                            // Whatever a snapshot covers is not open.
+                            // No timestamp that a snapshot covers is open.
                             let open = open.lock();
                             let covered = order.max_committed();
                             assert!(open.first().is_none_or(|first| *first > covered));

@@ -22,7 +22,7 @@ use crate::transaction::table::TransactionTable;
 const PATIENCE: Duration = Duration::from_secs(20);
 const SOCKET_VARIABLE: &str = "FIRN_TEST_FABRIC";
 
-/// What an owner keeps in its regions, without the rest of an engine.
+/// The regions of an owner, without the rest of an engine.
 struct Owner {
     table: TransactionTable,
     order: CommitOrder,
@@ -54,7 +54,7 @@ impl Owner {
         ticket.cts()
     }
 
-    /// What the background task does once the log is durable up to `cts`.
+    /// The work of the background task when the log is durable up to `cts`.
     fn purge(&self, cts: Cts) {
         self.order.publish_durable(cts);
         let horizon = self.snapshots.advance_horizon(cts);
@@ -69,7 +69,7 @@ enum Fate {
     RolledBack,
 }
 
-/// An owner, a peer, and what is true.
+/// An owner, a peer, and the expected outcomes.
 struct Model {
     owner: Owner,
     remote: RemoteTransactions,
@@ -85,7 +85,7 @@ impl Model {
         let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
         let owner = Owner::new(Arc::clone(&fabric) as _, 4);
         let peer = fabric.peer();
-        // The model outlives no epoch: its fabric is kept by the owner's table.
+        // The epoch lasts as long as the model: the owner's table keeps its fabric alive.
         let remote = RemoteTransactions::connect(peer).unwrap();
         Model {
             owner,
@@ -102,7 +102,7 @@ impl Model {
         self.random.next_u64() as usize % bound
     }
 
-    /// One of the transactions that are active.
+    /// One of the active transactions.
     fn pick_active(&self) -> Option<TrxId> {
         let active: Vec<_> = self
             .fates
@@ -236,7 +236,7 @@ impl Owner {
         }
     }
 
-    /// Commits one transaction after the other, and purges what it may, until told to stop.
+    /// Commits one transaction after the other, and purges up to the horizon, until `is_done`.
     fn commit_until(&self, is_done: &dyn Fn() -> bool) {
         for number in 1.. {
             self.commit_next(number);
@@ -255,14 +255,14 @@ fn committed_at(number: u64) -> Option<Cts> {
     (!number.is_multiple_of(7)).then(|| Cts(number - number / 7))
 }
 
-/// Opens snapshots at an owner that commits, and looks at transactions around each.
+/// Opens snapshots at an owner that commits, and looks up transactions around each.
 fn check_against(remote: &RemoteTransactions, rounds: usize) {
     for _ in 0..rounds {
         let snapshot = remote.open().unwrap().expect("a place is free");
         let newest = snapshot.cts().0 + snapshot.cts().0 / 6;
         for number in newest.saturating_sub(20).max(1)..newest + 20 {
             let Some(cts) = committed_at(number) else { continue };
-            // A transaction that has not begun is as little in the table as one that everybody
+            // A transaction that has not begun is not in the table, like one that every snapshot
             // sees.
             if cts > snapshot.cts() && remote.durable_commits().unwrap() < cts {
                 continue;
@@ -298,7 +298,7 @@ fn connect(path: &Path) -> RemoteTransactions {
     RemoteTransactions::connect(Arc::new(peer)).unwrap()
 }
 
-/// The peer's process of the test below, which starts it.
+/// The peer's process of the test below, which starts this test as a second process.
 #[test]
 #[ignore = "started by a_peer_in_another_process_is_right"]
 fn peer_process() {

@@ -39,7 +39,7 @@ fn keys(node: &Node, trx: &mut Transaction, low: &[u8], high: &[u8]) -> Vec<Vec<
     found
 }
 
-/// A write of `hot`, which others have changed, and the attempt to go on.
+/// Writes `hot`, which other transactions have changed, and tries to renew the snapshot.
 fn renew(node: &Node, trx: &mut Transaction) -> bool {
     let mark = trx.read_mark();
     let refused = trx.update(node.index, b"hot", b"mine").unwrap_err();
@@ -47,8 +47,8 @@ fn renew(node: &Node, trx: &mut Transaction) -> bool {
     trx.renew_snapshot(mark).unwrap()
 }
 
-/// Has a transaction read, others do something and change the record `hot`, and tells whether the
-/// snapshot could be renewed.
+/// Runs `read` in a transaction, then `others`, which also change the record `hot`. Returns whether
+/// the snapshot could be renewed.
 fn renewed_after(read: impl FnOnce(&Node, &mut Transaction), others: impl FnOnce(&Node)) -> bool {
     let node = Node::new();
     for key in [&b"b"[..], b"d", b"f", b"hot"] {

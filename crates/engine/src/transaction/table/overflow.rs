@@ -1,4 +1,4 @@
-//! Entries whose slots were given away before everybody sees what became of them.
+//! Entries whose slots were reused before every snapshot saw their outcome.
 //!
 //! ```text
 //!   segment 0   │bucket│bucket│…            64 buckets of 8 entries
@@ -6,16 +6,16 @@
 //!   entry       id · outcome · commit LSN · unused
 //! ```
 //!
-//! Each segment is a fabric region of its own, so that a peer finds entries as the owner does: it
-//! looks at the one bucket of each segment that the transaction's id leads to. Entries do not move.
+//! Each segment is a fabric region, so that a peer finds entries like the owner: in each segment it
+//! reads the one bucket that the transaction's id selects. Entries do not move.
 //!
 //! Rules, cited by number:
 //!
-//! 1. Entries come and go under the mutex; readers take none.
-//! 2. An entry's id is zero while its other words change hands. Of an entry with an id the commit
-//!    LSN changes before the outcome.
-//! 3. An entry is written before the count says so, and the count before its slot is given away
-//!    (rule 2 of [`super`]). A reader looks at slot, count and bucket in this order.
+//! 1. Entries are added and removed under the mutex; readers take no mutex.
+//! 2. An entry's id is zero while its other words pass to another transaction. While an entry has
+//!    an id, its commit LSN changes before its outcome.
+//! 3. An entry is written before it is counted, and counted before its slot is reused (rule 2 of
+//!    [`super`]). A reader reads slot, count and bucket in this order.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,10 +35,10 @@ pub(in crate::transaction) const COMMIT_LSN: usize = 2;
 pub(in crate::transaction) const BUCKET_WORDS: usize = 8 * ENTRY_WORDS;
 /// Buckets of the first segment; each next one has twice as many.
 const FIRST_BUCKETS: usize = if cfg!(feature = "shuttle") { 1 } else { 64 };
-/// More entries than there is memory for.
+/// Memory ends before this many segments are full.
 const MOST_SEGMENTS: usize = 32;
 
-/// Words beside the slots that say how much has overflowed: entries, and segments.
+/// The words after the slots that count what has overflowed: entries and segments.
 pub(in crate::transaction) const HEADER_WORDS: usize = 16;
 pub(in crate::transaction) const COUNT: usize = 0;
 pub(in crate::transaction) const SEGMENTS: usize = 1;
@@ -48,19 +48,18 @@ pub(in crate::transaction) fn segment_name(segment: usize) -> String {
     format!("transaction-overflow-{segment}")
 }
 
-/// The first word of the bucket for `trx` in a segment of so many words.
+/// The first word of the bucket for `trx` in a segment of `segment_words` words.
 pub(in crate::transaction) fn bucket_start(trx: TrxId, segment_words: usize) -> usize {
-    // Ids that share a slot differ in their high bits alone; the product mixes them all.
+    // Ids that share a slot differ only in their high bits; the product mixes all bits.
     let hash = trx.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     (hash as usize & (segment_words / BUCKET_WORDS - 1)) * BUCKET_WORDS
 }
 
-/// See the module's page.
 pub(super) struct Overflow {
     fabric: Arc<dyn Fabric>,
     segments: [OnceLock<OwnedRegion>; MOST_SEGMENTS],
     changing: Mutex<()>,
-    /// What was forgotten last is settled up to here.
+    /// The last horizon up to which settled entries were removed.
     recycled_to: AtomicU64,
 }
 
@@ -81,7 +80,7 @@ impl Overflow {
         self.segments[..used].iter().filter_map(OnceLock::get)
     }
 
-    /// Entries of the bucket for `trx` in a segment.
+    /// The entries of the bucket for `trx` in a segment.
     fn bucket(segment: &OwnedRegion, trx: TrxId) -> impl Iterator<Item = &[AtomicU64]> {
         let words = segment.words();
         words[bucket_start(trx, words.len())..][..BUCKET_WORDS].chunks_exact(ENTRY_WORDS)
@@ -92,19 +91,19 @@ impl Overflow {
         entries.find(|entry| entry[ID].load(Ordering::SeqCst) == trx.0)
     }
 
-    /// What is known of `trx`. Takes no lock.
+    /// The entry of `trx`. Takes no lock.
     pub(super) fn get(&self, trx: TrxId) -> Option<Entry> {
         let words = self.find(trx)?;
         let outcome = words[OUTCOME].load(Ordering::SeqCst);
         let commit_lsn = words[COMMIT_LSN].load(Ordering::SeqCst);
-        // Another id: everybody sees it by now, and the entry was given away.
+        // With another id, the entry was reused: every snapshot sees the transaction.
         (words[ID].load(Ordering::SeqCst) == trx.0).then_some(Entry { outcome, commit_lsn })
     }
 
     /// Adds an entry.
     ///
     /// # Errors
-    /// If the fabric has no memory for one more segment. Nothing has changed then.
+    /// If the fabric has no memory for another segment. Nothing was changed then.
     pub(super) fn insert(
         &self,
         trx: TrxId,
@@ -138,10 +137,10 @@ impl Overflow {
         Ok(segment)
     }
 
-    /// Changes an entry that is there; its outcome before.
+    /// Changes an existing entry; returns its former outcome.
     ///
     /// # Panics
-    /// If it is not: a transaction is in the table until it ends.
+    /// If the entry does not exist: a transaction is in the table until it ends.
     pub(super) fn set(&self, trx: TrxId, entry: Entry) -> u64 {
         let _changing = self.changing.lock();
         let words = self.find(trx).expect("a transaction is in the table until it ends");
@@ -149,7 +148,7 @@ impl Overflow {
         words[OUTCOME].swap(entry.outcome, Ordering::SeqCst)
     }
 
-    /// Takes an entry out, if it is there.
+    /// Removes an entry, if it exists.
     pub(super) fn remove(&self, trx: TrxId, header: &[AtomicU64]) {
         let _changing = self.changing.lock();
         if let Some(words) = self.find(trx) {
@@ -158,7 +157,7 @@ impl Overflow {
         }
     }
 
-    /// Takes out all that every snapshot sees.
+    /// Removes all entries that every snapshot sees.
     pub(super) fn recycle(&self, horizon: Cts, header: &[AtomicU64]) {
         if self.recycled_to.swap(horizon.0, Ordering::Relaxed) == horizon.0 {
             return; // nothing more is settled than the last time
@@ -176,7 +175,7 @@ impl Overflow {
         }
     }
 
-    /// What the segments take in memory, in bytes.
+    /// The memory of the segments in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         self.segments().map(|segment| size_of_val(segment.words())).sum()
     }

@@ -49,7 +49,7 @@ fn an_offloaded_transaction_still_commits_and_rolls_back() {
 
 #[test]
 fn a_reader_never_takes_one_transactions_timestamp_for_anothers() {
-    // Transaction n commits with timestamp 2n at position 16n; the horizon stays far behind, so
+    // Transaction n commits with timestamp 2n at position 16n. The horizon stays far behind, so
     // that slots are offloaded all the time.
     const LAST: u64 = 30_000;
     let table = table(8);

@@ -1,4 +1,4 @@
-//! Scans that pass over leaves whose rows the caller holds, against scans that look at everything.
+//! Scans that skip leaves whose rows the caller holds, compared with scans that read everything.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::transaction::{Cursor, Direction, IsolationLevel, KeyRange, ReadMode, 
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a caller keeps: the rows of leaves, since when they are what is seen, and the leaves in the
-/// order in which the last scan came to them.
+/// The caller's copy: the rows of leaves, the first snapshot that sees them, and the leaves in the
+/// order of the last scan.
 #[derive(Default)]
 struct Holder {
     rows: HashMap<PageId, (Lsn, Cts, Rows)>,
@@ -37,7 +37,7 @@ impl Holder {
         [leaf].iter().chain(behind).copied().collect()
     }
 
-    /// The rows that a transaction sees; what it fetches is kept.
+    /// The rows that a transaction sees. Rows that it fetches are kept.
     fn scan(&mut self, node: &Node, trx: &mut Transaction, range: KeyRange) -> Rows {
         let mut cursor = Cursor::new(node.index, range, Direction::Forward, ReadMode::Consistent);
         let (mut rows, mut order) = (Rows::new(), Vec::new());
@@ -83,13 +83,12 @@ impl Holder {
 enum Step {
     Put(u16, u8),
     Delete(u16),
-    /// A snapshot is taken, to be read by later.
+    /// Opens a snapshot for later reads.
     Open,
-    /// The oldest one is let go of.
     Close,
-    /// One of the open snapshots looks at keys between these.
+    /// Reads the keys between these in one of the open snapshots.
     Read(usize, u16, u16),
-    /// A transaction looks at what it has just written, and takes it back.
+    /// A transaction reads its own write, and rolls it back.
     OwnWrites(u16),
     /// The caller loses a leaf between two others.
     Lose(usize),
@@ -121,7 +120,7 @@ fn within(low: u16, high: u16) -> KeyRange {
     }
 }
 
-/// All rows of a range, without anything that is held.
+/// All rows of a range, read without the caller's copy.
 fn plain(node: &Node, trx: &mut Transaction, range: &KeyRange) -> Rows {
     use std::ops::RangeBounds;
     let bounds = (range.low.as_ref().map(Vec::as_slice), range.high.as_ref().map(Vec::as_slice));
@@ -138,7 +137,7 @@ fn check(node: &Node, holder: &mut Holder, trx: &mut Transaction, range: KeyRang
 fn run(steps: &[Step]) {
     let node = Node::new();
     let (mut holder, mut open) = (Holder::default(), Vec::new());
-    // Rows of which some ten fill a leaf.
+    // About ten of these rows fill a leaf.
     let payload = |byte: u8| vec![byte; 1200];
     for step in steps {
         match step {
@@ -207,6 +206,6 @@ fn leaves_that_have_not_changed_are_passed_over_together() {
     let mut second = snapshot_isolation(&node);
     check(&node, &mut holder, &mut second, KeyRange::all());
     assert_eq!(holder.passed, leaves + leaves - 1);
-    // The older snapshot does not see what is held of the changed leaf.
+    // The older snapshot does not see the rows that the caller holds of the changed leaf.
     check(&node, &mut holder, &mut first, KeyRange::all());
 }

@@ -1,4 +1,4 @@
-//! Transactions whose commits somebody else numbers, with gaps.
+//! Transactions whose commits a shared source numbers, with gaps.
 
 use firn_api::Timestamps;
 use firn_base::Cts;
@@ -6,7 +6,7 @@ use firn_base::Cts;
 use super::*;
 use crate::test_support::{HybridClock, Oracle};
 
-/// Nodes whose commits an oracle, and a hybrid logical clock, number.
+/// A node whose commits an oracle numbers, and one with a hybrid logical clock.
 fn nodes_with_shared_timestamps() -> [Node; 2] {
     let options = || TransactionOptions { table_slots: 64, ..Default::default() };
     let oracle = Timestamps::Shared(Arc::new(Oracle::new(100)));
@@ -51,7 +51,7 @@ fn snapshots_are_right_under_timestamps_with_gaps() {
         let last = node.system.order().max_committed();
         assert_eq!(get(&node, &mut old, b"a"), Some(b"1".to_vec()));
         assert_eq!(get(&node, &mut old, &[3, 99]), None);
-        // Between two commits there are snapshots too, since numbers have gaps.
+        // There are snapshots between two commits too, because the numbers have gaps.
         assert_eq!(read_at(&node, Cts(first.0 + 1), b"a"), Some(b"1".to_vec()));
         assert_eq!(read_at(&node, Cts(last.0 - 1), b"a"), Some(b"1".to_vec()));
         assert_eq!(read_at(&node, last, b"a"), Some(b"2".to_vec()));
@@ -113,7 +113,7 @@ fn without_the_source_of_timestamps_a_transaction_is_rolled_back() {
     assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"3".to_vec()));
 }
 
-/// A prepared update of `a` from 1 to 2 whose timestamp is being decided.
+/// A prepared update of `a` from 1 to 2 whose timestamp is being chosen.
 fn being_decided(node: &Node) -> Prepared {
     put(node, b"a", b"1");
     let mut writer = begin(node, IsolationLevel::ReadCommitted);

@@ -1,17 +1,16 @@
 //! Undo segments: binding them to transactions, and appending to them.
 //!
 //! A segment is a first-in-first-out stream of undo records over linked pages
-//! (`firn_format::undo`). One transaction at a time is bound to it, so there is no history list
-//! that all commits meet at: each segment's stream is in commit order, and purge eats each from its
-//! front.
+//! (`firn_format::undo`). One transaction at a time uses it, so commits do not share a history
+//! list: each segment's stream is in commit order, and purge consumes each from its front.
 //!
 //! ```text
 //!   segment 3:   ▒▒▒ freed ▒▒▒ │ trx 7 … committed │ trx 9 … committed │ trx 12 …
 //!                              ▲ first page          ▲ finished queue    ▲ bound
 //! ```
 //!
-//! The header page changes only when a page is linked or freed. What state the bound transaction is
-//! in stands in the stream's last record: an end marker (idle), *prepared*, or anything else
+//! The header page changes only when a page is linked or freed. The last record of the stream shows
+//! the state of the bound transaction: an end marker (idle), *prepared*, or any other record
 //! (active).
 
 mod purge;
@@ -39,45 +38,43 @@ use crate::space::Spaces;
 
 /// The longest identifier of a prepared transaction, in bytes (MySQL: format, global id, branch).
 pub(crate) const MAX_XID_BYTES: usize = 144;
-/// Room that every undo page keeps for the markers: a commit never needs a new page.
+/// Room that every undo page reserves for markers, so that a commit never needs a new page.
 const MARKER_BYTES: usize = 256;
-/// Segments that there can be: what the directory in the space's header holds.
+/// The most segments: the capacity of the directory in the space's header.
 pub(crate) const MAX_SEGMENTS: usize = 2048;
 
-/// What is to be done about a transaction that has ended, once nobody needs its undo records.
+/// What purge must do for an ended transaction when no snapshot needs its undo records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Nothing: it only inserted, or updated without deleting, or was rolled back.
     None,
-    /// Its own records.
+    /// Process its own records.
     Own,
-    /// The records of every transaction from the stream's front on: what a restart has found.
+    /// Process the records of every transaction from the front of the stream on. A restart does not
+    /// know more.
     AllBefore,
 }
 
-/// A transaction in a segment's stream that has ended.
+/// An ended transaction in a segment's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finished {
-    /// From which horizon on nobody needs its undo records.
+    /// From this horizon on, no snapshot needs its undo records.
     pub(crate) cts: Cts,
-    /// Its end marker.
     pub(crate) end: UndoPointer,
     pub(crate) work: Work,
 }
 
-/// What is kept in memory of a segment's stream.
+/// The state of a segment's stream in memory.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The oldest page.
     pub(crate) first_page: PageNo,
-    /// The page that is appended to.
+    /// The page to which records are appended.
     pub(crate) last_page: PageNo,
-    /// The end marker of the last transaction that was purged when a page was freed.
+    /// The end marker of the last purged transaction, as of the last time that a page was freed.
     pub(crate) purged: UndoPointer,
     pub(crate) finished: VecDeque<Finished>,
 }
 
-/// One undo segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
@@ -99,16 +96,16 @@ pub(crate) struct UndoSegments {
     free: FreeList<Arc<Segment>>,
 }
 
-/// A transaction's end of the segment that it is bound to.
+/// A bound transaction's view of its segment.
 #[derive(Debug)]
 pub(crate) struct UndoLog {
     pub(crate) segment: Arc<Segment>,
     pub(crate) trx: TrxId,
-    /// The record that the transaction wrote last; rollback begins here.
+    /// The transaction's last record, where rollback begins.
     pub(crate) last: UndoPointer,
-    /// How many records it has written.
+    /// The number of records that it has written.
     pub(crate) records: u64,
-    /// What purge will have to do once it has committed.
+    /// What purge must do after the commit.
     pub(crate) work: Work,
 }
 
@@ -117,22 +114,21 @@ impl UndoSegments {
         UndoSegments { pages, spaces, all: RwLock::default(), free: FreeList::new() }
     }
 
-    /// Every segment that there is.
     pub(crate) fn all(&self) -> Vec<Arc<Segment>> {
         self.all.read().clone()
     }
 
-    /// Adds a segment that recovery has found. It is bound to nobody unless the caller says so.
+    /// Adds a segment that recovery has found. It is free unless the caller binds it.
     pub(crate) fn add_recovered(&self, segment: Arc<Segment>) {
         self.all.write().push(segment);
     }
 
-    /// Gives a segment back whose transaction has ended.
+    /// Returns the segment of a transaction that has ended.
     pub(crate) fn release(&self, segment: Arc<Segment>) {
         self.free.put(segment);
     }
 
-    /// Binds a segment to `trx`. Blocks if a new one has to be made.
+    /// Binds a segment to `trx`. Blocks if a new segment must be created.
     pub(crate) fn bind(&self, trx: TrxId) -> Result<UndoLog, EngineError> {
         let segment = match self.free.take() {
             Some(segment) => segment,
@@ -141,7 +137,7 @@ impl UndoSegments {
         Ok(UndoLog { segment, trx, last: UndoPointer::NONE, records: 0, work: Work::None })
     }
 
-    /// Makes a segment. Several may be made at once.
+    /// Creates a segment. Several threads may do so at once.
     fn create(&self) -> Result<Arc<Segment>, EngineError> {
         self.spaces.prepare(UNDO_SPACE)?;
         let segment = Arc::new(self.write_segment()?);
@@ -153,8 +149,7 @@ impl UndoSegments {
         let mut frames = self.pages.pool.reserve(2);
         self.pages.run(|| {
             let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
-            // Numbers are handed out by who has the directory latched, so it is filled without
-            // gaps.
+            // Numbers are assigned with the directory latched, so it is filled without gaps.
             let directory = mtr.exclusive(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
             let number = directory_entries(mtr.page(directory)).count();
             if number == MAX_SEGMENTS {
@@ -217,7 +212,7 @@ impl UndoSegments {
     }
 }
 
-/// The header pages of the segments, in order of their numbers. Blocks for I/O.
+/// The header pages of the segments, ordered by number. Blocks for I/O.
 pub(crate) fn directory(pages: &ReadPages) -> Result<Vec<PageId>, EngineError> {
     pages.run(|| {
         let page = pages.pool.shared(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
@@ -225,7 +220,7 @@ pub(crate) fn directory(pages: &ReadPages) -> Result<Vec<PageId>, EngineError> {
     })
 }
 
-/// The header pages that the directory names, in order of their segments' numbers.
+/// The header pages in the directory, ordered by segment number.
 fn directory_entries(directory: &PageBuf) -> impl Iterator<Item = PageNo> {
     let entries = (0..MAX_SEGMENTS).map(|number| {
         let offset = number * usize::from(DIRECTORY_ENTRY_BYTES);
@@ -237,15 +232,15 @@ fn directory_entries(directory: &PageBuf) -> impl Iterator<Item = PageNo> {
 const DIRECTORY_ENTRY_BYTES: u16 = 4;
 
 impl UndoLog {
-    /// Remembers that purge will have to look at the records.
+    /// Notes that purge must process the records.
     pub(crate) fn note_work(&mut self) {
         if self.work == Work::None {
             self.work = Work::Own;
         }
     }
 
-    /// Latches the page that the next record goes to; `None` if it has no room for `bytes`, and the
-    /// segment has to be extended.
+    /// Latches the page of the next record. `None` if it has no room for `bytes`: the segment must
+    /// be extended.
     pub(crate) fn latch(
         &self,
         mtr: &mut MiniTransaction<'_>,
@@ -256,7 +251,7 @@ impl UndoLog {
         Ok((page.free_bytes() >= bytes + MARKER_BYTES).then_some(held))
     }
 
-    /// Where the next record will be.
+    /// The pointer to the next record.
     pub(crate) fn next_pointer(
         &self,
         mtr: &MiniTransaction<'_>,
@@ -266,7 +261,7 @@ impl UndoLog {
         UndoPage::new(mtr.page(held)).expect("a latched undo page").end_pointer(flags)
     }
 
-    /// Appends a record to the page that [`UndoLog::latch`] gave.
+    /// Appends a record to the page that [`UndoLog::latch`] returned.
     pub(crate) fn append(
         &mut self,
         mtr: &mut MiniTransaction<'_>,
@@ -279,14 +274,14 @@ impl UndoLog {
         pointer
     }
 
-    /// Latches the page that a marker goes to, for which every page keeps room.
+    /// Latches the page for a marker. Every page reserves room for one.
     pub(crate) fn latch_marker(&self, mtr: &mut MiniTransaction<'_>) -> Result<Held, Restart> {
         let held = mtr.exclusive(self.segment.last_page())?;
         undo_page(mtr, held)?;
         Ok(held)
     }
 
-    /// Appends a marker to the page that [`UndoLog::latch_marker`] gave.
+    /// Appends a marker to the page that [`UndoLog::latch_marker`] returned.
     pub(crate) fn append_marker(
         &self,
         mtr: &mut MiniTransaction<'_>,
@@ -318,7 +313,7 @@ impl UndoLog {
 }
 
 thread_local! {
-    /// Where this thread puts undo records together, kept for its memory.
+    /// The buffer in which this thread builds undo records, kept for its memory.
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

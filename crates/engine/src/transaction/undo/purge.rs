@@ -1,15 +1,15 @@
-//! Purge: forgetting what no snapshot can ask for any more.
+//! Purge: removes what no snapshot needs any more.
 //!
-//! For every segment, transactions are taken from the front of the stream while their end is at or
-//! below the horizon. Records that say "deleted" leave their trees, replaced long values and
-//! abandoned spaces are given back, and then the undo pages that were passed. A transaction that
-//! only inserted, or updated without deleting, costs nothing but its pages.
+//! In every segment, purge takes transactions from the front of the stream while their end is at or
+//! below the horizon. It removes deleted records from their trees, frees replaced long values and
+//! abandoned spaces, and then the undo pages that it has passed. A transaction that only inserted,
+//! or updated without deleting, costs nothing but its pages.
 //!
-//! A transaction's records are found by following their chain back from its end marker: what it had
-//! undone itself, back to a savepoint, is not on the chain.
+//! Purge finds a transaction's records by following their chain back from its end marker. Records
+//! that the transaction undid itself, back to a savepoint, are not on the chain.
 //!
-//! Everything here looks at the present state first, so it may be repeated after a crash. How far
-//! purge got is written down only when a page is freed; a restart begins behind that place.
+//! Every step checks the current state first, so purge may repeat steps after a crash. Its progress
+//! is recorded only when a page is freed, and a restart begins after that record.
 
 use std::sync::Arc;
 
@@ -27,18 +27,18 @@ use crate::mini_transaction::MiniTransaction;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::undo::{Finished, Segment, Work, not_undo};
 
-/// Transactions that are passed before others may have the core.
+/// Transactions between two yields of the processor.
 const STRETCH: u64 = 8;
-/// A pass that goes on beyond so many is behind, and keeps the core: a busy scheduler may let who
-/// gives it away wait for very long.
+/// A pass that has purged this many transactions is behind, and no longer yields: on a busy machine
+/// it may be long before it runs again.
 const YIELDING: u64 = 128;
 
 impl TransactionSystem {
-    /// Purges what the horizon allows, over all segments. Returns how many transactions were
-    /// passed. For one background task. Blocks.
+    /// Purges all segments up to the horizon. Returns the number of transactions passed. Called by
+    /// one background task. Blocks.
     pub(crate) fn purge(&self, horizon: Cts) -> Result<u64, EngineError> {
         let mut passed = 0_u64;
-        // What was dropped before this pass has no records left behind the horizon after it.
+        // This pass purges the last records of spaces that were dropped before it.
         let dropped = self.forest().spaces().dropped();
         for segment in self.undo().all() {
             while let Some(finished) = next_finished(&segment, horizon) {
@@ -58,7 +58,7 @@ impl TransactionSystem {
         Ok(passed)
     }
 
-    /// Works off what the transaction did whose commit marker is at `end`.
+    /// Processes the records of the transaction whose commit marker is at `end`.
     fn purge_transaction(&self, end: UndoPointer) -> Result<(), EngineError> {
         let mut next = end;
         while !next.is_none() {
@@ -77,7 +77,7 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Works off every transaction from the segment's front up to the marker at `end`.
+    /// Processes every transaction from the segment's front up to the marker at `end`.
     fn purge_all_before(&self, segment: &Segment, end: UndoPointer) -> Result<(), EngineError> {
         let (mut page, purged) = {
             let stream = segment.stream.lock();
@@ -130,7 +130,7 @@ impl TransactionSystem {
         }
     }
 
-    /// Takes the record out of its tree if it is deleted and nobody can see it.
+    /// Removes the record from its tree if it is deleted and no snapshot sees it.
     fn purge_deleted(&self, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
         let tree = self.forest().tree(index);
         let written = tree.write(key, Purpose::Completion, |leaf| {
@@ -146,14 +146,14 @@ impl TransactionSystem {
             Err(error) => Err(error),
         };
         match merged {
-            // The whole space may have been dropped since.
+            // The whole space may have been dropped in the meantime.
             Err(error) if error.is_absent_page() => Ok(()),
             merged => merged,
         }
     }
 
-    /// Takes the transaction that ends at `end` off the queue and frees the pages before its end
-    /// marker.
+    /// Removes the transaction that ends at `end` from the queue, and frees the pages before its
+    /// end marker.
     fn pass(&self, segment: &Arc<Segment>, end: UndoPointer) -> Result<(), EngineError> {
         loop {
             let first = segment.stream.lock().first_page;

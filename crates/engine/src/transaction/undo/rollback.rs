@@ -1,11 +1,11 @@
-//! Rollback: undoing a transaction's changes, newest first.
+//! Rollback: undoes a transaction's changes, newest first.
 //!
-//! Each step finds the record by its key and undoes it only if the record's undo pointer is this
-//! very undo record; else the step was done before (a crash during rollback begins again from the
-//! end). So every step can be repeated, and nothing has to be logged about how far a rollback got.
+//! Each step finds the record by its key, and undoes it only if the record's undo pointer names
+//! this undo record. Otherwise the step was done already: after a crash, rollback begins again from
+//! the end. So every step can be repeated, and the progress of a rollback is not logged.
 //!
-//! A step that would bring back a version that says "deleted" and that nobody needs any more
-//! removes the record instead: purge has passed it already and will not come back.
+//! If a step would restore a deleted version that no snapshot needs any more, it removes the record
+//! instead: purge has passed that version and does not come back.
 
 use firn_base::{IndexId, PageId, TrxId};
 use firn_format::undo::{
@@ -21,7 +21,7 @@ use crate::transaction::undo::not_undo;
 use crate::tree::LeafWrite;
 
 impl TransactionSystem {
-    /// Undoes the records from `last` back to, and without, `until`. Blocks.
+    /// Undoes the records from `last` back to `until`, which itself stays. Blocks.
     pub(crate) fn undo_back_to(
         &self,
         last: UndoPointer,
@@ -35,7 +35,7 @@ impl TransactionSystem {
                 what: damage.to_string(),
             })?;
             match self.undo_one(next, parsed.trx, &parsed.operation) {
-                // What a loser of an earlier run has changed may have been dropped since.
+                // The changed space or tree of an earlier run's loser may have been dropped since.
                 Err(error) if !error.is_absent_page() => return Err(error),
                 _ => {}
             }
@@ -83,8 +83,8 @@ impl TransactionSystem {
         }
     }
 
-    /// Takes out what was inserted, leaf by leaf; others may have inserted between the records of a
-    /// run since.
+    /// Removes inserted records leaf by leaf. Other transactions may have inserted records between
+    /// those of a run since.
     fn undo_insert(
         &self,
         pointer: UndoPointer,
@@ -133,10 +133,11 @@ impl TransactionSystem {
     }
 }
 
-/// So many records of a run are removed in one log group at most.
+/// The most records of a run that one log group removes.
 const MOST_REMOVED: usize = 512;
 
-/// Removes from the leaf what a run has put there, from the write's key on; returns where to go on.
+/// Removes a run's records from the leaf, beginning with the write's key. Returns the key to
+/// continue with.
 fn remove_of_run(
     leaf: &mut LeafWrite<'_, '_>,
     pointer: UndoPointer,
@@ -166,7 +167,7 @@ fn remove_of_run(
     }
 }
 
-/// The record's payload, if the record's present version is the one that `pointer` undoes.
+/// The record's payload, if its current version is the one that `pointer` undoes.
 fn wrote<'a>(leaf: &'a LeafWrite<'_, '_>, pointer: UndoPointer) -> Option<&'a [u8]> {
     let (version, _) = RecordVersion::parse(leaf.value()?)?;
     let is_same =

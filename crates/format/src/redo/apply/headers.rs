@@ -10,7 +10,10 @@ pub(super) fn format(page: &mut PageBuf, id: PageId, kind: PageKind) -> Result<(
         PageKind::Free | PageKind::SpaceHeader | PageKind::UndoHeader => reformat(page, id, kind),
         PageKind::AllocationMap => super::space::init(page, id),
         PageKind::TreeLeaf | PageKind::TreeInner | PageKind::Undo | PageKind::Overflow => {
-            return Err(ApplyError::Mismatch { page: id, what: "an empty body says nothing" });
+            return Err(ApplyError::Mismatch {
+                page: id,
+                what: "an empty page of this kind is not valid",
+            });
         }
     }
     Ok(())
@@ -22,7 +25,7 @@ pub(super) fn write_bytes(page: &mut PageBuf, at: usize, bytes: &[u8]) -> Result
         .bytes_mut()
         .get_mut(at..at + bytes.len())
         .filter(|_| at >= PAGE_HEADER_BYTES)
-        .ok_or(ApplyError::Mismatch { page: id, what: "bytes outside of the page's body" })?;
+        .ok_or(ApplyError::Mismatch { page: id, what: "bytes outside the page's body" })?;
     target.copy_from_slice(bytes);
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) fn set_state(
 ) -> Result<(), ApplyError> {
     let id = page.page_id();
     let Some(&byte) = page.bytes()[STATES..].get(index / 4) else {
-        return Err(ApplyError::Mismatch { page: id, what: "the map is not about that page" });
+        return Err(ApplyError::Mismatch { page: id, what: "the map does not cover the page" });
     };
     let Some(old) = PageState::from_u8(byte >> (index % 4 * 2) & 3) else {
         return Err(ApplyError::Damaged { page: id, what: "page state" });
