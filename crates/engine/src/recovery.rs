@@ -153,7 +153,8 @@ fn read_segment(
     Ok(Arc::new(Segment { number, header, stream: Mutex::new(stream) }))
 }
 
-/// The newest record. `None` if the last page was just linked and has no record yet.
+/// The newest record; `None` if the segment has none. The last page may have been linked without
+/// getting a record yet.
 fn last_record(pages: &ReadPages, segment: &Segment) -> Result<Option<LastRecord>, EngineError> {
     let (first, mut page_no) = {
         let stream = segment.stream.lock();

@@ -345,7 +345,7 @@ impl Ddl {
         dropped.map_or(Ok(()), |index| self.drop_tree(index))
     }
 
-    /// Records a tree whose pages purge frees after the commit.
+    /// Records that the pages of a tree can be freed after the commit.
     pub(super) fn drop_tree(&mut self, index: IndexId) -> Result<(), EngineError> {
         put(&mut self.trx, self.dictionary.trees.drops, &stored::drop_key(index), &[])?;
         self.changes.push(MemoryChange::DropTree(index));

@@ -119,8 +119,8 @@ impl Table {
         self.encode_payload(trx, cells, key.len(), payload)
     }
 
-    /// The row with a new row id; `None` if the table has no hidden column. A copy of another
-    /// table's row has its id already; the counter skips that id.
+    /// The row with a new row id. `None` if the row stays as it is: the table has no hidden column,
+    /// or the row is a copy of another table's row and has an id, which the counter then skips.
     fn with_row_id<'a>(&self, row: &[ValueRef<'a>]) -> Result<Option<Values<'a>>, EngineError> {
         let Some(column) = self.row_id_column.filter(|column| *column < row.len()) else {
             return Ok(None);

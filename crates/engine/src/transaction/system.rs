@@ -206,7 +206,7 @@ impl TransactionSystem {
         self.versions.is_settled(trx)
     }
 
-    /// Hands out a transaction id and enters it into the table. May write to the log; call it with
+    /// Hands out a transaction id and enters it into the table. May write to the log: call it with
     /// nothing latched.
     ///
     /// # Errors
