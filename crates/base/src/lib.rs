@@ -23,6 +23,7 @@ mod scheduler;
 pub mod stack;
 pub mod sync;
 pub mod task;
+pub mod temporal_text;
 
 pub use environment::Environment;
 pub use ids::{Cts, Hlc, IndexId, LogStreamId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};

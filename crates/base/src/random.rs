@@ -5,7 +5,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A source of random words. Seeded by the operating system in production, by the run's seed under
 /// simulation. Not for secrets.
 pub trait RandomSource: Send + Sync {
+    /// 64 random bits.
     fn next_u64(&self) -> u64;
+
+    /// A number below `bound`, one word's worth: biased by at most `bound / 2^64`.
+    ///
+    /// # Panics
+    /// If `bound` is 0.
+    fn below(&self, bound: u64) -> u64 {
+        assert!(bound > 0, "no number is below zero");
+        // The high half of the product is as uniform as the word.
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number of `0.0..1.0`, with 53 random bits.
+    fn unit(&self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// The step between two states of SplitMix64.
+pub const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The output function of SplitMix64: spreads the bits of a state over the whole word.
+#[must_use]
+pub const fn mix(state: u64) -> u64 {
+    let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
 
 /// SplitMix64 over a shared counter: each word is a hash of its index, so threads never wait for
@@ -33,12 +60,8 @@ impl SplitMix {
 
 impl RandomSource for SplitMix {
     fn next_u64(&self) -> u64 {
-        const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut word =
-            self.state.fetch_add(GOLDEN_GAMMA, Ordering::Relaxed).wrapping_add(GOLDEN_GAMMA);
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
+        let before = self.state.fetch_add(GOLDEN_GAMMA, Ordering::Relaxed);
+        mix(before.wrapping_add(GOLDEN_GAMMA))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use firn_base::random::{RandomSource, SplitMix};
 
-/// A sequence fixed by its seed.
+/// A sequence that its seed determines.
 #[derive(Debug)]
 pub struct Draw {
     words: SplitMix,
@@ -12,10 +12,10 @@ pub struct Draw {
 const ALPHANUMERIC: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 impl Draw {
-    /// The sequence of `seed` and of a worker or part.
+    /// The sequence for a seed and a worker or part.
     #[must_use]
     pub fn new(seed: u64, part: u64) -> Draw {
-        // A word of the first sequence seeds the second, so that neighbouring parts share nothing.
+        // A word of the first sequence seeds the second, so that neighbouring parts share no words.
         let mixed = SplitMix::new(seed ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93)).next_u64();
         Draw { words: SplitMix::new(mixed) }
     }
@@ -30,14 +30,12 @@ impl Draw {
     /// If `low > high`.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         assert!(low <= high, "an empty range has no number");
-        let span = (high - low) as u64 + 1;
-        // The high half of the product is uniform to within one part in 2^40 for these small spans.
-        low + ((u128::from(self.word()) * u128::from(span)) >> 64) as i64
+        low + self.words.below((high - low) as u64 + 1) as i64
     }
 
     /// Uniform in `0.0..1.0`.
     pub fn unit(&mut self) -> f64 {
-        (self.word() >> 11) as f64 / (1u64 << 53) as f64
+        self.words.unit()
     }
 
     /// True in `percent` of a hundred draws.
@@ -50,12 +48,11 @@ impl Draw {
         &choices[self.between(0, choices.len() as i64 - 1) as usize]
     }
 
-    /// One of `words`.
     pub fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[self.between(0, words.len() as i64 - 1) as usize]
     }
 
-    /// The index of a weight, as often as its share of all weights.
+    /// Draws an index with a probability in proportion to its weight.
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: u32 = weights.iter().sum();
         let mut left = self.between(0, i64::from(total) - 1) as u32;

@@ -21,3 +21,5 @@ pub mod expression;
 pub mod logical;
 pub mod plan;
 pub mod prepare;
+#[cfg(test)]
+mod test_support;

@@ -2,10 +2,10 @@
 
 use firn_sql_types::Datum;
 use firn_sql_types::error::{Result, SqlError};
+use uuid::{Builder, Uuid};
 
 use crate::arguments::{bytes, text, truth};
 use crate::signature::{self, unsigned};
-use crate::string::{from_hex, to_small_hex};
 use crate::{Call, Function, Volatility, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -29,12 +29,15 @@ fn uuid(call: &Call<'_>) -> Datum {
     let sequence = session.next_sequence();
     let microseconds = session.wall_time_us().max(0) as u64;
     // The sequence counts the steps of 100 ns that the clock does not distinguish.
-    let time = (microseconds.wrapping_mul(10).wrapping_add(GREGORIAN_EPOCH) + sequence % 10)
-        & ((1 << 60) - 1);
-    let clock_sequence = (sequence / 10) & 0x3fff | 0x8000;
-    let node = session.node_id() & 0xffff_ffff_ffff;
-    let (low, middle, high) = (time & 0xffff_ffff, time >> 32 & 0xffff, time >> 48 | 0x1000);
-    Datum::text(format!("{low:08x}-{middle:04x}-{high:04x}-{clock_sequence:04x}-{node:012x}"))
+    let ticks = microseconds.wrapping_mul(10).wrapping_add(GREGORIAN_EPOCH) + sequence % 10;
+    let [_, _, node @ ..] = session.node_id().to_be_bytes();
+    let uuid = Builder::from_gregorian_timestamp(ticks, (sequence / 10) as u16, &node).into_uuid();
+    hyphenated(uuid)
+}
+
+fn hyphenated(uuid: Uuid) -> Datum {
+    let mut text = Uuid::encode_buffer();
+    Datum::text(uuid.hyphenated().encode_lower(&mut text).as_bytes())
 }
 
 /// The server's number, the time, and a sequence: increases from call to call.
@@ -48,23 +51,10 @@ fn uuid_short(call: &Call<'_>) -> Datum {
     )
 }
 
-/// The bytes of a text with or without hyphens, with or without braces.
-fn parse(text: &[u8]) -> Option<[u8; 16]> {
-    const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-    let inner = match text.len() {
-        38 => text.strip_prefix(b"{")?.strip_suffix(b"}")?,
-        36 | 32 => text,
-        _ => return None,
-    };
-    let digits: Vec<u8> = match inner.len() {
-        36 if HYPHENS.iter().all(|&at| inner[at] == b'-') => {
-            let digit = |at: &usize| !HYPHENS.contains(at);
-            (0..36).filter(digit).map(|at| inner[at]).collect()
-        }
-        32 => inner.to_vec(),
-        _ => return None,
-    };
-    from_hex(&digits)?.try_into().ok()
+/// A text with or without hyphens, or with hyphens in braces.
+fn parse(text: &[u8]) -> Option<Uuid> {
+    let is_known_form = matches!(text.len(), 32 | 36 | 38);
+    Uuid::try_parse_ascii(text).ok().filter(|_| is_known_form)
 }
 
 fn is_swapped(arguments: &[Datum]) -> bool {
@@ -84,6 +74,7 @@ fn to_binary(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
     let Some(plain) = parse(bytes(&arguments[0])) else {
         return Err(incorrect(&text(&arguments[0]), "uuid_to_bin"));
     };
+    let plain = plain.as_bytes();
     if !is_swapped(arguments) {
         return Ok(Datum::text(&plain[..]));
     }
@@ -98,11 +89,12 @@ fn from_binary(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
     let Ok(stored) = <[u8; 16]>::try_from(bytes(&arguments[0])) else {
         return Err(incorrect(&text(&arguments[0]), "bin_to_uuid"));
     };
-    let plain = match is_swapped(arguments) {
-        true => [&stored[4..8], &stored[2..4], &stored[0..2], &stored[8..]].concat(),
-        false => stored.to_vec(),
-    };
-    let digits = to_small_hex(&plain);
-    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
-    Ok(Datum::text(parts.join(&b'-')))
+    if !is_swapped(arguments) {
+        return Ok(hyphenated(Uuid::from_bytes(stored)));
+    }
+    let mut plain = stored;
+    plain[0..4].copy_from_slice(&stored[4..8]);
+    plain[4..6].copy_from_slice(&stored[2..4]);
+    plain[6..8].copy_from_slice(&stored[0..2]);
+    Ok(hyphenated(Uuid::from_bytes(plain)))
 }

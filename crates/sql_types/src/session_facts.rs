@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_base::random::{GOLDEN_GAMMA, mix};
+
 /// How a `SLEEP()` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SleepEnd {
@@ -119,11 +121,8 @@ impl SessionFacts for DetachedSession {
     }
 
     fn random_u64(&self) -> u64 {
-        // SplitMix64 over the sequence: well distributed, and the same in every run.
-        let mut word = self.next_sequence().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
+        // The same words in every run.
+        mix(self.next_sequence().wrapping_mul(GOLDEN_GAMMA))
     }
 
     fn node_id(&self) -> u64 {

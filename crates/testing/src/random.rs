@@ -2,20 +2,20 @@
 
 use firn_base::random::{RandomSource, SplitMix};
 
-/// A seeded source of choices. The same seed and the same questions give the same answers.
+/// A seeded source of choices. The same seed and the same calls give the same choices.
 #[derive(Debug)]
 pub struct Random {
     words: SplitMix,
 }
 
 impl Random {
-    /// The sequence that `seed` fixes.
+    /// The sequence that `seed` determines.
     #[must_use]
     pub fn new(seed: u64) -> Random {
         Random { words: SplitMix::new(seed) }
     }
 
-    /// An independent sequence, seeded by a draw from this one.
+    /// An independent sequence, seeded by a word of this one.
     #[must_use]
     pub fn fork(&self) -> Random {
         Random::new(self.words.next_u64())
@@ -30,9 +30,7 @@ impl Random {
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&self, bound: u64) -> u64 {
-        assert!(bound > 0, "no number is below zero");
-        // The high half of the product: biased by at most bound / 2^64.
-        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
+        self.words.below(bound)
     }
 
     /// An index into something of `length` elements, which must not be empty.
@@ -53,8 +51,7 @@ impl Random {
         if probability >= 1.0 {
             return true;
         }
-        const UNIT: f64 = (1u64 << 53) as f64;
-        ((self.word() >> 11) as f64) < probability * UNIT
+        self.words.unit() < probability
     }
 
     /// One of `items`, which must not be empty.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Lsn, PageId, PageNo, SpaceId, task};
@@ -34,6 +35,28 @@ pub trait Subject {
 
     /// Makes the store lose what is not durable, and start again.
     fn restart(&mut self);
+}
+
+/// A lease of a store in memory: the position from which on its holder needs versions.
+#[derive(Debug)]
+pub struct PositionLease(AtomicU64);
+
+impl PositionLease {
+    /// A lease on `position` and all that follows.
+    #[must_use]
+    pub fn new(position: Lsn) -> PositionLease {
+        PositionLease(AtomicU64::new(position.0))
+    }
+}
+
+impl PageLease for PositionLease {
+    fn position(&self) -> Lsn {
+        Lsn(self.0.load(Ordering::SeqCst))
+    }
+
+    fn advance(&self, to: Lsn) {
+        self.0.fetch_max(to.0, Ordering::SeqCst);
+    }
 }
 
 /// Pages of a space that the suite uses.

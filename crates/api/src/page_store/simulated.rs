@@ -11,7 +11,6 @@
 //! promise on purpose, to show that a suite notices.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use firn_format::page::PageBuf;
 use firn_format::redo::{Change, Group, RawRecord, apply};
 use parking_lot::{Mutex, MutexGuard};
 
+use super::conformance::PositionLease;
 use super::{PageLease, PageRead, PageRequest, PageSink, PageStore, PageStoreError, PageVersion};
 
 /// Returns the bytes of all durable log from a group boundary on; `None` if the log no longer
@@ -100,7 +100,7 @@ struct State {
     ends: Vec<Lsn>,
     /// Versions that only reads before this position need were lost in a restart.
     lost_before: Lsn,
-    leases: Vec<Weak<Held>>,
+    leases: Vec<Weak<PositionLease>>,
 }
 
 #[derive(Default)]
@@ -119,18 +119,6 @@ struct Record {
     page: PageId,
     kind: u8,
     body: Vec<u8>,
-}
-
-struct Held(AtomicU64);
-
-impl PageLease for Held {
-    fn position(&self) -> Lsn {
-        Lsn(self.0.load(Ordering::SeqCst))
-    }
-
-    fn advance(&self, to: Lsn) {
-        self.0.fetch_max(to.0, Ordering::SeqCst);
-    }
 }
 
 impl Chunk {
@@ -407,7 +395,7 @@ impl PageStore for SimulatedPages {
         if position < kept_from {
             return Err(PageStoreError::NotKept { position, kept_from });
         }
-        let lease = Arc::new(Held(AtomicU64::new(position.0)));
+        let lease = Arc::new(PositionLease::new(position));
         state.leases.retain(|lease| lease.strong_count() > 0);
         state.leases.push(Arc::downgrade(&lease));
         Ok(lease)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use firn_api::page_store::conformance::Subject;
+use firn_api::page_store::conformance::{PositionLease, Subject};
 use firn_api::{PageLease, PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
@@ -27,21 +27,8 @@ pub(crate) struct LoggedPages {
     versions: Mutex<HashMap<PageId, Vec<Box<PageBuf>>>>,
     dropped: Mutex<HashMap<SpaceId, Lsn>>,
     end: AtomicU64,
-    leases: Mutex<Vec<Weak<Held>>>,
+    leases: Mutex<Vec<Weak<PositionLease>>>,
     pub(crate) during_read: Mutex<Option<ReadHook>>,
-}
-
-/// A position from which on versions are kept.
-struct Held(AtomicU64);
-
-impl PageLease for Held {
-    fn position(&self) -> Lsn {
-        Lsn(self.0.load(Ordering::SeqCst))
-    }
-
-    fn advance(&self, to: Lsn) {
-        self.0.fetch_max(to.0, Ordering::SeqCst);
-    }
 }
 
 impl LoggedPages {
@@ -276,7 +263,7 @@ impl PageStore for LoggedPages {
     }
 
     fn hold(&self, _: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
-        let lease = Arc::new(Held(AtomicU64::new(position.0)));
+        let lease = Arc::new(PositionLease::new(position));
         self.leases.lock().unwrap().push(Arc::downgrade(&lease));
         Ok(lease)
     }

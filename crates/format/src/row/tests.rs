@@ -1,7 +1,7 @@
 use expect_test::expect;
 use proptest::prelude::*;
 
-use crate::value::{CollationId, ColumnType, Decimal, DecimalType, IntWidth, Value};
+use crate::value::{CollationId, ColumnType, DecimalType, IntWidth, Value};
 
 use super::*;
 
@@ -331,8 +331,9 @@ fn any_column() -> impl Strategy<Value = (ColumnType, BoxedStrategy<Value>)> {
 fn decimals(decimal: DecimalType) -> impl Strategy<Value = Value> {
     let digits = prop::collection::vec(0_u8..10, usize::from(decimal.precision()));
     (any::<bool>(), digits).prop_map(move |(negative, digits)| {
-        let decimal = Decimal::from_digits(decimal, negative, &digits).expect("digits");
-        Value::Decimal(decimal.encoded())
+        let mut encoded = vec![0; decimal.encoded_length()];
+        decimal.pack_digits(negative, &digits, &mut encoded).expect("digits");
+        Value::Decimal(encoded.into())
     })
 }
 

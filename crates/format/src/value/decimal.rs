@@ -13,8 +13,6 @@
 //!   sign bit set:  80 BC 61 4E 23 34          negated:  7F 43 9E B1 DC CB
 //! ```
 
-use std::fmt;
-
 use super::{ColumnType, ValueError};
 
 const DIGITS_PER_GROUP: usize = 9;
@@ -126,6 +124,52 @@ impl DecimalType {
             magnitude = magnitude * i128::from(POWERS_OF_TEN[digits]) + i128::from(group);
         })?;
         Ok(if negative { -magnitude } else { magnitude })
+    }
+
+    /// Writes a number that is given by its sign and all `precision` digits, most significant
+    /// first, each 0 to 9. A negative zero is written as zero.
+    ///
+    /// # Errors
+    /// [`ValueError::OutOfRange`] if the type has another number of digits, or one is above 9.
+    ///
+    /// # Panics
+    /// If `out` is not [`DecimalType::encoded_length`] long.
+    pub fn pack_digits(
+        self,
+        negative: bool,
+        digits: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), ValueError> {
+        if digits.len() != usize::from(self.precision) || digits.iter().any(|&digit| digit > 9) {
+            return Err(ValueError::OutOfRange(ColumnType::Decimal(self)));
+        }
+        let negative = negative && digits.iter().any(|&digit| digit != 0);
+        let mut digits = digits.iter();
+        self.write_groups(negative, out, |count| {
+            digits.by_ref().take(count).fold(0, |group, &digit| group * 10 + u32::from(digit))
+        });
+        Ok(())
+    }
+
+    /// Reads a number into its `precision` digits, most significant first; returns whether it is
+    /// below zero.
+    ///
+    /// # Errors
+    /// [`ValueError::Corrupt`] for bytes that are not an encoded number.
+    ///
+    /// # Panics
+    /// If `digits` is not `precision` long.
+    pub fn unpack_digits(self, encoded: &[u8], digits: &mut [u8]) -> Result<bool, ValueError> {
+        assert_eq!(digits.len(), usize::from(self.precision), "there is room for each digit");
+        let mut at = 0;
+        let negative = self.read_groups(encoded, |count, mut group| {
+            for slot in digits[at..at + count].iter_mut().rev() {
+                *slot = (group % 10) as u8;
+                group /= 10;
+            }
+            at += count;
+        })?;
+        Ok(negative && digits.iter().any(|&digit| digit != 0))
     }
 
     /// Writes the sign and the groups. `next_group` is called with a group's digit count and
@@ -241,131 +285,4 @@ impl ShortDecimal {
 
 const fn digits_bytes(digits: usize) -> usize {
     digits / DIGITS_PER_GROUP * BYTES_PER_GROUP + GROUP_BYTES[digits % DIGITS_PER_GROUP]
-}
-
-/// The sign and digits of a decimal.
-///
-/// ```
-/// use firn_format::value::{Decimal, DecimalType};
-/// let price = DecimalType::new(6, 2).unwrap();
-/// let decimal = Decimal::parse(price, "-12.5").unwrap();
-/// assert_eq!(decimal.to_string(), "-12.50");
-/// let mut encoded = [0; 3];
-/// decimal.write(&mut encoded);
-/// assert_eq!(Decimal::read(price, &encoded), Ok(decimal));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decimal {
-    decimal_type: DecimalType,
-    negative: bool,
-    /// The first `precision` are the number, most significant first, each 0 to 9; the others are 0.
-    digits: [u8; DecimalType::MAX_PRECISION as usize],
-}
-
-impl Decimal {
-    /// A number from sign and `precision` digits, most significant first. A negative zero becomes
-    /// zero. `None` if the number of digits differs or a digit is above 9.
-    #[must_use]
-    pub fn from_digits(decimal_type: DecimalType, negative: bool, given: &[u8]) -> Option<Decimal> {
-        let mut digits = [0; DecimalType::MAX_PRECISION as usize];
-        if given.len() != usize::from(decimal_type.precision) || given.iter().any(|&d| d > 9) {
-            return None;
-        }
-        digits[..given.len()].copy_from_slice(given);
-        let negative = negative && given.iter().any(|&digit| digit != 0);
-        Some(Decimal { decimal_type, negative, digits })
-    }
-
-    /// A number from text such as `-12.50`: an optional sign, digits, and a point with digits.
-    /// `None` if the text has another form or does not fit the type exactly.
-    #[must_use]
-    pub fn parse(decimal_type: DecimalType, text: &str) -> Option<Decimal> {
-        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let (integer, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-        if integer.is_empty() && fraction.is_empty() {
-            return None;
-        }
-        let integer = integer.trim_start_matches('0').as_bytes();
-        let fraction = fraction.trim_end_matches('0').as_bytes();
-        let point = usize::from(decimal_type.precision - decimal_type.scale);
-        let mut digits = [0; DecimalType::MAX_PRECISION as usize];
-        let start = point.checked_sub(integer.len())?;
-        if fraction.len() > usize::from(decimal_type.scale) {
-            return None;
-        }
-        for (slot, byte) in digits[start..].iter_mut().zip(integer.iter().chain(fraction)) {
-            *slot = Some(byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9)?;
-        }
-        let used = &digits[..usize::from(decimal_type.precision)];
-        Decimal::from_digits(decimal_type, text.starts_with('-'), used)
-    }
-
-    /// Reads the encoded form.
-    ///
-    /// # Errors
-    /// [`ValueError::Corrupt`].
-    pub fn read(decimal_type: DecimalType, encoded: &[u8]) -> Result<Decimal, ValueError> {
-        let mut digits = [0; DecimalType::MAX_PRECISION as usize];
-        let mut at = 0;
-        let negative = decimal_type.read_groups(encoded, |count, mut group| {
-            for slot in digits[at..at + count].iter_mut().rev() {
-                *slot = (group % 10) as u8;
-                group /= 10;
-            }
-            at += count;
-        })?;
-        Ok(Decimal { decimal_type, negative, digits })
-    }
-
-    /// Writes the encoded form.
-    ///
-    /// # Panics
-    /// If `out` is not [`DecimalType::encoded_length`] long.
-    pub fn write(&self, out: &mut [u8]) {
-        let mut digits = self.digits.iter();
-        self.decimal_type.write_groups(self.negative, out, |count| {
-            digits.by_ref().take(count).fold(0, |group, &digit| group * 10 + u32::from(digit))
-        });
-    }
-
-    #[must_use]
-    pub fn encoded(&self) -> Box<[u8]> {
-        let mut encoded = vec![0; self.decimal_type.encoded_length()];
-        self.write(&mut encoded);
-        encoded.into()
-    }
-
-    #[must_use]
-    pub fn decimal_type(&self) -> DecimalType {
-        self.decimal_type
-    }
-
-    /// Whether the number is below zero.
-    #[must_use]
-    pub fn is_negative(&self) -> bool {
-        self.negative
-    }
-
-    /// All `precision` digits, most significant first.
-    #[must_use]
-    pub fn digits(&self) -> &[u8] {
-        &self.digits[..usize::from(self.decimal_type.precision)]
-    }
-}
-
-impl fmt::Display for Decimal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let point = usize::from(self.decimal_type.precision - self.decimal_type.scale);
-        let (integer, fraction) = self.digits().split_at(point);
-        let mut text = String::with_capacity(self.digits().len() + 3);
-        text.extend(integer.iter().skip_while(|&&d| d == 0).map(|&d| char::from(b'0' + d)));
-        if text.is_empty() {
-            text.push('0');
-        }
-        if !fraction.is_empty() {
-            text.push('.');
-            text.extend(fraction.iter().map(|&digit| char::from(b'0' + digit)));
-        }
-        f.pad_integral(!self.negative, "", &text)
-    }
 }

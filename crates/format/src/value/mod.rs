@@ -27,7 +27,7 @@ mod temporal;
 mod tests;
 
 pub use column_type::{CollationId, ColumnType, IntWidth};
-pub use decimal::{Decimal, DecimalType};
+pub use decimal::DecimalType;
 pub use temporal::{Date, DateTime, Time};
 
 /// A value that borrows its bytes. Cheap to copy.

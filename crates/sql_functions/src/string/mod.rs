@@ -14,7 +14,9 @@ mod weights;
 
 use crate::Function;
 
-pub(super) use base::{from_hex, to_small_hex};
+#[cfg(test)]
+pub(super) use base::from_hex;
+pub(super) use base::to_small_hex;
 pub(super) use units::Units;
 
 pub(super) const FAMILIES: &[&[Function]] = &[

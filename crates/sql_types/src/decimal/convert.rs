@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use firn_format::value::{self, DecimalType, ValueError};
+use firn_format::value::{DecimalType, ValueError};
 
 use super::wide::{self, Wide};
 use super::{Decimal, MAX_DIGITS, MAX_SCALE, Rounding, power_of_ten};
@@ -168,13 +168,15 @@ impl Decimal {
             let unscaled = decimal_type.unpack_i128(encoded)?;
             return Ok(Decimal::from_unscaled(unscaled, decimal_type.scale()));
         }
-        let stored = value::Decimal::read(decimal_type, encoded)?;
+        let mut digits = [0; super::MAX_PRECISION as usize];
+        let digits = &mut digits[..usize::from(decimal_type.precision())];
+        let negative = decimal_type.unpack_digits(encoded, digits)?;
         let mut magnitude: Wide = [0; 4];
-        for &digit in stored.digits() {
-            let raised = wide::multiply_small(&magnitude, 10, digit.into());
+        for digit in digits {
+            let raised = wide::multiply_small(&magnitude, 10, u64::from(*digit));
             magnitude = raised.unwrap_or_else(|| unreachable!("65 digits are below 2^256"));
         }
-        let (negative, scale) = (stored.is_negative(), decimal_type.scale());
+        let scale = decimal_type.scale();
         Ok(Decimal { magnitude, scale, negative })
     }
 
@@ -194,7 +196,7 @@ impl Decimal {
         let mut digits = [0; MAX_DIGITS as usize];
         raised.write_digits(&mut digits);
         let used = &digits[usize::from(MAX_DIGITS - decimal_type.precision())..];
-        value::Decimal::from_digits(decimal_type, raised.negative, used)?.write(&mut encoded);
+        decimal_type.pack_digits(raised.negative, used, &mut encoded).ok()?;
         Some(encoded.into())
     }
 

@@ -38,15 +38,8 @@ pub(super) fn add(a: &Wide, b: &Wide) -> Option<Wide> {
 
 /// `a - b`, for `a >= b`.
 pub(super) fn subtract(a: &Wide, b: &Wide) -> Wide {
-    let mut difference = [0; 4];
-    let mut borrow = false;
-    for (slot, (&a, &b)) in difference.iter_mut().zip(a.iter().zip(b)) {
-        let (partial, first) = a.overflowing_sub(b);
-        let (total, second) = partial.overflowing_sub(u64::from(borrow));
-        (*slot, borrow) = (total, first | second);
-    }
-    debug_assert!(!borrow, "the minuend is the larger");
-    difference
+    debug_assert!(compare(a, b).is_ge(), "the minuend is the larger");
+    wrapping_subtract(a, b)
 }
 
 /// `value * factor + addend`, `None` beyond 256 bits.

@@ -1,39 +1,56 @@
 //! Dates and times to text and to numbers.
 
+use firn_base::temporal_text::{ClockTime, put_date};
 use firn_format::value::{Date, DateTime, Time};
 
 use crate::decimal::Decimal;
 
+/// `2026-02-03 04:05:06.000000`, or `-838:59:59.000000`.
+const MAX_TEXT_BYTES: usize = 26;
+
 /// `YYYY-MM-DD`
 #[must_use]
 pub fn date_text(date: Date) -> String {
-    format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
+    text(|out| put_date(out, date.year, date.month, date.day))
 }
 
 /// `[-]HH:MM:SS[.fraction]`
 #[must_use]
 pub fn time_text(time: Time, fsp: u8) -> String {
-    let sign = if time.negative { "-" } else { "" };
-    let (hours, minutes, seconds) = (time.hours, time.minutes, time.seconds);
-    let fraction = fraction_text(time.microseconds, fsp);
-    format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{fraction}")
+    text(|out| {
+        if time.negative {
+            out.push(b'-');
+        }
+        let clock = ClockTime {
+            hours: time.hours.into(),
+            minutes: time.minutes,
+            seconds: time.seconds,
+            microseconds: time.microseconds,
+        };
+        clock.put(out, fsp);
+    })
 }
 
 /// `YYYY-MM-DD HH:MM:SS[.fraction]`
 #[must_use]
 pub fn date_time_text(value: DateTime, fsp: u8) -> String {
-    let date = date_text(value.date);
-    let fraction = fraction_text(value.microsecond, fsp);
-    format!("{date} {:02}:{:02}:{:02}{fraction}", value.hour, value.minute, value.second)
+    text(|out| {
+        put_date(out, value.date.year, value.date.month, value.date.day);
+        out.push(b' ');
+        let clock = ClockTime {
+            hours: value.hour.into(),
+            minutes: value.minute,
+            seconds: value.second,
+            microseconds: value.microsecond,
+        };
+        clock.put(out, fsp);
+    })
 }
 
-/// A point and the first `fsp` digits of the microseconds; nothing if `fsp` is 0.
-fn fraction_text(microseconds: u32, fsp: u8) -> String {
-    if fsp == 0 {
-        return String::new();
-    }
-    let digits = format!(".{microseconds:06}");
-    digits[..=usize::from(fsp.min(6))].to_owned()
+fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut text = Vec::with_capacity(MAX_TEXT_BYTES);
+    write(&mut text);
+    String::from_utf8(text).expect("digits and signs are ASCII")
 }
 
 /// `YYYYMMDD`

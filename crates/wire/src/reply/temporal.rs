@@ -1,28 +1,26 @@
 //! Dates and times, as text and in the binary protocol.
 
+use firn_base::temporal_text::{self, ClockTime};
+
 use crate::packet::PayloadWriter;
 use crate::value::{Date, DateTime, Time};
 
-fn put_two(buffer: &mut Vec<u8>, value: u8) {
-    buffer.put(&[b'0' + value / 10 % 10, b'0' + value % 10]);
-}
-
 /// `2026-11-21`
 pub(super) fn put_date(buffer: &mut Vec<u8>, date: Date) {
-    put_two(buffer, (date.year / 100 % 100) as u8);
-    put_two(buffer, (date.year % 100) as u8);
-    buffer.push(b'-');
-    put_two(buffer, date.month);
-    buffer.push(b'-');
-    put_two(buffer, date.day);
+    temporal_text::put_date(buffer, date.year, date.month, date.day);
 }
 
 /// `2026-11-21 15:08:00.123`
 pub(super) fn put_date_time(buffer: &mut Vec<u8>, value: &DateTime, fsp: u8) {
     put_date(buffer, value.date);
     buffer.push(b' ');
-    put_two(buffer, value.hour);
-    put_minutes(buffer, value.minute, value.second, value.microsecond, fsp);
+    let clock = ClockTime {
+        hours: value.hour.into(),
+        minutes: value.minute,
+        seconds: value.second,
+        microseconds: value.microsecond,
+    };
+    clock.put(buffer, fsp);
 }
 
 /// `-838:59:59.000000`
@@ -30,31 +28,16 @@ pub(super) fn put_time(buffer: &mut Vec<u8>, value: &Time, fsp: u8) {
     if value.negative {
         buffer.push(b'-');
     }
-    if value.hours < 100 {
-        put_two(buffer, value.hours as u8);
-    } else {
-        buffer.put(itoa::Buffer::new().format(value.hours).as_bytes());
-    }
-    put_minutes(buffer, value.minute, value.second, value.microsecond, fsp);
+    let clock = ClockTime {
+        hours: value.hours,
+        minutes: value.minute,
+        seconds: value.second,
+        microseconds: value.microsecond,
+    };
+    clock.put(buffer, fsp);
 }
 
-fn put_minutes(buffer: &mut Vec<u8>, minute: u8, second: u8, microsecond: u32, fsp: u8) {
-    buffer.push(b':');
-    put_two(buffer, minute);
-    buffer.push(b':');
-    put_two(buffer, second);
-    if fsp == 0 {
-        return;
-    }
-    buffer.push(b'.');
-    let mut unit = 100_000;
-    for _ in 0..fsp.min(6) {
-        buffer.push(b'0' + (microsecond / unit % 10) as u8);
-        unit /= 10;
-    }
-}
-
-/// Length 0, 4, 7 or 11, and as much of the value as is not zero.
+/// A length of 0, 4, 7 or 11, then that many bytes of the value; the parts left out are zero.
 pub(super) fn put_binary_date_time(buffer: &mut Vec<u8>, value: &DateTime) {
     let date = value.date;
     let length = match *value {
@@ -76,7 +59,7 @@ pub(super) fn put_binary_date_time(buffer: &mut Vec<u8>, value: &DateTime) {
     }
 }
 
-/// Length 0, 8 or 12, and as much of the value as is not zero.
+/// A length of 0, 8 or 12, then that many bytes of the value; the parts left out are zero.
 pub(super) fn put_binary_time(buffer: &mut Vec<u8>, value: &Time) {
     let length = match *value {
         Time { microsecond: 1.., .. } => 12,

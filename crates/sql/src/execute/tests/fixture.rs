@@ -4,34 +4,26 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::{DatabaseNode, Direction, IsolationLevel, ReadMode, Transaction, WaitPolicy};
-use firn_api::{Incarnation, Timestamps, WriterEpoch};
-use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
-use firn_engine::rows::EngineNode;
-use firn_engine::{Engine, EngineOptions, Storage};
-use firn_fabric::{Epoch, InProcessFabric};
+use firn_base::{IndexId, PageNo, SpaceId, TableId};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
 use firn_format::row::RowVersion;
 use firn_format::value::{CollationId, ColumnType, IntWidth, ValueRef};
-use firn_storage::local::{LocalOptions, LocalStorage};
-use rustc_hash::FxHashMap;
 
+use crate::catalog::SessionCatalog;
 use crate::catalog::model::{DefaultValue, TableModel};
 use crate::catalog::options::{ColumnOptions, TableOptions, encode_default};
-use crate::catalog::session::NoSessionTables;
-use crate::catalog::{Catalog, SessionCatalog, SessionTables};
-use crate::collation::Collations;
-use crate::error::{Condition, Result, SqlError};
+use crate::error::{Condition, Result};
 use crate::execute::{
-    Execution, ExecutionContext, Limits, MemoryBudget, Outcome, ResultSink, Scratch, SessionState,
-    SpillDirectory, run,
+    Execution, ExecutionContext, Limits, MemoryBudget, Outcome, ResultSink, Scratch, run,
 };
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::logical::OutputColumn;
 use crate::plan::{
     Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan, Validity,
 };
+use crate::test_support::{NodeSupport, UserVariables, catalog_with_schema};
 use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, comparison_kind};
 
 /// The collation `utf8mb4_0900_ai_ci`.
@@ -44,33 +36,7 @@ pub(super) struct Database {
     pub(super) limits: Limits,
     pub(super) memory_bytes: u64,
     pub(super) context: EvaluationContext,
-    spill: SpillDirectory,
-    _engine: Engine,
-    _storage: LocalStorage,
-    _folder: tempfile::TempDir,
-}
-
-#[derive(Default)]
-pub(super) struct Session {
-    variables: FxHashMap<String, Datum>,
-}
-
-impl SessionState for Session {
-    fn user_variable(&self, name: &str) -> Result<Datum> {
-        Ok(self.variables.get(name).cloned().unwrap_or_default())
-    }
-
-    fn set_user_variable(&mut self, name: &str, value: Datum, _ty: &SqlType) {
-        self.variables.insert(name.to_owned(), value);
-    }
-
-    fn system_variable(&self, name: &str, _global: bool) -> Result<Datum> {
-        Err(SqlError::new(1193, format!("Unknown system variable '{name}'")))
-    }
-
-    fn tables(&self) -> &dyn SessionTables {
-        &NoSessionTables
-    }
+    support: NodeSupport,
 }
 
 /// A sink that keeps rows.
@@ -174,40 +140,16 @@ pub(super) fn varchar() -> ColumnType {
 
 impl Database {
     pub(super) fn new() -> Database {
-        let folder = tempfile::tempdir().unwrap();
-        let environment = Environment::system();
-        let storage =
-            LocalStorage::open(&environment, folder.path(), LocalOptions::default()).unwrap();
-        let seams = Storage {
-            log: storage.log.clone(),
-            pages: storage.pages.clone(),
-            epoch: WriterEpoch::Next,
-            timestamps: Timestamps::Local,
-            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
-        };
-        let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
-        let engine = Engine::open(&environment, seams, &options).unwrap();
-        let dictionary = engine.open_dictionary(Arc::new(Collations)).unwrap();
-        let node: Arc<dyn DatabaseNode> = Arc::new(EngineNode::new(dictionary));
-        let mut change = node.change_definitions().unwrap();
-        change.create_schema("test", &[]).unwrap();
-        change.commit().unwrap();
-        let catalog = SessionCatalog::new(
-            Arc::new(Catalog::new(Arc::clone(&node), Incarnation::default())),
-            1,
-        );
-        let spill =
-            SpillDirectory::open(Arc::clone(&environment.disk), &folder.path().join("spill"));
+        let (support, node) = NodeSupport::open();
+        let node: Arc<dyn DatabaseNode> = Arc::new(node);
+        let catalog = catalog_with_schema(&node);
         Database {
             node,
             catalog,
             limits: Limits::default(),
             memory_bytes: 64 << 20,
             context: EvaluationContext::default(),
-            spill: spill.unwrap(),
-            _engine: engine,
-            _storage: storage,
-            _folder: folder,
+            support,
         }
     }
 
@@ -238,7 +180,7 @@ impl Database {
             _ => StatementKind::Write,
         };
         let cancelled = AtomicBool::new(false);
-        let mut session = Session::default();
+        let mut session = UserVariables::default();
         let scratch =
             Scratch { memory: MemoryBudget::new(self.memory_bytes), ..Scratch::default() };
         let context = ExecutionContext {
@@ -252,7 +194,7 @@ impl Database {
         };
         let mut execution = Execution::new(plan, context, Box::new(scratch));
         execution.limits = self.limits.clone();
-        execution.spill = Some(self.spill.clone());
+        execution.spill = Some(self.support.spill.clone());
         let outcome = run(plan, &mut execution, sink);
         let scratch = execution.into_scratch();
         assert_eq!(scratch.memory.used_bytes(), 0, "all memory is given back");

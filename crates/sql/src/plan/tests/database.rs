@@ -8,28 +8,23 @@ use firn_api::rows::{
     Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
     NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
-use firn_api::{Incarnation, Timestamps, WriterEpoch};
-use firn_base::{Cts, Environment, TableId};
+use firn_base::{Cts, TableId};
 use firn_engine::rows::EngineNode;
-use firn_engine::{Engine, EngineOptions, Storage};
-use firn_fabric::{Epoch, InProcessFabric};
 use firn_format::key::KeyRange;
 use firn_format::value::ValueRef;
-use firn_storage::local::{LocalOptions, LocalStorage};
 use rustc_hash::FxHashMap;
 
 use crate::bind::{bind_row_expression, query_columns};
+use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{self, DdlContext, ExpressionBinder, QueryColumn, RowExpression};
 use crate::catalog::model::TableModel;
-use crate::catalog::session::NoSessionTables;
-use crate::catalog::{Catalog, SessionCatalog, SessionTables};
-use crate::collation::Collations;
-use crate::error::{Result, SqlError};
-use crate::execute::{Execution, ExecutionContext, ResultSink, SessionState, SpillDirectory, run};
+use crate::error::Result;
+use crate::execute::{Execution, ExecutionContext, ResultSink, run};
 use crate::grammar;
 use crate::logical::{OutputColumn, PlanContext};
 use crate::plan::{PreparedPlan, StatementPlan};
 use crate::prepare::plan_statement;
+use crate::test_support::{NodeSupport, UserVariables, catalog_with_schema};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
 
 /// A node that reports these numbers of rows for its tables.
@@ -46,54 +41,21 @@ pub(super) struct Database {
     pub(super) is_lost: Arc<AtomicBool>,
     pub(super) catalog: SessionCatalog,
     pub(super) evaluation: EvaluationContext,
-    spill: SpillDirectory,
-    _engine: Engine,
-    _storage: LocalStorage,
-    _folder: tempfile::TempDir,
+    support: NodeSupport,
 }
 
 impl Database {
     /// A database with tables of these sizes.
     pub(super) fn new(rows: &[(&'static str, f64)]) -> Database {
-        let folder = tempfile::tempdir().unwrap();
-        let environment = Environment::system();
-        let storage =
-            LocalStorage::open(&environment, folder.path(), LocalOptions::default()).unwrap();
-        let seams = Storage {
-            log: storage.log.clone(),
-            pages: storage.pages.clone(),
-            epoch: WriterEpoch::Next,
-            timestamps: Timestamps::Local,
-            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
-        };
-        let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
-        let engine = Engine::open(&environment, seams, &options).unwrap();
-        let inner = EngineNode::new(engine.open_dictionary(Arc::new(Collations)).unwrap());
+        let (support, inner) = NodeSupport::open();
         let is_lost = Arc::new(AtomicBool::new(false));
         let node: Arc<dyn DatabaseNode> = Arc::new(SizedNode {
             inner,
             rows: rows.iter().copied().collect(),
             is_lost: Arc::clone(&is_lost),
         });
-        let mut change = node.change_definitions().unwrap();
-        change.create_schema("test", &[]).unwrap();
-        change.commit().unwrap();
-        let catalog = SessionCatalog::new(
-            Arc::new(Catalog::new(Arc::clone(&node), Incarnation::default())),
-            1,
-        );
-        let spill =
-            SpillDirectory::open(Arc::clone(&environment.disk), &folder.path().join("spill"));
-        Database {
-            node,
-            is_lost,
-            catalog,
-            evaluation: EvaluationContext::default(),
-            spill: spill.unwrap(),
-            _engine: engine,
-            _storage: storage,
-            _folder: folder,
-        }
+        let catalog = catalog_with_schema(&node);
+        Database { node, is_lost, catalog, evaluation: EvaluationContext::default(), support }
     }
 
     pub(super) fn set_mode(&mut self, mode: SqlMode) {
@@ -168,7 +130,7 @@ impl Database {
         };
         let mut transaction = self.node.begin(IsolationLevel::RepeatableRead).unwrap();
         let cancelled = AtomicBool::new(false);
-        let mut session = Session::default();
+        let mut session = UserVariables::default();
         let context = ExecutionContext {
             parameters: &[],
             transaction: &mut *transaction,
@@ -179,7 +141,7 @@ impl Database {
             cancelled: &cancelled,
         };
         let mut execution = Execution::new(&plan, context, Box::default());
-        execution.spill = Some(self.spill.clone());
+        execution.spill = Some(self.support.spill.clone());
         let mut sink = Rows { rows: Vec::new(), evaluation: &self.evaluation };
         let outcome = run(&plan, &mut execution, &mut sink);
         let rows = sink.rows;
@@ -187,29 +149,6 @@ impl Database {
         outcome?;
         transaction.commit().unwrap();
         Ok(rows)
-    }
-}
-
-#[derive(Default)]
-struct Session {
-    variables: FxHashMap<String, Datum>,
-}
-
-impl SessionState for Session {
-    fn user_variable(&self, name: &str) -> Result<Datum> {
-        Ok(self.variables.get(name).cloned().unwrap_or_default())
-    }
-
-    fn set_user_variable(&mut self, name: &str, value: Datum, _ty: &SqlType) {
-        self.variables.insert(name.to_owned(), value);
-    }
-
-    fn system_variable(&self, name: &str, _global: bool) -> Result<Datum> {
-        Err(SqlError::new(1193, format!("Unknown system variable '{name}'")))
-    }
-
-    fn tables(&self) -> &dyn SessionTables {
-        &NoSessionTables
     }
 }
 
