@@ -67,7 +67,7 @@ pub(crate) fn draw(figure: &Figure) -> Result<String, BenchError> {
     Ok(svg)
 }
 
-/// Names the systems, and the unit at the right.
+/// Draws the names of the systems, and the unit at the right.
 fn legend(area: &Area<'_>, figure: &Figure) -> Drawn {
     for (system, name) in figure.systems.iter().enumerate() {
         let x = LEFT + 110 * system as i32;
@@ -101,14 +101,14 @@ fn axis(area: &Area<'_>, figure: &Figure, bottom: i32) -> Result<f64, BenchError
     Ok(scale)
 }
 
-/// The distance of two ticks: 1, 2 or 5 times a power of ten, for three to eight ticks.
+/// The distance between two ticks: 1, 2 or 5 times a power of ten, for three to eight ticks.
 fn step(longest: f64) -> f64 {
     let power = 10f64.powf((longest / 3.0).log10().floor());
     let steps = [5.0, 2.0, 1.0].map(|factor| factor * power);
     steps.into_iter().find(|step| longest / step >= 3.0).unwrap_or(power)
 }
 
-/// The usual peers keep their colour in every plot.
+/// The usual systems have the same colour in every plot.
 fn color(figure: &Figure, system: usize) -> RGBColor {
     let peers = ["Firn", "MariaDB", "PostgreSQL"];
     let peer = peers.iter().position(|peer| *peer == figure.systems[system]);

@@ -19,7 +19,7 @@ pub use mysql::Value;
 
 use crate::error::{BenchError, bare};
 
-/// How statements reach the server.
+/// How statements are sent to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Prepared once for each connection, executed with binary values.
@@ -65,14 +65,14 @@ impl Target {
         Ok(Target { options, schema, mode: Mode::default(), setup: Vec::new() })
     }
 
-    /// The same with statements sent otherwise.
+    /// The same target, with statements sent in another mode.
     #[must_use]
     pub fn with_mode(mut self, mode: Mode) -> Target {
         self.mode = mode;
         self
     }
 
-    /// The same with one more statement at the beginning of each session.
+    /// The same target, with one more statement at the beginning of each session.
     #[must_use]
     pub fn with_setup(mut self, statement: impl Into<String>) -> Target {
         self.setup.push(statement.into());
@@ -91,7 +91,7 @@ impl Target {
         format!("{host}:{}/{}", self.options.get_tcp_port(), self.schema)
     }
 
-    /// Makes the schema if it is not there. Blocks.
+    /// Creates the schema unless it exists. Blocks.
     ///
     /// # Errors
     /// If the server cannot be reached or refuses.
@@ -100,7 +100,7 @@ impl Target {
         session.run(&format!("CREATE DATABASE IF NOT EXISTS `{}`", self.schema))
     }
 
-    /// A session in the schema. Blocks.
+    /// Connects a session to the schema. Blocks.
     ///
     /// # Errors
     /// If the server cannot be reached or refuses.
@@ -127,7 +127,7 @@ impl Target {
 pub struct Session {
     connection: Conn,
     mode: Mode,
-    /// Where texts are put together.
+    /// Buffer for the texts of statements.
     text: String,
 }
 
@@ -165,7 +165,7 @@ impl Session {
     /// Executes a command and returns its rows. Blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn rows(&mut self, command: &Command, values: &[Value]) -> Result<Vec<Row>, BenchError> {
         let rows = match &command.form {
             Form::Prepared(statement) => {
@@ -183,7 +183,7 @@ impl Session {
     /// The only row.
     ///
     /// # Errors
-    /// What the server answers, and [`BenchError::Wrong`] if it is not one row.
+    /// The server's error, and [`BenchError::Wrong`] if there is not exactly one row.
     pub fn row(&mut self, command: &Command, values: &[Value]) -> Result<Row, BenchError> {
         let mut rows = self.rows(command, values)?;
         match (rows.pop(), rows.len()) {
@@ -199,7 +199,7 @@ impl Session {
     /// Executes a command and returns how many rows it has changed. Blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn execute(&mut self, command: &Command, values: &[Value]) -> Result<u64, BenchError> {
         let outcome = match &command.form {
             Form::Prepared(statement) => self.connection.exec_drop(statement, parameters(values)),
@@ -215,7 +215,7 @@ impl Session {
     /// Executes a command that must change just one row.
     ///
     /// # Errors
-    /// What the server answers, and [`BenchError::Wrong`] if it was another number.
+    /// The server's error, and [`BenchError::Wrong`] if it changed another number of rows.
     pub fn change_one(&mut self, command: &Command, values: &[Value]) -> Result<(), BenchError> {
         match self.execute(command, values)? {
             1 => Ok(()),
@@ -230,7 +230,7 @@ impl Session {
     /// Runs a text as it is. Blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn run(&mut self, sql: &str) -> Result<(), BenchError> {
         self.connection.query_drop(sql).map_err(|error| server_error(sql, error))
     }
@@ -238,7 +238,7 @@ impl Session {
     /// Runs a text as it is and returns its rows. Blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn ask(&mut self, sql: &str) -> Result<Vec<Row>, BenchError> {
         let rows = self.connection.query::<mysql::Row, _>(sql);
         let rows = rows.map_err(|error| server_error(sql, error))?;
@@ -265,7 +265,7 @@ fn parameters(values: &[Value]) -> Params {
     if values.is_empty() { Params::Empty } else { Params::Positional(values.to_vec()) }
 }
 
-/// Puts literals in the place of question marks. No statement of a workload has one in a string.
+/// Replaces question marks by literals. No statement of a workload has one in a string.
 fn fill(text: &mut String, sql: &str, values: &[Value]) {
     text.clear();
     let mut values = values.iter();
@@ -286,7 +286,7 @@ fn beginning(sql: &str) -> String {
     }
 }
 
-/// Values as literals.
+/// Values as literals, separated by commas.
 fn shown(values: &[Value]) -> String {
     values.iter().map(|value| value.as_sql(false)).collect::<Vec<_>>().join(", ")
 }

@@ -147,7 +147,7 @@ pub(crate) struct Request {
     pub(crate) directory: Option<PathBuf>,
 }
 
-/// What every workload's flags say.
+/// The flags that all workloads have.
 pub(crate) struct Common {
     pub(crate) load: LoadOptions,
     pub(crate) run: RunOptions,
@@ -167,7 +167,7 @@ fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
     matches.get_one::<String>(name).map(String::as_str)
 }
 
-/// A number that has a default.
+/// The value of a number flag that has a default.
 pub(crate) fn count(matches: &ArgMatches, name: &str) -> u64 {
     *matches.get_one::<u64>(name).expect("the flag has a default")
 }

@@ -146,7 +146,7 @@ fn rounds(case: &dyn Case, comparison: &Comparison) -> Result<Compared, BenchErr
             let what =
                 format!("{} at {name}, round {} of {}", case.label(), round + 1, comparison.rounds);
             let mut watcher = watcher(case, &what, &comparison.common);
-            // The same input for both, another one in each round.
+            // Both servers get the same input, and each round another one.
             let mut options = comparison.common.run;
             options.seed = options.seed.wrapping_add(round);
             let measured = run(case, &comparison.targets[side], &options, &mut watcher)?;

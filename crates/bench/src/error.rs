@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why a workload ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A file of the user's, or standard output.
+    /// A file of the user, or standard output.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The URL of a server is malformed.
@@ -24,7 +24,7 @@ pub enum BenchError {
         /// The client library's error.
         error: Box<mysql::Error>,
     },
-    /// An answer that cannot be.
+    /// An answer that a correct server would not give.
     #[error("the server's answer is wrong: {0}")]
     Wrong(String),
     /// The request cannot be met.
@@ -45,8 +45,8 @@ pub enum BenchError {
     },
 }
 
-/// An error of the client library in one line, in the words of MySQL's own clients: code and
-/// SQLSTATE where the server gave them, never the library's type names.
+/// An error of the client library in one line, as MySQL's own clients write it: code and SQLSTATE
+/// if the server sent them, without the library's type names.
 #[must_use]
 pub fn told(error: &mysql::Error) -> String {
     use mysql::{DriverError, Error};
@@ -62,7 +62,7 @@ pub fn told(error: &mysql::Error) -> String {
     }
 }
 
-/// The library's text without the name of its type: `DriverError { reason }` becomes `reason`.
+/// The library's text without its type's name: `DriverError { reason }` becomes `reason`.
 pub(crate) fn bare(text: &str) -> String {
     let text = one_line(text);
     let inner = text.split_once(" { ").and_then(|(name, rest)| {
@@ -79,7 +79,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Why a transaction was taken back by the server and is worth trying again.
+/// Why the server rolled back a transaction that is worth another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// 1213: chosen as a deadlock's victim.
@@ -91,7 +91,7 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// All of them, in the order of [`Conflict::index`].
+    /// All conflicts, in the order of [`Conflict::index`].
     pub const ALL: [Conflict; 3] = [Conflict::Deadlock, Conflict::LockWait, Conflict::Changed];
 
     /// Its place in an array of counts.
@@ -112,7 +112,7 @@ impl Conflict {
 }
 
 impl BenchError {
-    /// The server's error number, if it is the server's error.
+    /// The server's error number; `None` for other errors.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
@@ -124,7 +124,7 @@ impl BenchError {
         }
     }
 
-    /// Whether the transaction is worth trying again.
+    /// The conflict, if the transaction is worth another attempt.
     #[must_use]
     pub fn conflict(&self) -> Option<Conflict> {
         let code = self.code()?;

@@ -7,7 +7,7 @@
 //!                      load, client ◄──────────────┘
 //! ```
 //!
-//! What measurements of every kind share (reports, statistics, progress) is here too.
+//! Reports, statistics and progress, which all measurements share, are here too.
 //!
 //! Architecture invariant: nothing here knows Firn's engine or SQL layer; a server is a URL.
 

@@ -11,7 +11,7 @@ use crate::report::{Section, readable};
 use crate::run::Watcher;
 use crate::workload::Counted;
 
-/// Lines about a server that runs in this process.
+/// Returns lines about a server that runs in this process.
 pub type Figures<'a> = Box<dyn FnMut() -> Vec<String> + 'a>;
 
 /// The live view. Without a terminal, it prints a line every fifth second.
@@ -21,14 +21,14 @@ pub struct LiveView<'a> {
     counted: Option<Counted>,
     figures: Figures<'a>,
     is_terminal: bool,
-    /// Lines that the next drawing replaces.
+    /// Lines on the screen, which the next drawing replaces.
     drawn: usize,
     seconds: u64,
     stop: Arc<AtomicBool>,
 }
 
 impl<'a> LiveView<'a> {
-    /// Of a run of `duration`; it ends early when `stop` is set.
+    /// A view of a run of `duration`. It ends early when `stop` is set.
     #[must_use]
     pub fn new(
         title: impl Into<String>,
@@ -79,7 +79,7 @@ impl<'a> LiveView<'a> {
     }
 }
 
-/// The course as blocks of up to eight eighths; the last sixty.
+/// The last sixty values as blocks of up to eight eighths.
 fn sparkline(course: &[f64]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &course[course.len().saturating_sub(60)..];

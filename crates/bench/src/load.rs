@@ -22,18 +22,18 @@ use crate::error::BenchError;
 use crate::progress::Loading;
 use crate::workload::{LoadBy, LoadOptions};
 
-/// A batch is sent when it is so long. Servers take statements of at least 1 MiB.
+/// A batch of this length is sent. Servers accept statements of at least 1 MiB.
 const INSERT_BYTES: usize = 256 << 10;
 const INFILE_BYTES: usize = 4 << 20;
 
 /// The destination of rows.
 pub enum Sink {
     Server(Session, LoadBy),
-    /// To files of the tables' names, in a format that other engines read.
+    /// Files named after the tables, in a format that other engines read.
     Files(std::path::PathBuf),
 }
 
-/// Rows of one table on their way.
+/// Rows of one table that are being sent.
 pub struct Rows<'a> {
     table: &'a str,
     buffer: Buffer,
@@ -47,7 +47,7 @@ enum Buffer {
     File { text: BufWriter<File>, line: String, rows: u64 },
 }
 
-/// Separates fields in files: no generated text has it.
+/// The separator of fields in files; no generated text contains it.
 pub const SEPARATOR: char = '|';
 
 impl Sink {
@@ -88,7 +88,7 @@ impl Rows<'_> {
         self.raw(&number.to_string())
     }
 
-    /// What needs no quotes in SQL.
+    /// Appends a literal that needs no quotes in SQL.
     fn raw(&mut self, literal: &str) -> &mut Self {
         self.field().0.push_str(literal);
         self
@@ -125,10 +125,10 @@ impl Rows<'_> {
         self
     }
 
-    /// The row is whole. Sends the batch if it is long enough; blocks then.
+    /// Ends the row. If the batch is long enough, sends it and blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn end(&mut self, sink: &mut Sink) -> Result<(), BenchError> {
         self.is_first_field = true;
         let is_full = match &mut self.buffer {
@@ -153,7 +153,7 @@ impl Rows<'_> {
         if is_full { self.flush(sink) } else { Ok(()) }
     }
 
-    /// Sends the rest. Blocks.
+    /// Sends the remaining rows. Blocks.
     ///
     /// # Errors
     /// The server's error.
@@ -206,7 +206,7 @@ pub fn load(
 ) -> Result<u64, BenchError> {
     let sink = || -> Result<Sink, BenchError> {
         let mut session = target.connect()?;
-        // Servers that know these lose time on them while a load cannot violate anything.
+        // Servers with these variables lose time on checks that a load cannot violate.
         session.run("SET foreign_key_checks = 0, unique_checks = 0")?;
         Ok(Sink::Server(session, options.by))
     };
@@ -246,7 +246,7 @@ pub fn load(
     }
 }
 
-/// Makes `directory` and writes the parts into files in it. Returns the rows written. Blocks.
+/// Creates `directory` and writes the parts into files in it. Returns the rows written. Blocks.
 ///
 /// # Errors
 /// If a file cannot be written, or exists already.
@@ -284,7 +284,7 @@ pub fn drop_tables(session: &mut Session, tables: &[String]) -> Result<(), Bench
     Ok(())
 }
 
-/// Drops the tables that exist and makes schema and tables. Blocks.
+/// Drops the tables that exist and creates schema and tables. Blocks.
 ///
 /// # Errors
 /// The server's error.
@@ -316,7 +316,7 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The number that is next.
+    /// The next number.
     #[must_use]
     pub fn peek(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -1,8 +1,8 @@
 //! Results of a run: counts, latencies and their course over time.
 //!
 //! Each worker records into its own histograms, under a mutex that only the collector shares. The
-//! collector takes them every second, so the figures of a second and of the whole run come from the
-//! same samples.
+//! collector takes them every second, so the figures of each second and of the whole run come from
+//! the same samples.
 //!
 //! ```text
 //!   worker ──► Recorder ─┐
@@ -17,9 +17,9 @@ use hdrhistogram::Histogram;
 use crate::error::Conflict;
 use crate::statistics::jitter;
 
-/// Digits that latencies are kept with: to one part in a hundred.
+/// Precision of latencies in digits: one part in a hundred.
 const DIGITS: u8 = 2;
-/// A day: longer times count as one.
+/// A day. Longer times count as one day.
 const LONGEST_NS: u64 = 86_400_000_000_000;
 
 pub(crate) fn histogram() -> Histogram<u64> {
@@ -29,11 +29,11 @@ pub(crate) fn histogram() -> Histogram<u64> {
 /// Results of one kind of transactions.
 #[derive(Debug, Clone)]
 pub struct Kind {
-    /// Latencies of those that came to their end, other attempts included, in nanoseconds.
+    /// Latencies of completed transactions, with all their attempts, in nanoseconds.
     pub latency_ns: Histogram<u64>,
-    /// Transactions that were rolled back or found nothing, as the workload wants some to.
+    /// Transactions that were rolled back or found nothing, as the workload intends for some.
     pub fruitless: u64,
-    /// Attempts that the server took back, by [`Conflict::index`].
+    /// Attempts that the server rolled back, by [`Conflict::index`].
     pub conflicts: [u64; 3],
 }
 
@@ -48,13 +48,13 @@ impl Kind {
         self.latency_ns.record(took).expect("a histogram grows");
     }
 
-    /// Transactions that came to their end, fruitless ones included.
+    /// Completed transactions, including fruitless ones.
     #[must_use]
     pub fn transactions(&self) -> u64 {
         self.latency_ns.len()
     }
 
-    /// The latency that `percent` of the transactions stay below, in milliseconds.
+    /// The latency, in milliseconds, below which `percent` of the transactions are.
     #[must_use]
     pub fn percentile_ms(&self, percent: f64) -> f64 {
         percentile_ms(&self.latency_ns, percent)
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// A percentile of nanoseconds, in milliseconds; zero of nothing.
+/// A percentile in milliseconds of a histogram in nanoseconds; 0 if it is empty.
 #[must_use]
 pub fn percentile_ms(latency_ns: &Histogram<u64>, percent: f64) -> f64 {
     latency_ns.value_at_percentile(percent) as f64 / 1e6
@@ -101,16 +101,16 @@ impl Recorder {
     }
 }
 
-/// A second or so of a run.
+/// About one second of a run.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Its end, counted from the start of the measurement.
     pub end: Duration,
     /// Length of the window.
     pub length: Duration,
-    /// Transactions that came to their end in it, by kind.
+    /// Transactions that were completed in it, by kind.
     pub transactions: Vec<u64>,
-    /// Attempts that the server took back.
+    /// Attempts that the server rolled back.
     pub conflicts: u64,
     /// P50, P95 and P99 of all kinds, in milliseconds.
     pub latency_ms: [f64; 3],
@@ -130,10 +130,11 @@ pub struct Measured {
     pub names: Vec<String>,
     /// One for each name.
     pub kinds: Vec<Kind>,
-    /// The course, window by window; what ended in the warm-up is in none.
+    /// The course, window by window, without the warm-up.
     pub windows: Vec<Window>,
     pub elapsed: Duration,
-    /// Processor time of this process meanwhile: the client's, if the server is another process.
+    /// Processor time of this process during the run: the client's, if the server is another
+    /// process.
     pub processor_time: Duration,
     /// Number of connections.
     pub connections: usize,
@@ -146,7 +147,7 @@ impl Measured {
         Measured { names, kinds, windows: Vec::new(), elapsed, processor_time, connections }
     }
 
-    /// Takes what the workers have written down since the last time as the window that ends now.
+    /// Adds a window that ends now, with the records of the workers since the last one.
     pub(crate) fn collect<'a>(
         &mut self,
         recorders: impl Iterator<Item = &'a parking_lot::Mutex<Recorder>>,
@@ -190,14 +191,14 @@ impl Measured {
         self.total().transactions() as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Transactions of one kind a second, fruitless ones not counted.
+    /// Transactions of one kind a second, without fruitless ones.
     #[must_use]
     pub fn fruitful_per_second(&self, kind: usize) -> f64 {
         let kind = &self.kinds[kind];
         (kind.transactions() - kind.fruitless) as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Throughput in windows of about `length`; an incomplete window at the end is left out.
+    /// Throughput in windows of about `length`, without an incomplete one at the end.
     #[must_use]
     pub fn throughput(&self, length: Duration) -> Vec<f64> {
         let (mut figures, mut count, mut time) = (Vec::new(), 0u64, Duration::ZERO);
@@ -213,8 +214,8 @@ impl Measured {
         figures
     }
 
-    /// Standard deviation over mean of windows of ten seconds; `None` for a run of less than
-    /// twenty.
+    /// Standard deviation over mean of windows of ten seconds; `None` if the run is shorter than
+    /// twenty seconds.
     #[must_use]
     pub fn jitter(&self) -> Option<f64> {
         jitter(&self.throughput(Duration::from_secs(10)))

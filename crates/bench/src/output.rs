@@ -12,10 +12,10 @@ use crate::measure::Measured;
 use crate::plot;
 use crate::report::{Cell, Report, Section};
 
-/// A run or comparison as it is written.
+/// The result of a run or comparison.
 pub struct Page {
     pub report: Report,
-    /// Its course, if it is one run.
+    /// The course of the run; `None` for a comparison.
     pub measured: Option<Measured>,
 }
 
@@ -81,7 +81,7 @@ table{border-collapse:collapse;margin:.5em 0 1.5em;font-variant-numeric:tabular-
 td,th{border-bottom:1px solid #ddd;padding:.25em .7em;text-align:right}\
 td.t,th.t{text-align:left}h2{margin-top:2em}svg{max-width:100%;height:auto;display:block;margin:.5em 0}";
 
-/// All pages as one file that a browser shows without any other.
+/// All pages as one HTML file without external resources.
 ///
 /// # Errors
 /// If a plot cannot be drawn.

@@ -165,10 +165,10 @@ fn distribution(measured: &Measured) -> Result<String, BenchError> {
     Ok(svg)
 }
 
-/// The percentile that one of `rarity` transactions lies above.
+/// The percentile above which one of `rarity` transactions lies.
 fn percent_label(rarity: f64) -> f64 {
     let percent = 100.0 * (1.0 - 1.0 / rarity);
-    // As many digits as tell it from 100.
+    // As many digits as distinguish it from 100.
     let digits = 10f64.powi(rarity.log10().ceil().max(0.0) as i32);
     (percent * digits).round() / digits
 }

@@ -1,4 +1,4 @@
-//! A line on standard error with the current step and the estimated rest.
+//! A line on standard error with the current step and the estimated time left.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write, stderr};
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts without planned steps.
+    /// Progress without planned steps.
     #[must_use]
     pub fn start() -> Progress {
         Progress {
@@ -29,7 +29,7 @@ impl Progress {
         }
     }
 
-    /// A workload of `total` steps of about the same length begins.
+    /// Begins a workload of `total` steps of about the same length.
     pub fn plan(&self, total: usize) {
         self.started.set(SystemClock.monotonic());
         self.done.set(0);
@@ -50,7 +50,7 @@ impl Progress {
         let _ = write!(stderr(), "\r\x1b[K{what} ({} of {total}{left})", done + 1);
     }
 
-    /// Makes room for a result.
+    /// Clears the line for a result.
     pub fn clear(&self) {
         if self.is_shown {
             let _ = write!(stderr(), "\r\x1b[K");
@@ -80,7 +80,7 @@ impl Loading {
         self.done.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Reports progress until `is_over`. Blocks.
+    /// Reports progress until `is_over` returns true. Blocks.
     pub fn tell_until(&self, is_over: &dyn Fn() -> bool) {
         let (mut ticks, every) = (0u64, if self.is_terminal { 1 } else { 10 });
         while !is_over() {
@@ -130,7 +130,7 @@ impl Loading {
 const TICKS_PER_SECOND: u64 = 20;
 const TICK: Duration = Duration::from_millis(1000 / TICKS_PER_SECOND);
 
-/// Time for the rest, at the pace so far.
+/// Estimated time left, at the pace so far.
 fn remaining(elapsed: Duration, done: usize, total: usize) -> Option<Duration> {
     let left = total.checked_sub(done)?;
     (done > 0).then(|| elapsed.mul_f64(left as f64 / done as f64))

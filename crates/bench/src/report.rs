@@ -6,13 +6,13 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Map, Value, json};
 
-/// One figure, or one word.
+/// One figure or one word.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     Text(String),
     /// A figure, shown with about three digits.
     Number(f64),
-    /// There is nothing to say.
+    /// No value.
     Empty,
 }
 
@@ -53,7 +53,7 @@ impl From<Option<f64>> for Cell {
 }
 
 impl Cell {
-    /// As a table shows it.
+    /// The text in a table.
     #[must_use]
     pub fn to_text(&self) -> String {
         match self {
@@ -72,7 +72,7 @@ impl Cell {
     }
 }
 
-/// About three digits; thousands are set apart.
+/// A number with about three digits, and thousands in groups.
 #[must_use]
 pub fn readable(number: f64) -> String {
     match number.abs() {
@@ -110,7 +110,6 @@ impl Section {
         Section { heading: heading.into(), columns, rows: Vec::new() }
     }
 
-    /// What the table is about.
     #[must_use]
     pub fn heading(&self) -> &str {
         &self.heading
@@ -121,7 +120,7 @@ impl Section {
         &self.columns
     }
 
-    /// The rows, each with a cell for every column.
+    /// The rows; each has a cell for every column.
     #[must_use]
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
@@ -130,7 +129,7 @@ impl Section {
     /// Adds a row.
     ///
     /// # Panics
-    /// If it has another number of cells than the table has columns.
+    /// If the number of cells differs from the number of columns.
     pub fn push(&mut self, row: Vec<Cell>) {
         assert_eq!(row.len(), self.columns.len(), "a row fills the table's columns");
         self.rows.push(row);

@@ -13,14 +13,14 @@ use crate::error::BenchError;
 use crate::measure::{Measured, Recorder};
 use crate::workload::{Case, Outcome, Worker};
 
-/// How long, with how many.
+/// Length and size of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
     /// Connections, each with a thread.
     pub connections: usize,
     /// Measured time, unless the case fixes the number of transactions.
     pub duration: Duration,
-    /// Time before that, whose results are dropped.
+    /// Time before the measurement; its results are dropped.
     pub warm_up: Duration,
     /// Determines the input.
     pub seed: u64,
@@ -28,10 +28,10 @@ pub struct RunOptions {
 
 /// Receives the results of each second of a run.
 pub trait Watcher {
-    /// A second is over. `measured` is empty while the run warms up.
+    /// Called when a second is over. `measured` is empty during the warm-up.
     fn second(&mut self, measured: &Measured, is_warm: bool);
 
-    /// Whether the run is to end before its time.
+    /// Whether the run should end early.
     fn wants_end(&self) -> bool {
         false
     }
@@ -58,7 +58,7 @@ struct Shared {
 /// Runs a case. Blocks until its time is over or its transactions are done.
 ///
 /// # Errors
-/// What ended the first worker that failed.
+/// The error of the first worker that failed.
 pub fn run(
     case: &dyn Case,
     target: &Target,
@@ -96,7 +96,7 @@ pub fn run(
     }
 }
 
-/// Collects each second; sets `stop` when the time is over.
+/// Collects the results of each second. Sets `stop` when the time is over.
 fn watch(
     shared: &Shared,
     empty: Measured,
@@ -135,7 +135,7 @@ fn watch(
     measured
 }
 
-/// Time that the process has been on a core.
+/// Time that the process has spent on a core.
 pub(crate) fn processor_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
@@ -158,7 +158,7 @@ fn work(
     shared.at_work.fetch_sub(1, Ordering::Release);
 }
 
-/// One transaction, attempt after attempt.
+/// Runs one transaction, with as many attempts as it needs.
 fn one(
     worker: &mut dyn Worker,
     stop: &AtomicBool,
@@ -189,7 +189,7 @@ fn one(
     Err(BenchError::Wrong(format!("{MOST_ATTEMPTS} conflicts in a row for one transaction")))
 }
 
-/// Waits, but no longer than the run lasts.
+/// Waits, but not beyond the end of the run.
 fn pause(pause: Duration, stop: &AtomicBool) {
     let mut left = pause;
     while !left.is_zero() && !stop.load(Ordering::Relaxed) {

@@ -1,6 +1,6 @@
 //! Medians, ratios and spreads.
 
-/// The median; of an even number of values the mean of the two in the middle. Zero of none.
+/// The median; for an even number of values, the mean of the two in the middle; 0 for none.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
@@ -13,7 +13,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// `candidate / baseline`; nothing if the baseline is zero.
+/// `candidate / baseline`; `None` if the baseline is 0.
 #[must_use]
 pub fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
     (baseline != 0.0).then(|| candidate / baseline)
@@ -39,7 +39,7 @@ pub struct Ratios {
 }
 
 impl Ratios {
-    /// Of rounds, each a figure of the candidate and of the baseline.
+    /// The ratios of rounds, each with a figure of the candidate and one of the baseline.
     pub fn of(rounds: impl IntoIterator<Item = (f64, f64)>) -> Option<Ratios> {
         let ratios =
             rounds.into_iter().filter_map(|(candidate, baseline)| ratio(candidate, baseline));

@@ -11,7 +11,7 @@ use crate::tpch::Tpch;
 use crate::workload::Suite;
 use crate::ycsb::{Requests, Ycsb};
 
-/// A workload as the command line has it.
+/// A workload of the command line.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -61,7 +61,7 @@ pub(crate) fn all() -> &'static [Kind] {
     ]
 }
 
-/// The workload of a name with what its flags say.
+/// The workload with a name, set up by its flags.
 pub(crate) fn read(name: &str, matches: &ArgMatches) -> Result<Box<dyn Suite>, BenchError> {
     let kind = all().iter().find(|kind| kind.name == name);
     let kind = kind.ok_or_else(|| BenchError::Usage(format!("there is no workload {name}")))?;
@@ -126,11 +126,11 @@ fn sysbench_flags(command: Command) -> Command {
         .arg(number("tables", "4", "Tables"))
         .arg(number("table-size", "250000", "Rows of each table"))
         .arg(
-            flag("shapes", "NAME,…", "What is run, such as oltp_point_select,oltp_insert")
+            flag("shapes", "NAME,…", "Shapes to run, such as oltp_point_select,oltp_insert")
                 .default_value("all"),
         )
         .arg(
-            flag("distribution", "NAME", "Which rows are met how often")
+            flag("distribution", "NAME", "Distribution of the rows that are used")
                 .value_parser(["special", "uniform", "zipfian"])
                 .default_value("special"),
         )
@@ -171,10 +171,14 @@ fn tatp(matches: &ArgMatches) -> Result<Box<dyn Suite>, BenchError> {
 fn ycsb_flags(command: Command) -> Command {
     command
         .arg(number("records", "100000", "Records of 1000 bytes"))
-        .arg(flag("workloads", "LETTER,…", "What is run, such as a,c").default_value("all"))
+        .arg(flag("workloads", "LETTER,…", "Workloads to run, such as a,c").default_value("all"))
         .arg(
-            flag("requests", "NAME", "Which records are met [default: each workload's own]")
-                .value_parser(["uniform", "zipfian", "latest"]),
+            flag(
+                "requests",
+                "NAME",
+                "Distribution of the records that are used [default: each workload's own]",
+            )
+            .value_parser(["uniform", "zipfian", "latest"]),
         )
 }
 
@@ -197,14 +201,18 @@ fn tpch_flags(command: Command) -> Command {
                 .value_parser(scale)
                 .default_value("0.1"),
         )
-        .arg(flag("queries", "N,…", "What is asked, such as 1,6").default_value("all"))
-        .arg(number("passes", "1", "How often each connection asks"))
-        .arg(flag("against", "URL", "check: a second server over the same rows, which is right"))
+        .arg(flag("queries", "N,…", "Queries to run, such as 1,6").default_value("all"))
+        .arg(number("passes", "1", "How often each connection runs the queries"))
+        .arg(flag(
+            "against",
+            "URL",
+            "check: a second server with the same rows, whose answers are right",
+        ))
         .arg(
             flag("answers", "FILE", "check: right answers, as scripts/tpch-answers.py writes them")
                 .value_parser(clap::value_parser!(std::path::PathBuf)),
         )
-        // Questions are asked by one connection and wait for nothing unless more are wanted.
+        // By default one connection runs the queries one after the other.
         .mut_arg("connections", |connections| connections.default_value("1"))
         .mut_arg("warm-up", |seconds| seconds.default_value("0"))
 }

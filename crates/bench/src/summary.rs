@@ -7,7 +7,7 @@ use crate::run::RunOptions;
 use crate::statistics::{Ratios, median};
 use crate::workload::{Case, Condition, Suite};
 
-/// The rate by which a case is known: its name and figure.
+/// The rate that characterises a case: its name and value.
 #[must_use]
 pub fn headline(case: &dyn Case, measured: &Measured) -> (&'static str, f64) {
     match case.counted() {
@@ -133,12 +133,12 @@ pub fn check_report(suite: &dyn Suite, target: &Target, conditions: &[Condition]
     report
 }
 
-/// Rounds of one case at two servers.
+/// The rounds of one case at two servers.
 pub(crate) struct Compared {
     pub(crate) label: String,
-    /// What the headline is called.
+    /// Name of the headline figure.
     pub(crate) unit: &'static str,
-    /// Of each round, the first server's run and the second's.
+    /// For each round, the first server's run and the second's.
     pub(crate) rounds: Vec<[Sample; 2]>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct Sample {
     pub(crate) p95_ms: f64,
     pub(crate) p99_ms: f64,
     pub(crate) longest_ms: f64,
-    /// Attempts taken back for each thousand transactions.
+    /// Attempts that were rolled back, for each thousand transactions.
     pub(crate) conflicts: f64,
     pub(crate) client_cores: f64,
 }

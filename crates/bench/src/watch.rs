@@ -7,23 +7,23 @@ use crate::measure::Measured;
 use crate::report::readable;
 use crate::run::Watcher;
 
-/// Reports each second: in place on a terminal, otherwise a line every tenth second.
+/// Reports each second in place on a terminal, otherwise with a line every tenth second.
 pub struct LineWatcher {
     what: String,
-    /// How long the run lasts, if that is known.
+    /// Length of the run, if it is known.
     duration: Option<Duration>,
     is_terminal: bool,
     seconds: u64,
 }
 
 impl LineWatcher {
-    /// For a run of `what`.
+    /// A watcher for a run of `what`.
     #[must_use]
     pub fn new(what: impl Into<String>, duration: Option<Duration>) -> LineWatcher {
         LineWatcher { what: what.into(), duration, is_terminal: stderr().is_terminal(), seconds: 0 }
     }
 
-    /// Makes room for a result.
+    /// Clears the line for a result.
     pub fn clear(&self) {
         if self.is_terminal {
             let _ = write!(stderr(), "\r\x1b[K");

@@ -29,24 +29,24 @@ pub struct LoadOptions {
     /// Connections that load at once.
     pub connections: usize,
     pub by: LoadBy,
-    /// Whether to report progress.
+    /// Whether progress is reported.
     pub is_told: bool,
 }
 
-/// One condition on the data.
+/// A condition on the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// Its name, with the specification's number if there is one.
     pub name: String,
-    /// What violates it; `None` if it holds.
+    /// The violation; `None` if the condition holds.
     pub violation: Option<String>,
 }
 
 impl Condition {
-    /// Runs a query that returns what violates the condition.
+    /// Runs a query for violations of a condition.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn ask(session: &mut Session, name: &str, sql: &str) -> Result<Condition, BenchError> {
         let rows = session.ask(sql)?;
         let violation = rows.first().map(|row| {
@@ -57,15 +57,15 @@ impl Condition {
     }
 }
 
-/// Data and what can be done with it.
+/// A data set and the cases that run over it.
 pub trait Suite: Sync {
     /// Name on the command line; also the default schema.
     fn name(&self) -> &'static str;
 
-    /// How it is set up, for reports.
+    /// Description of its settings, for reports.
     fn setup(&self) -> String;
 
-    /// Makes the tables and loads them, after dropping old ones. Returns the rows loaded. Blocks.
+    /// Drops old tables, creates new ones and loads them. Returns the rows loaded. Blocks.
     ///
     /// # Errors
     /// If the server refuses.
@@ -80,7 +80,7 @@ pub trait Suite: Sync {
     /// The tables that [`Suite::prepare`] makes.
     fn tables(&self) -> Vec<String>;
 
-    /// What can be measured with the data.
+    /// The cases that can be measured over the data.
     fn cases(&self) -> Vec<Box<dyn Case>>;
 
     /// Drops the tables. Blocks.
@@ -91,10 +91,10 @@ pub trait Suite: Sync {
         crate::load::drop_tables(&mut target.connect()?, &self.tables())
     }
 
-    /// Writes the data to files instead of a server, if the workload can.
+    /// Writes the data to files instead of a server, if the workload supports that.
     ///
     /// # Errors
-    /// If it cannot, or a file cannot be written.
+    /// If it does not, or a file cannot be written.
     fn export(
         &self,
         _directory: &std::path::Path,
@@ -104,7 +104,7 @@ pub trait Suite: Sync {
     }
 }
 
-/// One thing to measure.
+/// A case to measure.
 pub trait Case: Sync {
     fn label(&self) -> String;
 
@@ -122,30 +122,30 @@ pub trait Case: Sync {
         seed: u64,
     ) -> Result<Box<dyn Worker>, BenchError>;
 
-    /// How many transactions a connection does, where time does not say so.
+    /// Transactions of each connection, for a case that does not run for a set time.
     fn operations(&self) -> Option<u64> {
         None
     }
 
-    /// The kinds that throughput counts; all by default.
+    /// The kind whose rate is the headline; all kinds by default.
     fn counted(&self) -> Option<Counted> {
         None
     }
 
-    /// More tables about a run.
+    /// Additional tables about a run.
     fn more(&self, _measured: &Measured) -> Vec<Section> {
         Vec::new()
     }
 }
 
-/// A rate by which a workload is known.
+/// A rate that characterises a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// The kind that is counted.
+    /// The kind that counts.
     pub kind: usize,
-    /// What the rate is called.
+    /// Name of the rate.
     pub name: &'static str,
-    /// Length in seconds.
+    /// Unit of time, in seconds.
     pub seconds: u32,
 }
 
@@ -153,7 +153,7 @@ pub struct Counted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next {
     pub kind: usize,
-    /// A pause in front of it, as a person at a terminal makes it.
+    /// Pause before it, as a person at a terminal makes.
     pub pause: Duration,
 }
 
@@ -162,7 +162,7 @@ pub struct Next {
 pub enum Outcome {
     /// The transaction did its work.
     Done,
-    /// It was rolled back, or found nothing, as the workload wants some to.
+    /// It was rolled back or found nothing, as the workload intends for some.
     Fruitless,
 }
 
@@ -171,11 +171,11 @@ pub trait Worker: Send {
     /// Draws the next transaction with its input.
     fn next(&mut self) -> Next;
 
-    /// Tries the transaction that was drawn; may be called again for the same input after
-    /// [`Worker::take_back`].
+    /// Attempts the drawn transaction. After [`Worker::take_back`] it may be called again for the
+    /// same input.
     ///
     /// # Errors
-    /// A conflict is worth another attempt; anything else ends the run.
+    /// After a conflict another attempt is worthwhile; any other error ends the run.
     fn attempt(&mut self) -> Result<Outcome, BenchError>;
 
     /// Rolls back after a conflict.

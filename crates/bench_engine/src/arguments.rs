@@ -8,22 +8,22 @@ use clap::{Arg, ArgMatches, Command, ValueEnum, value_parser};
 
 use firn_node::size::Size;
 
-/// What is measured.
+/// A workload of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Workload {
-    /// Inserts, against structure changes one at a time.
+    /// Inserts, compared with structure changes one at a time.
     Insert,
-    /// Short transactions with many snapshots, against a global list of active transactions.
+    /// Short transactions with many snapshots, compared with a global list of active transactions.
     Snapshots,
     /// Reads of rows that are cached.
     PointReads,
-    /// Durable commits, against a loop that only writes and syncs.
+    /// Durable commits, compared with a loop that only writes and syncs.
     Commits,
     /// Growing working sets up to ten times the buffer pool.
     LargerThanMemory,
-    /// Whole scans of what is larger than the buffer pool.
+    /// Scans of a tree that is larger than the buffer pool.
     Scans,
-    /// One after the other.
+    /// All workloads, one after the other.
     All,
 }
 
@@ -52,7 +52,7 @@ impl ValueEnum for Workload {
                 ("larger-than-memory", "working sets up to ten times the buffer pool")
             }
             Workload::Scans => ("scans", "scans of five buffer pools, read ahead or not"),
-            Workload::All => ("all", "one after the other"),
+            Workload::All => ("all", "all of these, one after the other"),
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -61,7 +61,7 @@ impl ValueEnum for Workload {
 /// When an insert counts as complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// When its commit is in the log's buffer: this measures the tree, not the disk.
+    /// When its commit is in the log buffer: this measures the tree, not the disk.
     None,
     /// When its commit is on the disk.
     Commit,
@@ -74,7 +74,7 @@ impl ValueEnum for Durability {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            Durability::None => PossibleValue::new("none").help("nobody waits for the disk"),
+            Durability::None => PossibleValue::new("none").help("no insert waits for the disk"),
             Durability::Commit => {
                 PossibleValue::new("commit").help("each commit waits for its sync")
             }
@@ -82,7 +82,7 @@ impl ValueEnum for Durability {
     }
 }
 
-/// How measurements are run. Each workload chooses its own value for `None`.
+/// Settings of the measurements. Each workload chooses its own value for `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EngineArguments {
     pub(crate) workload: Workload,
@@ -100,7 +100,7 @@ pub(crate) struct EngineArguments {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// More threads than this need another way to run them.
+/// More threads than this would need another way to run them.
 const MAX_THREADS: u64 = 4096;
 const DEFAULT_SECONDS: f64 = 2.0;
 /// Payloads up to this leave several rows in each page.
@@ -115,7 +115,7 @@ pub(crate) fn engine_command() -> Command {
             Arg::new("workload")
                 .value_parser(value_parser!(Workload))
                 .default_value("all")
-                .help("What is measured"),
+                .help("What to measure"),
         )
         .arg(
             flag("threads", "N,…", "Numbers of threads, one measurement each")
@@ -149,7 +149,7 @@ pub(crate) fn engine_command() -> Command {
                 .value_parser(value_parser!(PathBuf)),
         )
         .arg(
-            flag("json", "FILE", "Also write what was measured to this file")
+            flag("json", "FILE", "Also write the results to this file")
                 .value_parser(value_parser!(PathBuf)),
         )
 }

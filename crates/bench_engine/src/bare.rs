@@ -1,5 +1,5 @@
-//! Group commit without transactions: the cost of waking and switching threads on the machine,
-//! whatever the threads do.
+//! Group commit without transactions: the cost of waking and switching threads on this machine,
+//! whatever else the threads do.
 //!
 //! ```text
 //!   a commit   appended += 1, then wait until durable >= that
@@ -19,10 +19,10 @@ use crate::BenchError;
 use crate::disk_loop::DiskLoop;
 use crate::drive::{Drive, Driven};
 
-/// Rounds that share an event only wake each other's waiters needlessly.
+/// Rounds that share an event wake each other's waiters needlessly, and nothing else.
 const EVENTS: u64 = 16;
 
-/// Commits that do nothing else.
+/// Commits without transactions.
 pub(super) struct BareCommits<'d> {
     disk: &'d DiskLoop,
     bytes_per_commit: usize,
@@ -93,7 +93,7 @@ impl<'d> BareCommits<'d> {
             let position = from * self.bytes_per_commit as u64;
             let bytes = (end - from) as usize * self.bytes_per_commit;
             written = self.disk.write_and_sync(position, bytes);
-            // After an error too: the run ends with it, and no thread may wait for ever.
+            // This runs after an error too: the run ends then, and no thread may wait for ever.
             self.durable.store(end, Ordering::SeqCst);
         }
         self.is_led.store(false, Ordering::SeqCst);

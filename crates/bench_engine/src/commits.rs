@@ -1,8 +1,7 @@
-//! Durable commits of single-row updates, waited for or handed over, and what they are compared
-//! with:
+//! Durable commits of single-row updates, waited for or handed over, compared with:
 //!
-//! * the disk's limit: a loop that writes as many bytes as the log does for each sync, into a file
-//!   that was written before, and syncs them;
+//! * the disk's limit: a loop that writes and syncs as many bytes as the log does for each sync, in
+//!   a file that was written before;
 //! * the machine's limit for as many waiting threads: [`super::bare`], commits without
 //!   transactions.
 
@@ -33,11 +32,11 @@ const ROWS: u64 = 100_000;
 const ROW_BYTES: usize = 100;
 const BUFFER_POOL: u64 = 256 << 20;
 
-/// Who commits.
+/// The threads that commit, and how.
 #[derive(Debug, Clone, Copy)]
 struct Writers {
     threads: usize,
-    /// The most commits of a thread that are not durable yet. One: it waits for each.
+    /// The most commits of a thread that are not durable yet. With 1, it waits for each.
     in_flight: usize,
 }
 
@@ -60,7 +59,7 @@ struct Round {
     disk_per_second: f64,
     /// The median of its syncs, in microseconds.
     disk_us: f64,
-    /// Commits without transactions, if each is waited for.
+    /// Commits without transactions; `None` for commits that are handed over.
     bare: Option<Driven>,
 }
 
@@ -201,7 +200,7 @@ fn measure(
     writers: Writers,
 ) -> Result<(Driven, Counts), BenchError> {
     let before = Counts::read(node.system());
-    // The windows measure the commits that are handed over.
+    // The windows measure commits that are handed over.
     let timed_one_in = if writers.in_flight > 1 { u32::MAX } else { 1 };
     let drive = Drive { threads: writers.threads, duration: arguments.duration, timed_one_in };
     let own_rows = rows / writers.threads as u64;

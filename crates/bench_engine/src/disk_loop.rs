@@ -12,20 +12,20 @@ use crate::BenchError;
 /// The file that the loop writes to.
 pub(super) struct DiskLoop {
     file: Arc<dyn File>,
-    /// What is written.
+    /// The bytes to write.
     content: Vec<u8>,
 }
 
 const LOOP_FILE_BYTES: u64 = 64 << 20;
-/// The most that is written for one sync.
+/// Most bytes written for one sync.
 const MOST_BYTES: usize = 4 << 20;
 /// The log pads its writes to whole pages of memory.
 const WRITE_UNIT: usize = 4096;
-/// Any write that begins before this fits in the file.
+/// A write that begins before this position fits into the file.
 const LAST_POSITION: u64 = LOOP_FILE_BYTES - (MOST_BYTES + 2 * WRITE_UNIT) as u64;
 
 impl DiskLoop {
-    /// Makes the file and writes all of it, so that a sync has no blocks to allocate. Blocks for
+    /// Creates the file and writes all of it, so that a sync has no blocks to allocate. Blocks for
     /// I/O.
     pub(super) fn open(path: &Path) -> Result<DiskLoop, BenchError> {
         let file = SystemDisk.open(path, OpenMode::CreateNew)?;

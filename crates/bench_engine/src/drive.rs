@@ -1,4 +1,4 @@
-//! Running an operation on many threads for a while.
+//! Runs an operation on many threads for a time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ pub(crate) struct Driven {
     pub(crate) operations: u64,
     /// From the start of the first thread to the end of the last.
     pub(crate) elapsed: Duration,
-    /// Time that the whole process was on a core meanwhile, including background tasks.
+    /// Time that the whole process spent on a core meanwhile, including background tasks.
     pub(crate) processor_time: Duration,
     latency_ns: Histogram<u64>,
 }
@@ -26,13 +26,13 @@ impl Driven {
         self.operations as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Time on a core per operation, in microseconds. Shows the cost of an operation even when
-    /// other processes want the cores too.
+    /// Time on a core per operation, in microseconds. It shows the cost of an operation even when
+    /// other processes use the cores too.
     pub(crate) fn processor_us(&self) -> f64 {
         self.processor_time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 
-    /// Replaces the threads' latencies by ones that were measured elsewhere.
+    /// Replaces the threads' latencies by latencies that were measured elsewhere.
     pub(crate) fn set_latencies(&mut self, latencies_ns: &[Histogram<u64>]) {
         self.latency_ns = histogram();
         latencies_ns.iter().for_each(|part| self.latency_ns += part);
@@ -109,7 +109,7 @@ impl Drive {
     }
 }
 
-/// Time that the process has been on a core.
+/// Time that the process has spent on a core.
 fn processor_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)

@@ -44,7 +44,7 @@ impl Window {
         })
     }
 
-    /// Takes a place, as soon as there is one; for the window's own thread. Blocks.
+    /// Takes a place as soon as one is free; only for the window's own thread. Blocks.
     ///
     /// # Errors
     /// The error of an earlier commit.
@@ -99,7 +99,7 @@ impl Entered {
     /// Hands over the commit of `trx`, and the place with it.
     ///
     /// # Errors
-    /// Why it could not be.
+    /// The error for which it could not be handed over.
     pub(super) fn commit(mut self, trx: Transaction) -> Result<(), BenchError> {
         let window = self.window.clone().expect("it has its place until here");
         trx.commit_then(Completion::new(window, self.began.as_nanos() as u64))?;

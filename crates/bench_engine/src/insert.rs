@@ -22,10 +22,10 @@ const ROWS: u64 = 20_000;
 const ROW_BYTES: usize = 200;
 const BUFFER_POOL: u64 = 1 << 30;
 
-/// Where new keys go.
+/// The position of new keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
-    /// Between the others, anywhere.
+    /// Between existing keys, at random.
     Random,
     /// After the greatest one, so that all threads meet in one leaf.
     Sequential,

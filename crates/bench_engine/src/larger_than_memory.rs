@@ -1,5 +1,5 @@
 //! Working sets from half of the buffer pool to ten times its size: reads and updates of random
-//! rows in a part of a tree that is that large.
+//! rows in a part of a tree. The part has the size of the working set.
 //!
 //! Expected: throughput falls with the misses and no further, no tenth of a measurement falls far
 //! behind the others, and the process stays within its memory.
@@ -27,7 +27,7 @@ const ROW_BYTES: usize = 1000;
 const BUFFER_POOL: u64 = 64 << 20;
 /// Sizes of the working set, in buffer pools.
 const SIZES: [f64; 5] = [0.5, 1.0, 2.0, 5.0, 10.0];
-/// One operation in so many is an update.
+/// One operation in this many is an update.
 const UPDATE_ONE_IN: u64 = 10;
 /// Parts of a measurement that are examined separately.
 const WINDOWS: u32 = 10;

@@ -1,4 +1,4 @@
-//! `firn bench engine`: how fast the engine of this build is on this machine, and why.
+//! `firn bench engine`: the speed of this build's engine on this machine, and the reasons for it.
 //!
 //! Each workload opens its own nodes in fresh directories, so it can run beside a database. The
 //! compared sides run in turns, round by round, and the report has the medians of the rounds and of
@@ -48,7 +48,7 @@ use firn_node::node::NodeError;
 /// Why a measurement did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A file or directory beside the database.
+    /// A file or directory other than the database's.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The node under test did not start or stop.
@@ -57,7 +57,7 @@ pub enum BenchError {
     /// An operation of the workload failed.
     #[error("the workload failed: {0}")]
     Engine(#[from] EngineError),
-    /// A workload at a server.
+    /// A workload at a server failed.
     #[error(transparent)]
     Workload(#[from] firn_bench::BenchError),
     /// A read returned something other than what was written.
@@ -81,7 +81,7 @@ pub fn command() -> Command {
 /// Runs the commands of the command line and prints the measurements.
 ///
 /// # Errors
-/// [`BenchError`]; everything measured until then has been printed.
+/// [`BenchError`]; earlier measurements have been printed.
 pub fn dispatch(matches: &ArgMatches, out: &mut dyn io::Write) -> Result<(), BenchError> {
     match matches.subcommand() {
         Some(("engine", matches)) => run(&EngineArguments::from_matches(matches), out),
@@ -139,7 +139,7 @@ fn to_json(reports: &[Report]) -> String {
     text
 }
 
-/// How many threads this machine runs at once, as far as the system reports.
+/// The number of threads that this machine runs at once, as the system reports it.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

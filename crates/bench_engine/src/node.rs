@@ -1,4 +1,5 @@
-//! Nodes to be measured: each in a fresh directory, with one tree, removed when it ends.
+//! Nodes for measurements: each in a fresh directory that is removed when the node ends, with one
+//! tree.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -20,7 +21,7 @@ const SPACE: SpaceId = SpaceId(100);
 /// Rows that are loaded in one transaction.
 const LOAD_BATCH: u64 = 1000;
 
-/// Where the directories are made.
+/// Makes directories and nodes.
 pub(crate) struct Workshop {
     parent: PathBuf,
 }
@@ -50,7 +51,7 @@ impl Workshop {
     }
 }
 
-/// See the module documentation.
+/// A node with one tree, in a fresh directory.
 pub(crate) struct BenchNode {
     node: LocalNode,
     index: IndexId,
@@ -115,7 +116,7 @@ impl BenchNode {
     }
 }
 
-/// Makes a payload that says which row it belongs to.
+/// Fills a payload with the number of its row.
 pub(crate) fn fill(payload: &mut [u8], row: u64) {
     let number = row.to_le_bytes();
     let length = number.len().min(payload.len());

@@ -1,4 +1,4 @@
-//! Random reads of single rows, all of which are cached.
+//! Random reads of single rows that are all cached.
 
 use firn_base::random::{RandomSource, SplitMix};
 use firn_engine::transaction::{IsolationLevel, ReadMode, Transaction};
@@ -19,7 +19,7 @@ const ROW_BYTES: usize = 100;
 const BUFFER_POOL: u64 = 512 << 20;
 /// How many reads share a snapshot, if they share one.
 const READS_PER_TRANSACTION: u32 = 1000;
-/// Reading the clock costs as much as a tenth of a read.
+/// One read in this many is timed: reading the clock costs a tenth of a read.
 const TIMED_ONE_IN: u32 = 16;
 
 /// How reads are grouped into transactions.

@@ -1,7 +1,7 @@
 //! Whole scans of a tree that is larger than the pool, by one thread.
 //!
-//! Expected: a forward scan reads ahead and is limited by the disk's bandwidth, a backward one
-//! waits for each leaf. *Cold*: the system's own cache of the page files was emptied before.
+//! Expected: a forward scan reads ahead and is limited by the disk's bandwidth; a backward scan
+//! waits for each leaf. *Cold*: the system's cache of the page files was emptied before.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! In each pause the thread yields its core, like a session that waits for its client's next
-//! statement. So about as many transactions are active as there are threads, on however few cores.
+//! statement. So about as many transactions are active as there are threads, on any number of
+//! cores.
 
 use firn_base::random::{RandomSource, SplitMix};
 use firn_engine::transaction::{IsolationLevel, ReadMode, SnapshotKind};

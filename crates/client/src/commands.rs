@@ -13,19 +13,19 @@ use super::ClientError;
 use super::output::Format;
 use super::shell::{Expanded, Flow, Shell};
 
-/// A command, and what stands behind it.
+/// A command and its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Command {
     name: String,
     argument: String,
 }
 
-/// Name, what stands behind it, and one line of help.
+/// Name, argument, and one line of help.
 const HELP: [(&str, &str, &str); 22] = [
     ("\\?", "", "this list"),
     ("\\q", "", "leave (also Ctrl-D, quit, exit)"),
-    ("\\c", "[SCHEMA]", "take another current schema; connect again"),
-    ("\\conninfo", "", "who is connected to what"),
+    ("\\c", "[SCHEMA]", "change the current schema; connect again"),
+    ("\\conninfo", "", "server, user and schema of the connection"),
     ("\\d", "[TABLE]", "columns, indexes and foreign keys of a table; all tables and views"),
     ("\\dt", "[PATTERN]", "tables, with rows and size"),
     ("\\dv", "[PATTERN]", "views"),
@@ -33,20 +33,20 @@ const HELP: [(&str, &str, &str); 22] = [
     ("\\du", "[PATTERN]", "accounts"),
     ("\\l", "[PATTERN]", "schemas"),
     ("\\df", "[PATTERN]", "system variables"),
-    ("\\ps", "", "what runs now"),
+    ("\\ps", "", "running statements"),
     ("\\e", "[FILE]", "edit the last statement, or a file, in $EDITOR"),
     ("\\i", "FILE", "run the statements of a file (also source FILE)"),
-    ("\\o", "[FORMAT]", "how rows are shown: table, vertical, tab, csv, json"),
-    ("\\x", "[on|off]", "rows vertically"),
-    ("\\timing", "[on|off]", "how long each statement took"),
+    ("\\o", "[FORMAT]", "format of rows: table, vertical, tab, csv, json"),
+    ("\\x", "[on|off]", "show rows vertically"),
+    ("\\timing", "[on|off]", "show how long each statement took"),
     ("\\warnings", "[on|off]", "show the warnings of each statement"),
-    ("\\pager", "[on|off]", "long answers through $PAGER"),
+    ("\\pager", "[on|off]", "show long answers in $PAGER"),
     ("\\g", "", "at a statement's end: run it"),
     ("\\G", "", "at a statement's end: run it, rows vertically"),
-    ("delimiter", "SIGN", "what ends a statement instead of ;"),
+    ("delimiter", "SIGN", "end statements with this instead of ;"),
 ];
 
-/// The command that a line is, if it is one.
+/// Parses a line as a command; `None` if it is none.
 pub(crate) fn parse(line: &str) -> Option<Command> {
     let line = line.trim();
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -67,10 +67,10 @@ pub(crate) fn parse(line: &str) -> Option<Command> {
     }
 }
 
-/// Does what a command says.
+/// Runs a command.
 ///
 /// # Errors
-/// If `out` cannot be written; what else goes wrong is told to the user.
+/// If `out` cannot be written. Other failures are reported to the user.
 pub(crate) fn run(
     shell: &mut Shell,
     command: &Command,
@@ -179,7 +179,7 @@ fn connection_information(shell: &mut Shell, out: &mut dyn Write) -> Result<(), 
     Ok(writeln!(out, "Encryption  {}", cipher.as_deref().unwrap_or("none"))?)
 }
 
-/// A text as a literal of SQL.
+/// A text as a string literal of SQL.
 fn literal(text: &str) -> String {
     Value::from(text).as_sql(false)
 }
@@ -263,7 +263,7 @@ fn describe(shell: &mut Shell, table: &str, out: &mut dyn Write) -> Result<(), C
     Ok(())
 }
 
-/// Edits the last statement, or a file, and puts what comes of it at the prompt.
+/// Opens the last statement, or a file, in the editor and puts the result at the prompt.
 fn edit(shell: &mut Shell, file: &str) -> Result<(), ClientError> {
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
@@ -285,13 +285,13 @@ fn edit(shell: &mut Shell, file: &str) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// Files that name files that name files end here.
+/// Depth at which files that run files end.
 const DEEPEST: usize = 16;
 
 fn run_file(shell: &mut Shell, path: &Path, out: &mut dyn Write) -> Result<Flow, ClientError> {
     if shell.depth >= DEEPEST {
         return Err(ClientError::Options(format!(
-            "{}: too many files inside files",
+            "{}: files run each other too deeply",
             path.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! What the word at the cursor may become.
+//! The candidates for the word at the cursor.
 //!
 //! ```text
 //!   SELECT i.na▮ FROM item i   columns of item, because i is its alias
@@ -11,7 +11,7 @@
 use super::names::Known;
 use super::words::{self, Kind};
 
-/// Words that completion offers and that are shown as keywords.
+/// Words that completion offers and that are highlighted as keywords.
 const KEYWORDS: &str = "ADD ALL ALTER ANALYZE AND AS ASC AUTO_INCREMENT BEGIN BETWEEN BIGINT BINARY BLOB BY CASCADE \
     CASE CHAR CHECK COLLATE COLUMN COMMIT CONSTRAINT CREATE CROSS CURRENT_TIMESTAMP DATABASE DATABASES DATE DATETIME \
     DECIMAL DEFAULT DELETE DESC DESCRIBE DISTINCT DO DOUBLE DROP DUPLICATE ELSE END ENGINE EXCEPT EXISTS EXPLAIN FALSE \
@@ -26,16 +26,16 @@ const KEYWORDS: &str = "ADD ALL ALTER ANALYZE AND AS ASC AUTO_INCREMENT BEGIN BE
 const AGGREGATES: &str = "AVG BIT_AND BIT_OR BIT_XOR COUNT CUME_DIST DENSE_RANK FIRST_VALUE GROUP_CONCAT JSON_ARRAYAGG \
     JSON_OBJECTAGG LAG LAST_VALUE LEAD MAX MIN NTH_VALUE NTILE PERCENT_RANK RANK ROW_NUMBER STDDEV SUM VARIANCE";
 
-/// Words after which a table is named.
+/// Words before the name of a table.
 const BEFORE_TABLES: [&str; 8] =
     ["FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "DESC", "REFERENCES"];
 
-/// Whether a word is shown as a keyword.
+/// Whether a word is highlighted as a keyword.
 pub(crate) fn is_keyword(word: &str) -> bool {
     KEYWORDS.split_ascii_whitespace().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Where the word at the cursor begins, and what it may become; sorted.
+/// Where the word at the cursor begins, and its candidates, sorted.
 pub(crate) fn candidates(line: &str, at: usize, known: &Known) -> (usize, Vec<String>) {
     let before = &line[..at];
     let start = before
@@ -55,7 +55,7 @@ pub(crate) fn candidates(line: &str, at: usize, known: &Known) -> (usize, Vec<St
     (start, found)
 }
 
-/// What follows `name.`: columns of a table or alias, tables of a schema.
+/// Candidates after `name.`: columns of a table or alias, tables of a schema.
 fn after_dot(head: &str, line: &str, known: &Known) -> Vec<String> {
     let pieces: Vec<_> = words::pieces(head).collect();
     let Some((_, range)) = pieces.last() else { return Vec::new() };
@@ -67,7 +67,7 @@ fn after_dot(head: &str, line: &str, known: &Known) -> Vec<String> {
     columns.chain(tables.map(|(_, table)| table.clone())).collect()
 }
 
-/// What a word that stands alone may become.
+/// Candidates for a word without a qualifier.
 fn alone(head: &str, line: &str, prefix: &str, known: &Known) -> Vec<String> {
     let last = words::pieces(head).last().map(|(_, range)| head[range].to_ascii_uppercase());
     let last = last.as_deref().unwrap_or("");
@@ -86,7 +86,7 @@ fn alone(head: &str, line: &str, prefix: &str, known: &Known) -> Vec<String> {
         found.push(alias);
     }
     if found.is_empty() {
-        // Before the tables are typed, those of the current schema are the likely ones.
+        // Before the tables are typed, columns of the current schema are the likely ones.
         let here = known.columns.iter().filter(|one| Some(&one.0) == known.current.as_ref());
         found.extend(here.map(|(_, _, column)| column.clone()));
     }
@@ -109,7 +109,7 @@ fn columns_of<'k>(table: &str, known: &'k Known) -> impl Iterator<Item = String>
     known.columns.iter().filter(is_it).map(|(_, _, column)| column.clone())
 }
 
-/// The tables that a statement names, with their aliases (or their names once more).
+/// The tables that a statement names, each with its alias, or with its name if it has none.
 fn mentioned(line: &str) -> Vec<(String, String)> {
     let pieces: Vec<(Kind, &str)> =
         words::pieces(line).map(|(kind, range)| (kind, &line[range])).collect();
@@ -125,7 +125,7 @@ fn mentioned(line: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Takes `a.b AS c, d e` from the pieces, and tells where it ends.
+/// Adds the tables of `a.b AS c, d e` to `found`; returns where the list ends.
 fn take_tables(pieces: &[(Kind, &str)], mut at: usize, found: &mut Vec<(String, String)>) -> usize {
     let name_at = |at: usize| match pieces.get(at) {
         Some((Kind::Name, name)) => Some(name.trim_matches('`')),
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// The candidates where `▮` stands.
+    /// The candidates at `▮`.
     fn complete(text: &str) -> Vec<String> {
         let at = text.find('▮').unwrap();
         candidates(&text.replace('▮', ""), at, &known()).1

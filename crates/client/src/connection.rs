@@ -1,4 +1,4 @@
-//! The connection of `firn sql`: made, made again, interrupted.
+//! The connection of `firn sql`: connecting, reconnecting, interrupting.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// MySQL's number for a wrong password.
 const ACCESS_DENIED: u16 = 1045;
 
-/// What the client library is told of a target.
+/// The client library's options for a target.
 fn parameters(target: &Target, tls: bool) -> OptsBuilder {
     let socket = target.socket.clone();
     let ssl = tls.then(|| ssl(&target.tls)).flatten();
@@ -55,10 +55,10 @@ fn ssl(tls: &Tls) -> Option<SslOpts> {
     }
 }
 
-/// Connects, asking for a password if the server wants one and somebody is there to be asked.
+/// Connects. Asks for a password if the server wants one and standard input is a terminal.
 ///
 /// # Errors
-/// What the network or the server says.
+/// The error of the network or the server.
 pub(crate) fn connect(target: &mut Target) -> Result<Conn, ClientError> {
     if target.asks_password {
         ask_password(target)?;
@@ -95,7 +95,7 @@ fn ask_password(target: &mut Target) -> Result<(), ClientError> {
 }
 
 impl Target {
-    /// Where the server is, for people.
+    /// Where the server is, as shown to the user.
     pub(crate) fn place(&self) -> String {
         match &self.socket {
             Some(socket) => socket.clone(),
@@ -105,17 +105,17 @@ impl Target {
     }
 }
 
-/// Ends the statement that runs when the user asks for it: `KILL QUERY` over a second connection.
+/// Ends the running statement when the user presses Ctrl-C: `KILL QUERY` over a second connection.
 pub(crate) struct Interrupter {
     /// The connection whose statement runs, or 0.
     running: Arc<AtomicU32>,
 }
 
 impl Interrupter {
-    /// Takes over Ctrl-C from now on. While no statement runs, it ends the process as usual.
+    /// Handles Ctrl-C from now on. While no statement runs, Ctrl-C ends the process as usual.
     ///
     /// # Errors
-    /// If the signal cannot be taken over.
+    /// If the signal cannot be handled.
     pub(crate) fn start(environment: &Environment, target: &Target) -> io::Result<Interrupter> {
         let running = Arc::new(AtomicU32::new(0));
         let mut signals = Signals::new([SIGINT])?;
@@ -135,14 +135,14 @@ impl Interrupter {
         Ok(Interrupter { running })
     }
 
-    /// Marks the time in which a statement of the connection runs.
+    /// Marks the time in which a statement of the connection runs, until the result is dropped.
     pub(crate) fn running(&self, connection: &Conn) -> Running {
         self.running.store(connection.connection_id(), Ordering::SeqCst);
         Running(Arc::clone(&self.running))
     }
 }
 
-/// See [`Interrupter::running`].
+/// The mark that [`Interrupter::running`] sets.
 pub(crate) struct Running(Arc<AtomicU32>);
 
 impl Drop for Running {

@@ -1,4 +1,4 @@
-//! The prompt: lines with history, completion, colours, and statements of several lines.
+//! The prompt: line editing with history, completion and colours, and statements of several lines.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -27,7 +27,7 @@ use super::{ClientError, commands, completion, history};
 /// Statements that the history file keeps.
 const HISTORY_LENGTH: usize = 10_000;
 
-/// What the line editor asks.
+/// What the line editor calls for completion, highlighting and validation.
 struct Assistant {
     names: Rc<Names>,
     delimiter: String,
@@ -107,7 +107,7 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
         has_colours: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
     }));
     if let Some(path) = &shell.options.history {
-        // The first time there is none.
+        // The first time there is no file.
         let _ = editor.load_history(path);
     }
     greet(shell, out)?;
@@ -124,7 +124,7 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
             }
             Err(error) => eprintln!("{error}"),
         }
-        // What is left is a comment.
+        // The rest is a comment.
         shell.splitter.clear();
         out.flush()?;
         if let Some(assistant) = editor.helper_mut() {
@@ -134,8 +134,7 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
     Ok(())
 }
 
-/// Runs an input line by line: what was pasted may be several statements and commands of the
-/// prompt.
+/// Runs an input line by line: pasted text may hold several statements and commands of the prompt.
 fn take_input(shell: &mut Shell, input: &str, out: &mut dyn Write) -> Result<Flow, ClientError> {
     for line in input.lines() {
         if shell.take_line(format!("{line}\n").as_bytes(), out)? == Flow::Quit {
@@ -173,7 +172,7 @@ fn read(
         };
         return match read {
             Ok(input) => Ok(Some(input)),
-            // Ctrl-C gives up what was typed.
+            // Ctrl-C discards the line.
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => Ok(None),
             Err(error) => Err(error.into()),
@@ -181,8 +180,8 @@ fn read(
     }
 }
 
-/// Writes the history's file, which only its owner can read. A history that cannot be kept harms
-/// nobody.
+/// Writes the history file, which only its owner can read. A failure is ignored: the client works
+/// without a history.
 fn keep(path: Option<&Path>, editor: &mut Editor<Assistant, FileHistory>) {
     let Some(path) = path else { return };
     if fs::symlink_metadata(path).is_err() {

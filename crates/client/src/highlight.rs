@@ -16,7 +16,7 @@ fn colour(kind: Kind, text: &str) -> Option<&'static str> {
     }
 }
 
-/// A statement with the terminal's codes for colours.
+/// A statement with the terminal's escape codes for colours.
 pub(crate) fn highlighted(text: &str) -> String {
     let mut coloured = String::with_capacity(text.len() * 2);
     let mut at = 0;

@@ -1,11 +1,11 @@
-//! Which statements are kept in the history file: those with passwords are not.
+//! Which statements the history file keeps: those without passwords.
 
 use super::words;
 
 /// Words after which a statement may hold a secret.
 const SECRET: [&str; 5] =
     ["IDENTIFIED", "PASSWORD", "MASTER_PASSWORD", "SOURCE_PASSWORD", "SECRET"];
-/// Functions that are given keys.
+/// Functions that take keys.
 const KEYED: [&str; 4] = ["AES_ENCRYPT", "AES_DECRYPT", "SHA2", "MD5"];
 
 /// Whether a statement may hold a password or a key.

@@ -6,7 +6,7 @@
 //!   --execute ───────────┘       └─► commands (\d, \timing …) └─► errors: one line, code, SQLSTATE
 //! ```
 //!
-//! It knows of Firn only what the protocol tells.
+//! Of a server it knows only what the protocol tells.
 
 #![allow(clippy::disallowed_types, reason = "files of whoever runs the client, under no simulator")]
 
@@ -34,22 +34,22 @@ use shell::{Flow, Shell};
 
 pub use options::command;
 
-/// Why the client ended without having done its work.
+/// Why the client ended without doing its work.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The user's to mend: a flag, a variable, an option file.
+    /// An error of the user: a flag, a variable, an option file.
     #[error("{0}")]
     Options(String),
-    /// What the server or the way to it says.
+    /// An error of the server or of the connection to it.
     #[error("{}", firn_bench::told(.0))]
     Server(#[from] mysql::Error),
-    /// A file, the terminal or standard output.
+    /// A file, the terminal or standard output failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The terminal.
+    /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] rustyline::error::ReadlineError),
-    /// A statement was refused; the user has been told.
+    /// A statement was refused, and the user has seen the error.
     #[error("stopped after an error")]
     Stopped,
 }
@@ -57,7 +57,7 @@ pub enum ClientError {
 /// Runs `firn sql`.
 ///
 /// # Errors
-/// Why it could not connect, or that a statement failed.
+/// If it cannot connect, or a statement fails.
 pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), ClientError> {
     let options = Options::read(matches)?;
     let environment = Environment::system();
@@ -73,7 +73,7 @@ pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), ClientError>
     run_lines(&mut shell, &mut text.as_bytes(), out)
 }
 
-/// Runs the statements of a text; the first that fails ends it, unless the user wants to go on.
+/// Runs the statements of a text. The first that fails ends it, unless `--force` is given.
 fn run_lines(
     shell: &mut Shell,
     input: &mut dyn BufRead,

@@ -1,7 +1,7 @@
 //! Names of schemas, tables and columns, for completion.
 //!
-//! They are read when the first one is asked for, over a connection of their own, and again after a
-//! statement that changes definitions: a prompt that nobody completes at costs the server nothing.
+//! They are read at the first completion, over a connection of their own, and again after a
+//! statement that changes definitions. A prompt without completion costs the server nothing.
 
 use std::cell::{Cell, Ref, RefCell};
 
@@ -10,21 +10,21 @@ use mysql::prelude::Queryable;
 use super::connection;
 use super::options::Target;
 
-/// More columns than anybody completes.
+/// Columns beyond this number are not completed.
 const MOST_COLUMNS: usize = 50_000;
 
-/// What is known of a server's definitions.
+/// The names of a server's definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) schemas: Vec<String>,
-    /// Schema, table, column.
+    /// Schema, table and column of each.
     pub(crate) columns: Vec<(String, String, String)>,
-    /// Schema and table.
+    /// Schema and table of each.
     pub(crate) tables: Vec<(String, String)>,
     pub(crate) current: Option<String>,
 }
 
-/// See the module's page.
+/// The names, which are read when they are needed.
 pub(crate) struct Names {
     target: RefCell<Target>,
     known: RefCell<Known>,
@@ -40,17 +40,17 @@ impl Names {
         }
     }
 
-    /// Names are to be read again.
+    /// Has the names read again before the next use.
     pub(crate) fn forget(&self) {
         self.is_known.set(false);
     }
 
-    /// The prompt's current schema.
+    /// Sets the prompt's current schema.
     pub(crate) fn set_current(&self, schema: Option<&str>) {
         self.target.borrow_mut().schema = schema.map(str::to_owned);
     }
 
-    /// What is known; what cannot be read is not completed.
+    /// The names; those that cannot be read are left out.
     pub(crate) fn get(&self) -> Ref<'_, Known> {
         if !self.is_known.replace(true)
             && let Ok(known) = read(&mut self.target.borrow_mut())

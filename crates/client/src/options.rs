@@ -1,4 +1,4 @@
-//! What `firn sql` is told: flags, variables and the option file of MySQL's clients.
+//! The settings of `firn sql`: flags, variables and the option file of MySQL's clients.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -14,17 +14,17 @@ use super::output::Format;
 /// How the connection is protected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tls {
-    /// Not at all.
+    /// No TLS.
     Disabled,
-    /// If the server can; its certificate is not looked at.
+    /// TLS if the server has it. The certificate is not checked.
     Preferred,
-    /// Or not connected; its certificate is not looked at.
+    /// TLS or no connection. The certificate is not checked.
     Required,
-    /// With a certificate that is signed for the host, by the file's authority or by a public one.
+    /// TLS with a certificate for the host, signed by the file's authority or by a public one.
     Verified(Option<PathBuf>),
 }
 
-/// Where to connect, and as whom.
+/// Where to connect, and as which user.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) host: String,
@@ -38,12 +38,12 @@ pub(crate) struct Target {
     pub(crate) local_infile: bool,
 }
 
-/// See the module's page.
+/// All settings of the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) target: Target,
     pub(crate) execute: Vec<String>,
-    /// `None`: a table for people, tabs for programs.
+    /// `None`: a table on a terminal, otherwise tabs.
     pub(crate) format: Option<Format>,
     pub(crate) skips_names: bool,
     pub(crate) goes_on: bool,
@@ -64,53 +64,57 @@ pub fn command() -> Command {
         .long_about(LONG_ABOUT)
         .disable_help_flag(true)
         .arg(Arg::new("help").long("help").action(ArgAction::Help).help("Print help"))
-        .arg(Arg::new("database_name").value_name("DATABASE").help("The schema to begin with"))
+        .arg(Arg::new("database_name").value_name("DATABASE").help("Initial schema"))
         .arg(
-            text("host", "HOST", "Where the server is [default: 127.0.0.1]")
+            text("host", "HOST", "Host of the server [default: 127.0.0.1]")
                 .short('h')
                 .env("MYSQL_HOST")
                 .hide_env_values(true),
         )
         .arg(
-            text("port", "PORT", "Its port [default: 3306]")
+            text("port", "PORT", "Port of the server [default: 3306]")
                 .short('P')
                 .env("MYSQL_TCP_PORT")
                 .hide_env_values(true)
                 .value_parser(clap::value_parser!(u16)),
         )
         .arg(
-            text("socket", "FILE", "Its Unix socket, instead of host and port")
+            text("socket", "FILE", "Unix socket of the server, instead of host and port")
                 .short('S')
                 .env("MYSQL_UNIX_PORT")
                 .hide_env_values(true),
         )
-        .arg(text("user", "NAME", "As whom to connect [default: root]").short('u'))
+        .arg(text("user", "NAME", "User name [default: root]").short('u'))
         .arg(
             text(
                 "password",
                 "PASSWORD",
-                "The password; without a value it is asked for. Better in \
-                  MYSQL_PWD or an option file, where other users do not see it",
+                "Password; without a value the client asks for it. In MYSQL_PWD \
+                  or an option file, other users cannot see it",
             )
             .short('p')
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value(""),
         )
-        .arg(text("database", "DATABASE", "The schema to begin with").short('D'))
+        .arg(text("database", "DATABASE", "Initial schema").short('D'))
         .arg(
             text("execute", "SQL", "Run these statements and end; may be repeated")
                 .short('e')
                 .action(ArgAction::Append),
         )
         .arg(
-            text("format", "FORMAT", "How rows are shown [default: table at a terminal, else tab]")
-                .short('f')
-                .value_parser(PossibleValuesParser::new(Format::NAMES)),
+            text(
+                "format",
+                "FORMAT",
+                "Format of rows [default: table at a terminal, otherwise tab]",
+            )
+            .short('f')
+            .value_parser(PossibleValuesParser::new(Format::NAMES)),
         )
-        .arg(switch("skip-column-names", "Leave the line of column names out").short('N'))
-        .arg(switch("force", "Go on after a statement that failed"))
-        .arg(switch("timing", "Tell how long each statement took, also outside a terminal"))
+        .arg(switch("skip-column-names", "Omit the line of column names").short('N'))
+        .arg(switch("force", "Continue after a statement that fails"))
+        .arg(switch("timing", "Show how long each statement took, even outside a terminal"))
         .arg(
             text(
                 "tls",
@@ -130,7 +134,7 @@ pub fn command() -> Command {
         .arg(text(
             "history",
             "FILE",
-            "File of the statements that were typed; empty for none \
+            "File that keeps the statements typed; empty for none \
                    [default: ~/.firn_history]",
         ))
 }
@@ -139,17 +143,17 @@ const LONG_ABOUT: &str = "\
 Talk to a server that speaks MySQL's protocol: Firn, MySQL or MariaDB.
 
 At a terminal there is a prompt with history, completion (Tab) and multi-line statements; a statement ends \
-with ; or with \\G, which shows its rows vertically. Ctrl-C ends the statement that runs. \\? lists the \
+with ; or with \\G, which shows its rows vertically. Ctrl-C ends the running statement. \\? lists the \
 prompt's own commands.
 
-Otherwise statements are read from standard input or taken from --execute; the first that fails ends it, with \
-status 1.";
+Otherwise statements are read from standard input or taken from --execute; the first that fails ends the client \
+with status 1.";
 
 impl Options {
-    /// Flags before variables before the option file.
+    /// Reads the settings. Flags outweigh variables, and variables the option file.
     ///
     /// # Errors
-    /// An option file that was named and cannot be read, or flags that do not go together.
+    /// If a named option file cannot be read, or flags contradict each other.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Options, ClientError> {
         let named = matches.get_one::<String>("defaults-file").map(PathBuf::from);
         let file = read_option_file(named.as_deref())?;
@@ -161,12 +165,12 @@ impl Options {
             Some(port) => *port,
             None => match file.get("port") {
                 Some(port) => port.parse().map_err(|_| {
-                    ClientError::Options(format!("{}: port: '{port}' is no port", file.path))
+                    ClientError::Options(format!("{}: port: '{port}' is not a port", file.path))
                 })?,
                 None => 3306,
             },
         };
-        // Over the command line a host outweighs the option file's socket.
+        // A host on the command line outweighs the option file's socket.
         let is_typed =
             |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
         let socket =
@@ -199,7 +203,7 @@ impl Options {
         })
     }
 
-    /// Whether somebody sits in front of it.
+    /// Whether the client runs at a terminal.
     pub(crate) fn is_interactive(&self) -> bool {
         self.execute.is_empty() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
     }
@@ -235,7 +239,7 @@ fn history(given: Option<String>) -> Option<PathBuf> {
     }
 }
 
-/// What an option file says under `[client]`.
+/// The values under `[client]` in an option file.
 #[derive(Debug, Default)]
 struct OptionFile {
     path: String,
@@ -269,7 +273,7 @@ impl OptionFile {
     }
 }
 
-/// A value without the quotes around it.
+/// A value without surrounding quotes.
 fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
@@ -279,7 +283,7 @@ fn unquoted(value: &str) -> &str {
     value
 }
 
-/// The named file, which must be there, or `~/.my.cnf`, which may be.
+/// Reads the named file, which must exist, or `~/.my.cnf`, if it exists.
 fn read_option_file(named: Option<&Path>) -> Result<OptionFile, ClientError> {
     let path = named.map(Path::to_owned).or_else(|| home().map(|home| home.join(".my.cnf")));
     let Some(path) = path else { return Ok(OptionFile::default()) };

@@ -21,7 +21,7 @@ use mysql::{Column, Value};
 
 pub(crate) use table::{Screen, write_table};
 
-/// See the module's page.
+/// A form in which rows are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Table,
@@ -32,17 +32,17 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the user calls them.
+    /// The names by which users choose them.
     pub(crate) const NAMES: [&str; 5] = ["table", "vertical", "tab", "csv", "json"];
 
-    /// The format of a name.
+    /// The format with a name.
     pub(crate) fn named(name: &str) -> Option<Format> {
         let all = [Format::Table, Format::Vertical, Format::Tab, Format::Csv, Format::Json];
         Self::NAMES.iter().position(|known| *known == name).map(|at| all[at])
     }
 }
 
-/// The collation number of bytes that are no text.
+/// The collation number of binary strings.
 const BINARY: u16 = 63;
 
 /// A column of a result.
@@ -50,7 +50,7 @@ const BINARY: u16 = 63;
 pub(crate) struct Header {
     pub(crate) name: String,
     pub(crate) is_number: bool,
-    /// Its values are documents.
+    /// Whether its values are JSON documents.
     pub(crate) is_json: bool,
     is_binary: bool,
 }
@@ -81,7 +81,7 @@ impl Header {
     }
 }
 
-/// A value as text; `None` for NULL. What is no text is shown as a number in base 16.
+/// A value as text; `None` for NULL. Bytes that are not text are shown in hexadecimal.
 pub(crate) fn shown<'v>(header: &Header, value: &'v Value) -> Option<Cow<'v, str>> {
     match value {
         Value::NULL => None,
@@ -111,7 +111,7 @@ pub(crate) trait RowWriter {
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// The writer of a format; `None` for those that need all rows.
+/// The writer of a format; `None` for formats that need all rows first.
 pub(crate) fn row_writer(format: Format, skips_names: bool) -> Option<Box<dyn RowWriter>> {
     match format {
         Format::Table => None,

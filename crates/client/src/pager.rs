@@ -5,18 +5,18 @@ use std::process::{Command, Stdio};
 
 use super::output::Screen;
 
-/// `less` ends by itself if all fits, leaves colours and long lines as they are, and what was shown
-/// on the screen.
+/// `less` ends by itself if everything fits, keeps colours, does not wrap long lines, and leaves
+/// the text on the screen.
 const LESS_OPTIONS: &str = "FRSX";
 
-/// Writes a text, through the pager if it is longer than the screen. A pager that is not there is
-/// not missed.
+/// Writes a text, through the pager if it is longer than the screen. Without a pager the text is
+/// written directly.
 ///
 /// # Errors
 /// If `out` cannot be written.
 pub(crate) fn write(text: &[u8], screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
-    // A few lines are for the summary and the prompt.
+    // The summary and the prompt need a few lines.
     let is_long = screen.height.is_some_and(|height| lines + 3 > usize::from(height));
     if is_long {
         out.flush()?;
@@ -37,7 +37,7 @@ fn page(text: &[u8]) -> io::Result<()> {
     }
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // Whoever leaves the pager before the end has seen enough.
+        // The user may leave the pager before the end.
         let _ = input.write_all(text);
     }
     child.wait().map(|_| ())

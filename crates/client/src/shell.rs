@@ -1,4 +1,4 @@
-//! Statements to answers: what both the prompt and scripts go through.
+//! From statements to answers: the part that the prompt and scripts share.
 
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
@@ -16,23 +16,23 @@ use super::splitter::{Ending, Splitter, Statement};
 use super::words;
 use super::{ClientError, commands, pager};
 
-/// What follows a line or a statement.
+/// How to continue after a line or a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Continue,
-    /// A statement failed; the user has been told.
+    /// A statement failed, and the user has seen the error.
     Failed,
     Quit,
 }
 
-/// How the user wants rows that are many columns wide.
+/// When rows are shown vertically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expanded {
     Off,
     On,
 }
 
-/// A connection and how its answers are shown.
+/// A connection and the way in which its answers are shown.
 pub(crate) struct Shell {
     pub(crate) environment: Environment,
     pub(crate) options: Options,
@@ -43,14 +43,14 @@ pub(crate) struct Shell {
     pub(crate) timing: bool,
     pub(crate) warnings: bool,
     pub(crate) pages: bool,
-    /// The statement before, for `\e`.
+    /// The previous statement, for `\e`.
     pub(crate) last: String,
-    /// What the prompt is to begin with next, after `\e`.
+    /// The text that the next prompt begins with, after `\e`.
     pub(crate) initial: Option<String>,
     pub(crate) names: Rc<Names>,
     interrupter: Interrupter,
     pub(crate) splitter: Splitter,
-    /// How deep files name files.
+    /// Nesting depth of files that run files.
     pub(crate) depth: usize,
 }
 
@@ -88,12 +88,12 @@ impl Shell {
         })
     }
 
-    /// Whether a script goes on after a statement that failed.
+    /// Whether a script continues after a statement that failed.
     pub(crate) fn goes_on(&self) -> bool {
         self.options.goes_on
     }
 
-    /// Takes a line of a script or of the prompt: a command of the client, or a part of statements.
+    /// Runs a line of a script or of the prompt: a command of the client, or a part of statements.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -106,7 +106,7 @@ impl Shell {
             && let Ok(text) = std::str::from_utf8(line)
             && let Some(command) = commands::parse(text)
         {
-            // Blank lines before it count as lines of the script.
+            // Blank lines before a statement count as lines of the script.
             self.splitter.push(line);
             self.splitter.clear();
             return commands::run(self, &command, out);
@@ -126,7 +126,7 @@ impl Shell {
         Ok(flow)
     }
 
-    /// Runs what stands after the last delimiter.
+    /// Runs the rest of the text after the last delimiter.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -176,7 +176,7 @@ impl Shell {
         }
     }
 
-    /// A connection that is lost is made again, so that the user can go on.
+    /// Connects again after the connection was lost, so that the user can go on.
     fn after_error(&mut self, error: &mysql::Error) {
         if !self.is_interactive || !error.is_connectivity_error() {
             return;
@@ -187,7 +187,7 @@ impl Shell {
         }
     }
 
-    /// Connects again, to the schema that was current.
+    /// Connects again and chooses the schema that was current.
     ///
     /// # Errors
     /// If the server cannot be reached or refuses.
@@ -197,10 +197,10 @@ impl Shell {
         Ok(())
     }
 
-    /// Runs one statement and shows what it answers.
+    /// Runs one statement and shows its answer.
     ///
     /// # Errors
-    /// What the server says, or that `out` cannot be written.
+    /// The server's error, or that `out` cannot be written.
     pub(crate) fn run_text(
         &mut self,
         text: &str,
@@ -235,7 +235,7 @@ impl Shell {
         Ok(())
     }
 
-    /// What a statement that went well changes here.
+    /// Applies the effects of a successful statement on the client's own state.
     fn follow(&mut self, text: &str) {
         let mut words = words::words(text);
         match words.next().map(|word| word.to_ascii_uppercase()).as_deref() {
@@ -261,7 +261,7 @@ impl Shell {
         Ok(())
     }
 
-    /// How much the terminal shows at once; without bounds outside one.
+    /// The terminal's size; without limits outside a terminal.
     pub(crate) fn screen(&self) -> Screen {
         let stdout = io::stdout();
         if !stdout.is_terminal() {
@@ -276,7 +276,7 @@ impl Shell {
     }
 }
 
-/// How an answer is to be shown.
+/// How an answer is shown.
 struct Show<'c> {
     format: Format,
     skips_names: bool,
@@ -287,7 +287,7 @@ struct Show<'c> {
     began: Duration,
 }
 
-/// What is known of a statement that went well.
+/// The outcome of a successful statement.
 struct Done {
     warnings: u16,
 }
@@ -320,7 +320,7 @@ fn show_answer(
     Ok(Done { warnings })
 }
 
-/// Shows a result set, and tells how many rows it has.
+/// Shows a result set; returns its number of rows.
 fn show_rows(
     set: &mut ResultSet<'_, '_, '_, '_, Text>,
     headers: &[Header],
@@ -331,7 +331,8 @@ fn show_rows(
     if let Some(mut writer) = row_writer(show.format, show.skips_names)
         && !show.pages
     {
-        // A result without rows shows nothing, as in MySQL's client; but JSON is to be JSON.
+        // As in MySQL's client, a result without rows shows nothing, except that JSON must be
+        // valid.
         let mut has_begun = show.format == Format::Json;
         if has_begun {
             writer.begin(headers, out)?;
@@ -377,7 +378,7 @@ fn write_all(
     writer.end(out)
 }
 
-/// The line under an answer.
+/// The line below an answer.
 fn summary(
     rows: Option<u64>,
     affected: u64,
@@ -403,7 +404,7 @@ fn summary(
     line
 }
 
-/// A time with as many digits as tell something.
+/// A time with as many digits as are significant.
 fn seconds(took: Duration) -> String {
     match took.as_secs_f64() {
         short if short < 0.1 => format!("{:.1} ms", short * 1e3),

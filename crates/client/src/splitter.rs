@@ -1,4 +1,4 @@
-//! Statements out of a text that arrives in pieces.
+//! Splits a text that arrives in pieces into statements.
 //!
 //! ```text
 //!   push("SELECT ';'")  next() = None
@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A delimiter (`;` until it is changed) ends a statement unless it stands in quotes or in a
-//! comment; so does `\G`, which asks for the answer vertically, and `\g`. Texts are bytes: what is
-//! between quotes may be in any character set. Each byte is looked at once, however the text is
-//! cut.
+//! comment; so does `\G`, which asks for a vertical answer, and `\g`. Texts are bytes: quoted parts
+//! may be in any character set. Each byte is examined once, wherever the text is cut. The server
+//! splits texts of several statements with its own lexer, which knows neither these commands nor
+//! other delimiters.
 
 /// What ended a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) enum Ending {
     Vertical,
 }
 
-/// A statement without what ended it.
+/// A statement without its ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) text: Vec<u8>,
@@ -28,7 +29,7 @@ pub(crate) struct Statement {
     pub(crate) line: usize,
 }
 
-/// What the text is in the middle of.
+/// What the current byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Plain,
@@ -37,12 +38,12 @@ enum State {
     BlockComment,
 }
 
-/// See the module's page.
+/// Collects text and returns whole statements.
 #[derive(Debug)]
 pub(crate) struct Splitter {
     delimiter: Vec<u8>,
     buffer: Vec<u8>,
-    /// How far the buffer has been looked at.
+    /// How far the buffer has been examined.
     at: usize,
     state: State,
     /// The line of the buffer's first byte.
@@ -62,19 +63,19 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// Adds to the text.
+    /// Appends to the text.
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.buffer.extend_from_slice(text);
     }
 
-    /// Takes another delimiter from now on; an empty one changes nothing.
+    /// Changes the delimiter for the text that follows; an empty one changes nothing.
     pub(crate) fn set_delimiter(&mut self, delimiter: &str) {
         if !delimiter.is_empty() {
             self.delimiter = delimiter.as_bytes().to_vec();
         }
     }
 
-    /// What ends a statement.
+    /// The current delimiter.
     pub(crate) fn delimiter(&self) -> String {
         String::from_utf8_lossy(&self.delimiter).into_owned()
     }
@@ -84,13 +85,13 @@ impl Splitter {
         self.state == State::Plain && self.buffer.trim_ascii().is_empty()
     }
 
-    /// Forgets what has begun.
+    /// Drops the statement that has begun.
     pub(crate) fn clear(&mut self) {
         self.consume(self.buffer.len());
         self.state = State::Plain;
     }
 
-    /// The next statement that has ended.
+    /// The next whole statement.
     pub(crate) fn next(&mut self) -> Option<Statement> {
         while self.at < self.buffer.len() {
             let rest = &self.buffer[self.at..];
@@ -115,7 +116,7 @@ impl Splitter {
         None
     }
 
-    /// Whether what the next bytes are depends on those of the next piece.
+    /// Whether the meaning of the next bytes depends on the next piece.
     fn needs_more(&self) -> bool {
         let rest = &self.buffer[self.at..];
         match self.state {
@@ -126,7 +127,7 @@ impl Splitter {
         }
     }
 
-    /// What is left at the end of the text, if it is more than blanks and comments.
+    /// The rest of the text at its end, unless it is only blanks and comments.
     pub(crate) fn finish(&mut self) -> Option<Statement> {
         let is_comment = matches!(self.state, State::LineComment);
         let has_words = !without_comments(&self.buffer).trim_ascii().is_empty();
@@ -139,7 +140,7 @@ impl Splitter {
         Some(self.cut(0, Ending::Plain))
     }
 
-    /// Looks at the next byte, or at the few that belong together.
+    /// Consumes the next byte, or the next few that belong together.
     fn step(&mut self) {
         let rest = &self.buffer[self.at..];
         let (state, length) = match (self.state, rest) {
@@ -159,7 +160,7 @@ impl Splitter {
         self.at += length;
     }
 
-    /// Cuts a statement off that ends where the text is looked at.
+    /// Cuts off a statement that ends at the current byte.
     fn cut(&mut self, ending_length: usize, ending: Ending) -> Statement {
         let whole = &self.buffer[..self.at];
         let text = whole.trim_ascii();
@@ -181,7 +182,7 @@ fn count_lines(text: &[u8]) -> usize {
     text.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// A text without `-- …`, `# …` and `/* … */`; what servers run (`/*! … */`) stays.
+/// A text without `-- …`, `# …` and `/* … */`. `/*! … */` stays, because servers run it.
 pub(crate) fn without_comments(text: &[u8]) -> Vec<u8> {
     let mut splitter = Splitter { delimiter: Vec::new(), ..Splitter::default() };
     splitter.push(text);

@@ -1,23 +1,23 @@
-//! Statements as words: as much of SQL as completion, highlighting and the history need.
+//! Statements as words: the little SQL that completion, highlighting and the history need.
 
 use std::ops::Range;
 
-/// What a piece of a statement is.
+/// The kind of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An unquoted name or keyword.
     Word,
     /// A name in backquotes.
     Name,
-    /// A string, perhaps without its end.
+    /// A string, which may lack its end.
     Text,
     Number,
     Comment,
-    /// Anything else but blanks.
+    /// Any other character except blanks.
     Sign,
 }
 
-/// The pieces of a statement with the bytes that they take; blanks are left out.
+/// The pieces of a statement with their byte ranges, without blanks.
 pub(crate) fn pieces(text: &str) -> Pieces<'_> {
     Pieces { text, at: 0 }
 }
@@ -27,7 +27,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).filter(|(kind, _)| *kind == Kind::Word).map(|(_, range)| &text[range])
 }
 
-/// See [`pieces`].
+/// The iterator of [`pieces`].
 pub(crate) struct Pieces<'t> {
     text: &'t str,
     at: usize,

@@ -1,4 +1,4 @@
-//! Commands that look at a node without running it.
+//! Commands that inspect a node without running it.
 
 use std::io::Write;
 use std::path::Path;
@@ -41,15 +41,15 @@ pub(crate) fn print_configuration(
     Ok(())
 }
 
-/// How much log is read at once, in bytes.
+/// Bytes of log that are read at once.
 const LOG_READ_BYTES: usize = 4 << 20;
 
-/// Reads everything in the data directory and checks it: each record of the log that is kept, each
-/// stored page, and then every tree, undo chain, allocation map and index entry. Brings the pages
-/// up to date and rolls unfinished transactions back first. Blocks for I/O.
+/// Reads and checks everything in the data directory: each record of the log that is kept, each
+/// stored page, and then every tree, undo chain, allocation map and index entry. Before that it
+/// brings the pages up to date and rolls unfinished transactions back. Blocks for I/O.
 ///
 /// # Errors
-/// Damage, or that there is no database.
+/// If there is damage, or no database.
 pub(crate) fn check(
     configuration: &Configuration,
     out: &mut dyn Write,
@@ -86,7 +86,11 @@ fn check_engine(
         report.pages, report.spaces, report.trees, report.records, report.entries, report.chains,
     )?;
     if report.leaked_pages > 0 {
-        writeln!(out, "{} pages are marked as used, and nobody uses them", report.leaked_pages)?;
+        writeln!(
+            out,
+            "{} pages are marked as used, but nothing refers to them",
+            report.leaked_pages
+        )?;
     }
     for problem in &report.problems.first {
         writeln!(out, "{problem}")?;
@@ -107,7 +111,7 @@ fn check_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), Comm
     Ok(())
 }
 
-/// Opening a directory would make a database in it; whoever checks one wants it to be there.
+/// Fails without a database: opening the directory would create one.
 fn require_database(disk: &dyn Disk, path: &Path) -> Result<(), CommandError> {
     let is_empty = disk.list(path).map(|names| names.is_empty());
     match is_empty {
@@ -117,7 +121,7 @@ fn require_database(disk: &dyn Disk, path: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Counts the records of the log that is kept, and makes sure that each can be taken apart.
+/// Counts the records of the log that is kept, and checks that each can be decoded.
 fn verify_log(storage: &LocalStorage) -> Result<u64, CommandError> {
     let (mut position, end) = (storage.log.truncated_lsn(), storage.log.durable_lsn());
     let (mut bytes, mut records) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! The command line: which commands there are, and the flags that every setting has.
+//! The command line: the commands, and a flag for each setting.
 
 use clap::{Arg, ArgMatches, Command};
 
@@ -7,7 +7,7 @@ use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
 use crate::logging::Verbosity;
 use crate::{CommandError, admin, demo, logging, start};
 
-/// The whole command line of this build.
+/// The complete command line of this build.
 pub(crate) fn command() -> Command {
     Command::new("firn")
         .version(env!("CARGO_PKG_VERSION"))
@@ -22,7 +22,7 @@ pub(crate) fn command() -> Command {
         .subcommand(demo::command())
         .subcommand(
             Command::new("admin")
-                .about("Look at a node and its settings")
+                .about("Inspect a node and its settings")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
                 .subcommand(with_settings(
@@ -30,15 +30,15 @@ pub(crate) fn command() -> Command {
                         .about("Print each setting, its value and where the value comes from"),
                 ))
                 .subcommand(with_settings(Command::new("check").about(
-                    "Check all log, pages, trees and indexes of a data directory that is not in use",
+                    "Check the log, pages, trees and indexes of a data directory that is not in use",
                 ))),
         )
 }
 
-/// Runs what the command line asks for.
+/// Runs the command of a command line.
 ///
 /// # Errors
-/// What kept the command from doing its work.
+/// The error that kept the command from doing its work.
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
     let out = &mut std::io::stdout().lock();
     match matches.subcommand() {
@@ -60,8 +60,8 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
     }
 }
 
-/// The settings of a command that opens a data directory; starts logging, and reports what in the
-/// environment looks like a setting and is none.
+/// The settings of a command that opens a data directory. Starts logging, and warns of variables
+/// that look like settings and are none.
 fn started(matches: &ArgMatches) -> Result<(Configuration, Verbosity), CommandError> {
     let configuration = configuration(matches)?;
     let verbosity = logging::start(configuration.log_level.value);
@@ -71,7 +71,7 @@ fn started(matches: &ArgMatches) -> Result<(Configuration, Verbosity), CommandEr
     Ok((configuration, verbosity))
 }
 
-/// Gives `command` the configuration file's flag and one flag for each setting.
+/// Adds the configuration file's flag and one flag for each setting to `command`.
 fn with_settings(command: Command) -> Command {
     let file = Arg::new(CONFIGURATION_FLAG)
         .long(CONFIGURATION_FLAG)
@@ -91,7 +91,7 @@ fn with_settings(command: Command) -> Command {
     )
 }
 
-/// The settings that `matches`, the environment and the file give together.
+/// Merges the settings of `matches`, the environment and the file.
 fn configuration(matches: &ArgMatches) -> Result<Configuration, CommandError> {
     let flags = SETTINGS.iter().filter_map(|setting| {
         matches.get_one::<String>(setting.name).map(|value| (setting.name, value.clone()))

@@ -41,60 +41,60 @@ pub(crate) const CONFIGURATION_FLAG: &str = "config";
 /// The variable that names the settings file.
 pub(crate) const CONFIGURATION_VARIABLE: &str = "FIRN_CONFIG";
 
-/// Fewer bytes of pages than this cannot hold the path of one tree operation with room to spare.
+/// A smaller pool could not hold the path of one tree operation with room to spare.
 const BUFFER_POOL_RANGE: RangeInclusive<Size> = Size(8 << 20)..=Size(1 << 44);
 const MEMORY_BUDGET_RANGE: RangeInclusive<Size> = Size(0)..=Size(1 << 44);
 const LOG_SEGMENT_SIZE_RANGE: RangeInclusive<Size> = Size(1 << 20)..=Size(16 << 30);
 const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Size(1 << 44);
-/// Up to ten years.
+/// At most ten years.
 const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
-/// Up to a day.
+/// At most a day.
 const PATIENCE_RANGE: RangeInclusive<u64> = 0..=24 * 3600;
 const MAX_CONNECTIONS_RANGE: RangeInclusive<u64> = 1..=100_000;
-/// Log files are a whole number of these.
+/// The size of a log file is a multiple of this.
 const LOG_SEGMENT_GRANULE: Size = Size(4 << 10);
 
-/// A value, and where it was written.
+/// A value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Placed<T> {
     pub(crate) value: T,
     pub(crate) origin: Origin,
 }
 
-/// The settings of a process. See the module's page for what holds.
+/// The settings of a process. They are valid, see the module's invariants.
 #[derive(Debug)]
 pub(crate) struct Configuration {
-    /// Where the node's files are.
+    /// Directory of the node's files.
     pub(crate) data_dir: Placed<PathBuf>,
-    /// Where clients connect.
+    /// Address for clients.
     pub(crate) listen: Placed<SocketAddr>,
-    /// A Unix socket; empty for none.
+    /// Path of a Unix socket; empty for none.
     pub(crate) socket: Placed<String>,
     /// How many clients can be connected at once.
     pub(crate) max_connections: Placed<u64>,
     /// Where metrics are scraped, if anywhere.
     pub(crate) metrics_listen: Placed<Option<SocketAddr>>,
-    /// How long statements may go on when the process is to end, in seconds.
+    /// How long statements may run on after the process was told to end, in seconds.
     pub(crate) shutdown_patience_seconds: Placed<u64>,
     /// The certificate's file; empty for a self-signed one.
     pub(crate) tls_certificate: Placed<String>,
     /// The private key's file.
     pub(crate) tls_key: Placed<String>,
-    /// Where statements may read and write files; empty for nowhere.
+    /// Directory where statements may read and write files; empty for none.
     pub(crate) secure_file_priv: Placed<String>,
     /// Memory for cached pages.
     pub(crate) buffer_pool: Placed<Size>,
-    /// Memory for the process as a whole; 0: what the buffer pool makes necessary.
+    /// Memory for the whole process; 0: as much as the buffer pool makes necessary.
     pub(crate) memory_budget: Placed<Size>,
     /// Size of one file of the log.
     pub(crate) log_segment_size: Placed<Size>,
-    /// How far back the state of an earlier moment stays available, in seconds.
+    /// How far back an earlier state stays available, in seconds.
     pub(crate) history_window_seconds: Placed<u64>,
-    /// Log kept behind the last materialised point before writers are slowed down.
+    /// Log behind the last materialised point before writers are slowed down.
     pub(crate) materialise_behind_limit: Placed<Size>,
-    /// What is logged.
+    /// The least important events that are logged.
     pub(crate) log_level: Placed<LevelFilter>,
-    /// Variables that begin as Firn's do and name no setting.
+    /// Variables that begin with `FIRN_` and name no setting.
     pub(crate) unknown_variables: Vec<String>,
 }
 
@@ -106,49 +106,43 @@ pub(crate) enum ConfigurationError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The settings file is no TOML.
+    /// The settings file is not valid TOML.
     #[error("{origin}: {reason}")]
     Syntax {
-        /// The line that breaks the grammar.
+        /// The place of the error.
         origin: Origin,
-        /// What was expected there.
+        /// The parser's message.
         reason: String,
     },
     /// A key of the file names no setting.
     #[error("{origin}: there is no setting '{name}'; there are: {known}")]
     UnknownSetting {
-        /// The key's line.
+        /// Where the key is.
         origin: Origin,
-        /// The key.
         name: String,
-        /// The names that would have been understood.
+        /// The names of all settings.
         known: String,
     },
-    /// A key's value is of a kind that no setting takes.
+    /// The value of a key has a type that no setting takes.
     #[error("{origin}: {setting}: is of type {kind}; write a string or a whole number")]
     WrongType {
-        /// The key's line.
+        /// Where the key is.
         origin: Origin,
-        /// The key.
         setting: &'static str,
-        /// TOML's name for what is there.
+        /// TOML's name for the type.
         kind: &'static str,
     },
-    /// A variable holds bytes that are no text.
+    /// A variable's value is not UTF-8.
     #[error("{origin}: is not valid UTF-8")]
-    NotText {
-        /// The variable.
-        origin: Origin,
-    },
+    NotText { origin: Origin },
     /// A setting cannot have this value.
     #[error("{origin}: {setting}: '{value}' {reason}")]
     BadValue {
         /// Where the value is written.
         origin: Origin,
-        /// The setting's name.
         setting: &'static str,
         /// The value, as written.
         value: String,
@@ -177,10 +171,10 @@ impl ConfigurationError {
 }
 
 impl Configuration {
-    /// Merges what was given over the defaults, later over earlier, and checks it.
+    /// Merges all sources over the defaults, later ones over earlier ones, and checks the result.
     ///
     /// # Errors
-    /// [`ConfigurationError`] for the first value that is refused.
+    /// [`ConfigurationError`] for the first value that is not valid.
     pub(crate) fn merge(sources: &Sources) -> Result<Configuration, ConfigurationError> {
         let texts = Texts::merge(sources);
         let configuration = Configuration {
@@ -208,11 +202,10 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// What no value can break by itself.
+    /// Checks the rules between several settings.
     fn validate(&self) -> Result<(), ConfigurationError> {
         if self.tls_certificate.value.is_empty() != self.tls_key.value.is_empty() {
-            let reason =
-                format!("does not go without the other of {TLS_CERTIFICATE} and {TLS_KEY}");
+            let reason = format!("needs both {TLS_CERTIFICATE} and {TLS_KEY}");
             return Err(ConfigurationError::bad_value(
                 TLS_CERTIFICATE,
                 &self.tls_certificate,
@@ -278,7 +271,7 @@ impl Configuration {
     }
 }
 
-/// The text that each setting ended up with.
+/// The final text of each setting.
 struct Texts(BTreeMap<&'static str, Placed<String>>);
 
 impl Texts {
@@ -313,7 +306,7 @@ impl Texts {
         let text = self.text(setting);
         let refuse = |reason| ConfigurationError::bad_value(setting, text, reason);
         let mut found = text.value.to_socket_addrs().map_err(|error| {
-            refuse(format!("is no address to listen at ({error}); write HOST:PORT"))
+            refuse(format!("is not an address to listen at ({error}); write HOST:PORT"))
         })?;
         let value = found.next().ok_or_else(|| refuse("names no address".to_owned()))?;
         Ok(Placed { value, origin: text.origin.clone() })

@@ -1,5 +1,5 @@
-//! `firn demo`: a node in this process, a warehouse of TPC-C in it, and terminals at work, drawn
-//! while they are.
+//! `firn demo`: starts a node in this process, loads a TPC-C warehouse, and shows terminals at
+//! work.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::net::SocketAddr;
@@ -41,13 +41,13 @@ pub(crate) fn command() -> Command {
             .help(help)
     };
     Command::new("demo")
-        .about("Start a node, load a TPC-C warehouse into it and run it before your eyes")
+        .about("Start a node, load a TPC-C warehouse into it and show it at work")
         .arg(
             Arg::new("data-dir")
                 .long("data-dir")
                 .value_name("DIR")
                 .value_parser(value_parser!(PathBuf))
-                .help("Where the data goes, and stays [default: a directory that is removed at the end]"),
+                .help("Directory of the data, which is kept [default: one that is removed at the end]"),
         )
         .arg(
             Arg::new("listen")
@@ -58,13 +58,13 @@ pub(crate) fn command() -> Command {
                 .help("Where clients connect; port 0 takes a free one"),
         )
         .arg(number("warehouses", "1", "Warehouses of about 100 MB"))
-        .arg(number("connections", "8", "Terminals at work"))
-        .arg(number("seconds", "30", "How long they work"))
+        .arg(number("connections", "8", "Connections, each a terminal of TPC-C"))
+        .arg(number("seconds", "30", "Length of the run"))
         .arg(
             Arg::new("stay")
                 .long("stay")
                 .action(ArgAction::SetTrue)
-                .help("Stay until Ctrl-C even if nobody looks at a terminal"),
+                .help("Keep the node until Ctrl-C even if the output is not a terminal"),
         )
         .arg(
             Arg::new("items")
@@ -82,7 +82,7 @@ pub(crate) fn command() -> Command {
         )
 }
 
-/// What was asked for.
+/// The values of the flags.
 struct Demo {
     data_dir: Option<PathBuf>,
     listen: SocketAddr,
@@ -111,7 +111,7 @@ impl Demo {
     }
 }
 
-/// Runs the demonstration. Blocks until it is over, or until Ctrl-C if it stays.
+/// Runs the demonstration. Blocks until it is over; with `--stay`, until Ctrl-C.
 ///
 /// # Errors
 /// If the node does not start, or the workload fails.
@@ -134,7 +134,7 @@ pub(crate) fn run_demo(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
     drop(endpoint);
     match Arc::try_unwrap(node) {
         Ok(node) => node.close()?,
-        Err(_) => tracing::warn!("the node could not be closed in order"),
+        Err(_) => tracing::warn!("the node was not closed in order; the next start recovers it"),
     }
     outcome
 }
@@ -210,7 +210,7 @@ fn work(demo: &Demo, node: &LocalNode, target: &Target) -> Result<Report, Comman
     Ok(run_report(&demo.tpcc, &demo.tpcc, target, &options, &measured?))
 }
 
-/// What of the node costs nothing to look at.
+/// The figures of the node that are free to read.
 fn figures(node: &LocalNode) -> Figures<'_> {
     let clock = Environment::system().clock;
     let mut last = (clock.monotonic(), node.storage().log.end_lsn());
@@ -234,9 +234,8 @@ fn figures(node: &LocalNode) -> Figures<'_> {
 fn how_to_go_on(demo: &Demo, port: u16) -> String {
     let mut lines = Vec::new();
     if demo.stays {
-        lines.push(
-            "The node stays until Ctrl-C. Look at the data with any MySQL client:".to_owned(),
-        );
+        lines
+            .push("The node runs until Ctrl-C. Look at the data with any MySQL client:".to_owned());
         lines.push(format!("    mysql -h 127.0.0.1 -P {port} -u root tpcc"));
         lines.push("Or put it under another load:".to_owned());
         lines.push(format!(
@@ -247,7 +246,7 @@ fn how_to_go_on(demo: &Demo, port: u16) -> String {
         Some(path) => {
             lines.push(format!("The data stays: firn start --data-dir {}", path.display()));
         }
-        None => lines.push("The data goes with it; --data-dir DIR keeps it.".to_owned()),
+        None => lines.push("The data is removed then; --data-dir DIR keeps it.".to_owned()),
     }
     lines.join("\n")
 }

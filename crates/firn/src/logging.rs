@@ -1,4 +1,4 @@
-//! Logging: events of all crates to standard error, one line each, as fields.
+//! Logging: events of all crates as lines of fields on standard error.
 
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -11,19 +11,19 @@ use tracing_subscriber::{Registry, fmt};
 pub(crate) struct Verbosity(Handle<LevelFilter, Registry>);
 
 impl Verbosity {
-    /// Obeys MySQL's `log_error_verbosity`.
+    /// Applies MySQL's `log_error_verbosity`.
     pub(crate) fn set(&self, verbosity: u64) {
         let level = match verbosity {
             1 => LevelFilter::ERROR,
             2 => LevelFilter::WARN,
             _ => LevelFilter::INFO,
         };
-        // It fails only when the subscriber is gone, and nothing is logged any more.
+        // This fails only after the subscriber is gone, when nothing is logged any more.
         let _ = self.0.modify(|filter| *filter = level);
     }
 }
 
-/// The value of `log_error_verbosity` that says the same as a level.
+/// The value of `log_error_verbosity` with the same meaning as a level.
 pub(crate) fn verbosity_of(level: LevelFilter) -> u64 {
     match level {
         LevelFilter::OFF | LevelFilter::ERROR => 1,
@@ -32,8 +32,8 @@ pub(crate) fn verbosity_of(level: LevelFilter) -> u64 {
     }
 }
 
-/// Sends what is at least as important as `level` to standard error, from now on. Called once,
-/// before anything is opened.
+/// Writes events that are at least as important as `level` to standard error. Called once, before
+/// anything is opened.
 pub(crate) fn start(level: LevelFilter) -> Verbosity {
     let (filter, handle) = reload::Layer::new(level);
     let lines = fmt::layer().with_ansi(false).with_writer(std::io::stderr);

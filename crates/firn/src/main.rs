@@ -1,7 +1,7 @@
 //! The `firn` binary: the command line, the configuration and the life of the process.
 //!
 //! Architecture invariant: nothing below knows that there is a command line, a configuration file
-//! or an environment variable; each part is handed its settings as typed values.
+//! or an environment variable; each part receives its settings as typed values.
 
 #![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
 
@@ -26,22 +26,22 @@ use firn_node::endpoint::EndpointError;
 use firn_node::node::NodeError;
 use firn_storage::local::OpenError;
 
-/// Why a command ended without having done its work.
+/// Why a command ended without doing its work.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
-    /// The user's to mend: a setting, a file or a flag.
+    /// An error of the user: a setting, a file or a flag.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// The client stopped.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// A measurement did not come to its end.
+    /// A measurement failed.
     #[error(transparent)]
     Bench(#[from] BenchError),
     /// Standard output or a file could not be written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// What is asked about is not there.
+    /// There is no database in the directory.
     #[error("there is no database in {}; --data-dir names the directory of one", .0.display())]
     NoDatabase(PathBuf),
     /// The data directory cannot be opened.
@@ -59,19 +59,19 @@ enum CommandError {
     /// A page cannot be read.
     #[error(transparent)]
     Pages(#[from] PageStoreError),
-    /// What is stored does not fit together.
+    /// Stored data contradicts itself.
     #[error("{problems} problems were found; restore from a backup or a replica")]
     Damage {
-        /// How many.
+        /// Their number.
         problems: u64,
     },
     /// The engine cannot go on.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Log that was written whole cannot be understood.
+    /// A whole log group cannot be decoded.
     #[error("the log group at {position} is damaged: {what}; restore from a backup or a replica")]
     DamagedGroup {
-        /// Where it begins.
+        /// Where the group begins.
         position: Lsn,
         /// What is wrong with it.
         what: String,
@@ -79,7 +79,7 @@ enum CommandError {
 }
 
 impl CommandError {
-    /// 2 where the command line or a setting is at fault (as the argument parser answers), else 1.
+    /// 2 for an error of the command line or of a setting (like the argument parser), otherwise 1.
     fn exit_code(&self) -> ExitCode {
         match self {
             CommandError::Configuration(_) | CommandError::Client(ClientError::Options(_)) => {
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !matches!(error, CommandError::Client(ClientError::Stopped)) {
-                // Nobody is left to tell if standard error is closed.
+                // There is nobody to tell if standard error is closed.
                 let _ = writeln!(std::io::stderr(), "firn: {error}");
             }
             error.exit_code()

@@ -1,4 +1,4 @@
-//! Running a node: open, say what was recovered, run until a signal, close.
+//! Runs a node: opens it, reports what was recovered, waits for a signal, and closes it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::logging::Verbosity;
 use firn_node::size::Size;
 
 /// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at
-/// once; nothing is lost then, since what was acknowledged is in the log.
+/// once. Nothing is lost then: what was acknowledged is in the log.
 ///
 /// # Errors
 /// If the node cannot be opened or closed.
@@ -49,20 +49,20 @@ pub(crate) fn run(
     }
     let patience = Duration::from_secs(configuration.shutdown_patience_seconds.value);
     if !endpoint.shutdown(patience) {
-        tracing::warn!("some connections had to be cut off");
+        tracing::warn!("some connections did not end in time");
     }
     drop(endpoint);
     let signal = ended?;
     match Arc::try_unwrap(node) {
         Ok(node) => node.close()?,
-        // Somebody is still at work: what was acknowledged is in the log, as after a crash.
-        Err(_) => tracing::warn!("the node could not be closed in order"),
+        // Other threads still use the node. What was acknowledged is in the log, as after a crash.
+        Err(_) => tracing::warn!("the node was not closed in order; the next start recovers it"),
     }
     writeln!(out, "firn: closed after {signal}")?;
     Ok(())
 }
 
-/// A few lines for whoever has just started a server.
+/// A few lines that tell the user how to connect.
 fn how_to_connect(configuration: &Configuration, endpoint: &Endpoint) -> String {
     let mut lines = Vec::new();
     if let Some(address) = endpoint.address() {
@@ -84,10 +84,10 @@ fn how_to_connect(configuration: &Configuration, endpoint: &Endpoint) -> String 
     lines.join("\n")
 }
 
-/// Waits for a signal, and gives its name.
+/// Waits for a signal; returns its name.
 ///
 /// # Errors
-/// The engine's failure: a node whose log has failed must not go on.
+/// The engine's failure: a node whose log has failed must end.
 fn wait_for_end(node: &LocalNode, signals: &mut Signals) -> Result<&'static str, CommandError> {
     loop {
         if let Some(signal) = signals.pending().next() {
@@ -100,10 +100,10 @@ fn wait_for_end(node: &LocalNode, signals: &mut Signals) -> Result<&'static str,
     }
 }
 
-/// How often the node looks whether it is to end.
+/// How often the node checks whether it must end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Takes over the signals that end the process. From the second one on they end it at once.
+/// Handles the signals that end the process. The second one ends it at once.
 fn listen() -> std::io::Result<Signals> {
     let is_ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -114,7 +114,7 @@ fn listen() -> std::io::Result<Signals> {
     Signals::new([SIGINT, SIGTERM])
 }
 
-/// One line about what opening has found.
+/// One line about what was recovered.
 fn what_was_recovered(
     configuration: &Configuration,
     node: &LocalNode,

@@ -1,4 +1,4 @@
-//! Many clients at once, and clients that stop in the midst of a packet.
+//! Many clients at once, and clients that stop in the middle of a packet.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests look at the clock")]
 
 mod support;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use support::Server;
 
-/// A client that knows just enough to log in and to ask.
+/// A client that can only log in and send queries.
 struct Client(TcpStream);
 
 impl Client {
@@ -63,7 +63,7 @@ impl Client {
 fn thousands_of_clients_that_come_at_once_are_all_served() {
     const CLIENTS: usize = 3000;
     let server = Server::start(&[], &[]);
-    // Both ends of each are this machine's; the server's are the server's.
+    // Both ends of each connection count for this machine, the server's ends for the server.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
     let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
     let files: usize = files.split_whitespace().next().unwrap().parse().unwrap_or(CLIENTS * 2);
@@ -94,10 +94,10 @@ fn clients_that_stop_in_the_midst_of_a_packet_hold_no_threads() {
     let rest = packet.split_off(6);
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| Client::log_in(server.port())).collect();
     clients.iter_mut().for_each(|client| client.0.write_all(&packet).unwrap());
-    // Half of a login, too.
+    // These clients send only half of a login.
     let mut strangers: Vec<_> = (0..CLIENTS).map(|_| Client::connect(server.port())).collect();
     strangers.iter_mut().for_each(|client| client.0.write_all(&[60, 0, 0, 1, 0]).unwrap());
-    // A thread that has no connection waits ten seconds for another.
+    // A thread without a connection waits ten seconds for another one.
     let end = Instant::now() + Duration::from_secs(20);
     while server.threads() > before + 20 {
         let one: Option<u64> = connection.query_first("SELECT 1").unwrap();

@@ -1,4 +1,4 @@
-//! The binary as a user meets it.
+//! The binary as a user runs it.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,7 +14,7 @@ use firn_base::Environment;
 use firn_node::node::{LocalNode, NodeOptions};
 use firn_storage::local::LocalDirectory;
 
-/// Runs `firn` in `directory` with an environment that holds nothing but `variables`.
+/// Runs `firn` in `directory` with an environment of nothing but `variables`.
 fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_firn"))
         .current_dir(directory)

@@ -1,4 +1,4 @@
-//! Statements beside changes of definitions: none of them notices.
+//! Statements beside changes of definitions: the statements succeed as if there were no changes.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mysql::prelude::Queryable;
 use support::Server;
 
-/// What changes the table, over and over: in place, with an index, with a copy, with another table.
+/// Statements that change the table over and over: in place, with an index, with a copy, with
+/// another table.
 const CHANGES: &[&str] = &[
     "ALTER TABLE t ADD COLUMN c INT DEFAULT 7",
     "ALTER TABLE t ADD INDEX (v)",
@@ -71,7 +72,7 @@ fn single_statements_do_not_notice_that_a_table_is_altered() {
             let done = admin.query_drop(change);
             is_over.fetch_or(done.is_err(), Ordering::Relaxed);
             done.unwrap_or_else(|error| panic!("{change}: {error}"));
-            // Somebody runs something between two changes.
+            // Some statement runs between two changes.
             while ran.load(Ordering::Relaxed) == before {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
@@ -80,7 +81,7 @@ fn single_statements_do_not_notice_that_a_table_is_altered() {
     });
 }
 
-/// Statements that write all rows anew while others write.
+/// Statements that rewrite all rows while others write.
 const COPIES: &[&str] = &[
     "ALTER TABLE t FORCE, LOCK = NONE",
     "ALTER TABLE t ADD COLUMN w BIGINT AS (v * 2) VIRTUAL, ALGORITHM = INPLACE, LOCK = NONE",
@@ -90,7 +91,7 @@ const COPIES: &[&str] = &[
 ];
 const COPIED_ROWS: i64 = 20_000;
 
-/// Writes rows of its own (`id % 3 = number`) until told to stop; answers what is then in them.
+/// Writes rows with `id % 3 = number` until `stop` is set; returns the last content of each.
 fn write_rows(client: &mut mysql::Conn, number: i64, stop: &AtomicBool) -> BTreeMap<i64, i64> {
     let own = (0..COPIED_ROWS).filter(|id| id % 3 == number);
     let mut rows: BTreeMap<i64, i64> = own.map(|id| (id, 0)).collect();
@@ -125,7 +126,7 @@ fn rows_that_are_written_while_a_table_is_copied_are_in_the_copy() {
     copies_beside_writers("id INT PRIMARY KEY");
 }
 
-/// Such rows are known by a hidden number, which they keep.
+/// Such rows have a hidden number, which a copy keeps.
 #[test]
 fn rows_without_a_primary_key_are_copied_beside_writers() {
     copies_beside_writers("id INT NOT NULL, KEY (id)");

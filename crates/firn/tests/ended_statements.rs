@@ -1,5 +1,6 @@
-//! Whatever waits or computes ends soon after `KILL QUERY`, `KILL`, the end of its time, or the end
-//! of its client: a table of all wait points and stages of statements, each ended in each way.
+//! Every wait and every computation ends soon after `KILL QUERY`, `KILL`, the end of its time, or
+//! the end of its client: a table of all wait points and stages of statements, each ended in each
+//! way.
 //!
 //! ```text
 //!   holder   what stands in the way: a lock, a transaction         (kept for all rounds)
@@ -24,11 +25,11 @@ use mysql::prelude::Queryable;
 use mysql::{LocalInfileHandler, SslOpts};
 use support::Server;
 
-/// A statement that would take long, and what has to be so.
+/// A statement that would take long, and what it needs.
 struct Case {
-    /// What the other session does first, and keeps.
+    /// Statements of the other session, which keeps what they take.
     holder: &'static [&'static str],
-    /// What the session does first.
+    /// Statements that the session runs first.
     first: &'static [&'static str],
     statement: &'static str,
 }
@@ -52,7 +53,7 @@ const READ_LOCKED: &[&str] = &["LOCK TABLES t READ"];
 const ALL_LOCKED: &[&str] = &["FLUSH TABLES WITH READ LOCK"];
 const SERIALIZABLE: &[&str] = &["SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"];
 
-/// Waits for rows, and for locks of the user's own.
+/// Waits for rows and for user locks.
 const ROWS: &[Case] = &[
     alone("SELECT SLEEP(100)"),
     alone("DO SLEEP(100)"),
@@ -98,7 +99,7 @@ const ROWS: &[Case] = &[
     },
 ];
 
-/// Waits for definitions, and for everybody else to stop writing.
+/// Waits for definitions, and for other sessions to stop writing.
 const DEFINITIONS: &[Case] = &[
     behind(TABLE_LOCKED, "SELECT * FROM t"),
     behind(TABLE_LOCKED, "SELECT * FROM w"),
@@ -205,7 +206,7 @@ const STAGES: &[Case] = &[
     alone("CREATE TABLE made AS SELECT a.s FROM big a, big b"),
 ];
 
-/// The ways in which a statement is ended.
+/// A way to end a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     KillQuery,
@@ -214,16 +215,16 @@ enum Way {
     OutOfTime,
 }
 
-/// How long a statement may go on. The test's build is slow, and so may be the machine.
+/// How long a statement may run on. The test's build is slow, and the machine may be.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 100 });
-/// A round that took longer is run again: something else may have had the machine.
+/// A slow round is repeated: the machine may have been busy.
 const ROUNDS: usize = 4;
-/// When a statement is ended.
+/// Time until a statement is ended.
 const SOON: Duration = Duration::from_millis(60);
-/// How much time a statement has that is to run out of it.
+/// The time limit of a statement that runs out of time.
 const TIME: Duration = Duration::from_millis(150);
 
-/// Passes bytes on between a client and the server until it is cut.
+/// Passes bytes between a client and the server until it is cut.
 struct Relay {
     port: u16,
     streams: mpsc::Receiver<(TcpStream, TcpStream)>,
@@ -260,7 +261,7 @@ impl Relay {
     }
 }
 
-/// How a client's bytes get to the server.
+/// How a client is connected to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     Plain,
@@ -307,7 +308,7 @@ fn prepare(server: &Server) {
     }
 }
 
-/// Whether the list of processes has a connection, at work if `at_work`.
+/// Whether the process list has a connection, at work if `at_work`.
 fn is_listed(watcher: &mut mysql::Conn, id: u32, at_work: bool) -> bool {
     let condition = if at_work { " AND command = 'Query'" } else { "" };
     let statement =
@@ -315,13 +316,13 @@ fn is_listed(watcher: &mut mysql::Conn, id: u32, at_work: bool) -> bool {
     watcher.query_first::<u64, _>(statement).unwrap() == Some(1)
 }
 
-/// Ends a statement in a way; how long it went on. `None`: it had ended by itself.
+/// Ends a statement in one way; returns how long it ran on, `None` if it had ended by itself.
 fn end(server: &Server, watcher: &mut mysql::Conn, case: &Case, way: Way) -> Option<Duration> {
     let delay = if way == Way::OutOfTime { TIME } else { SOON };
     end_after(server, watcher, case, way, Link::Plain, delay)
 }
 
-/// As [`end`], over a kind of connection, and when the statement has run for `delay`.
+/// Like [`end`], over a kind of connection, after the statement has run for `delay`.
 fn end_after(
     server: &Server,
     watcher: &mut mysql::Conn,
@@ -434,8 +435,8 @@ fn stages_that_compute_end() {
     check(STAGES);
 }
 
-/// A client that is gone is noticed over any kind of connection, whether the server reads,
-/// computes, waits for another session, or for the client to take rows.
+/// The server notices that a client is gone over any kind of connection, whether it reads,
+/// computes, waits for another session, or waits for the client to take rows.
 #[test]
 fn clients_of_all_connections_are_missed() {
     const CASES: &[Case] = &[
@@ -463,8 +464,8 @@ fn clients_of_all_connections_are_missed() {
     assert!(late.is_empty(), "these went on for too long: {late:#?}");
 }
 
-/// The shortest of some rounds; a round that is short enough is the last. `None` if the statement
-/// had ended by itself each time.
+/// The shortest of some rounds; a short enough round is the last. `None` if the statement ended by
+/// itself in each round.
 fn fastest(mut round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
     let mut fastest: Option<Duration> = None;
     for _ in 0..ROUNDS {
@@ -478,8 +479,8 @@ fn fastest(mut round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
     fastest
 }
 
-/// A statement of a megabyte that is parsed, bound and planned for long, ended at moments from the
-/// first to the last; prepared, it is only bound and planned.
+/// Ends a statement of a megabyte at moments of its parsing, binding and planning, from the first
+/// to the last. A prepared statement is only bound and planned.
 #[test]
 fn statements_end_while_they_are_parsed_bound_and_planned() {
     const MOMENTS: u32 = 4;
@@ -493,7 +494,7 @@ fn statements_end_while_they_are_parsed_bound_and_planned() {
     let (text, prepared): (&'static str, &'static str) = (text.leak(), prepared.leak());
     let cases = [
         Case { holder: &[], first: &[], statement: text },
-        // What was planned before does not hold for the changed table.
+        // A plan from before does not hold for the changed table.
         Case {
             holder: &[],
             first: vec![prepared, "ALTER TABLE t COMMENT = 'changed'"].leak(),
@@ -521,8 +522,9 @@ fn statements_end_while_they_are_parsed_bound_and_planned() {
     assert!(late.is_empty(), "these went on for too long: {late:#?}");
 }
 
-/// `LOAD DATA LOCAL` whose client says nothing gives its locks back when it is ended. A client
-/// whose statement alone was ended still owes the end of its file before it is answered.
+/// `LOAD DATA LOCAL` gives its locks back when it is ended, even if the client sends nothing. A
+/// client whose statement alone was ended must still send the end of its file before it gets an
+/// answer.
 #[test]
 fn loads_of_silent_clients_end() {
     let server = Server::start(&[], &[]);
@@ -540,7 +542,7 @@ fn loads_of_silent_clients_end() {
     assert_eq!(watcher.query_first::<u64, _>("SELECT COUNT(*) FROM t").unwrap(), Some(3));
 }
 
-/// Ends a load in the midst of its file; how long its locks stayed.
+/// Ends a load in the middle of its file; returns how long its locks stayed.
 fn end_load(server: &Server, watcher: &mut mysql::Conn, way: Way, lines: &'static str) -> Duration {
     let relay = Relay::to(server.port());
     let port = relay.port;

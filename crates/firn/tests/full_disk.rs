@@ -1,6 +1,5 @@
-//! A server whose disk is completely full: SQL frees it, and the server ends in order at all times.
-//!
-//! The disk is a tmpfs that the test mounts; so these tests run as root, and by name:
+//! A server whose disk is completely full: SQL can free space, and the server always ends in order.
+//! The disk is a tmpfs that the test mounts, so these tests run as root and are ignored by default:
 //! `cargo test -p firn --test full_disk -- --ignored`.
 
 #![allow(
@@ -23,7 +22,7 @@ use support::Server;
 const DISK_BYTES: &str = "320M";
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A small disk of the test's own.
+/// A small disk for one test.
 struct SmallDisk {
     mount_point: tempfile::TempDir,
 }
@@ -46,7 +45,7 @@ impl SmallDisk {
         Server::start_in(directory, &["--shutdown-patience-seconds", "2"], &[])
     }
 
-    /// Takes all that is left, as another program would.
+    /// Takes all free space, as another program would.
     fn fill(&self) {
         let mut file = File::create(self.mount_point.path().join("other")).unwrap();
         let mut bytes = vec![1; 1 << 20];
@@ -82,7 +81,7 @@ fn code(connection: &mut Conn, statement: &str) -> u16 {
     code
 }
 
-/// Two tables, of which `t` has as many rows as there is room for, and no room left for anybody.
+/// Two tables. `t` has as many rows as fit, and then the rest of the disk is filled.
 fn filled(disk: &SmallDisk) -> (Server, Conn) {
     let server = disk.start();
     let mut connection = server.connect();
@@ -111,7 +110,7 @@ fn filled(disk: &SmallDisk) -> (Server, Conn) {
     (server, connection)
 }
 
-/// New rows are taken again, soon after room was made.
+/// New rows are accepted soon after space was freed.
 fn assert_writable(connection: &mut Conn, table: &str) {
     let began = Instant::now();
     while code(connection, &format!("INSERT INTO {table} (v) VALUES (REPEAT('n', 2000))")) == 1021 {
@@ -126,7 +125,7 @@ fn assert_sound(connection: &mut Conn, table: &str) {
     assert!(rows.iter().all(|row| row.3 == "OK"), "{rows:?}");
 }
 
-/// Ends the server in order, and starts it again over what it left.
+/// Ends the server in order, and starts it again over the same directory.
 fn restarted(disk: &SmallDisk, mut server: Server) -> Server {
     let began = Instant::now();
     server.signal("TERM");
@@ -147,7 +146,7 @@ fn a_whole_delete_frees_a_full_disk() {
     assert!(whole == 0 || whole == 1021, "{whole}");
     let left: u64 = connection.query_first("SELECT COUNT(*) FROM t").unwrap().unwrap();
     assert_eq!(left, if whole == 0 { 0 } else { rows }, "a statement is done or undone as a whole");
-    // What a whole DELETE has no room for, shorter ones do.
+    // There is no room for a DELETE of all rows; shorter ones succeed.
     let began = Instant::now();
     while connection.query_first::<u64, _>("SELECT COUNT(*) FROM t").unwrap().unwrap() > 0 {
         code(&mut connection, "DELETE FROM t LIMIT 2000");

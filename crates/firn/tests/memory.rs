@@ -1,4 +1,4 @@
-//! The memory budget, kept by a server under statements that would like more.
+//! A server keeps its memory budget under statements that would take more.
 #![allow(clippy::disallowed_methods, reason = "tests look at the clock")]
 
 mod support;
@@ -13,7 +13,7 @@ use support::Server;
 const MEBIBYTE: u64 = 1 << 20;
 const DURATION: Duration = Duration::from_secs(8);
 
-/// What a server may answer that has no memory left: MySQL's numbers.
+/// MySQL's error numbers for a server without free memory.
 const REFUSALS: [u16; 5] = [1037, 1038, 1041, 1153, 1301];
 
 fn number(connection: &mut Conn, name: &str) -> u64 {
@@ -22,10 +22,10 @@ fn number(connection: &mut Conn, name: &str) -> u64 {
     row.1
 }
 
-/// A load: the number of the round, and a connection that the load may keep full of things.
+/// A load: takes the number of the round and a connection, which it may fill with state.
 type Load = fn(u64, &mut Conn) -> mysql::Result<()>;
 
-/// Runs a query, and fails if its rows do.
+/// Runs a query and reads all rows.
 fn read(connection: &mut Conn, query: &str) -> mysql::Result<()> {
     connection.query::<mysql::Row, _>(query).map(drop)
 }
@@ -179,7 +179,7 @@ fn the_budget_is_kept_while_everything_that_takes_memory_runs_at_once() {
     assert!(number(&mut connection, "Firn_memory_refusals") > 0, "the loads are too light");
     assert!(done.iter().sum::<u64>() > 10, "{done:?}");
 
-    // What was freed goes back, and the pool has its frames again.
+    // Freed memory goes back, and the pool fills its frames again.
     let end = Instant::now() + Duration::from_secs(15);
     let settled = |connection: &mut Conn| {
         let promised = number(connection, "Firn_memory_promised");
@@ -204,7 +204,7 @@ fn a_statement_that_finds_no_memory_ends_and_its_connection_goes_on() {
         Err(mysql::Error::MySqlError(error)) => error.code,
         other => panic!("{other:?}"),
     };
-    // More than the server may take: refused before it has been received.
+    // A text beyond the budget is refused before it has been received.
     let literal = format!("SELECT '{}'", "x".repeat(200 << 20));
     assert_eq!(code(read(&mut connection, &literal)), 1041);
     assert_eq!(code(read(&mut connection, "SELECT LENGTH(REPEAT('x', 200 << 20))")), 1041);
@@ -214,7 +214,7 @@ fn a_statement_that_finds_no_memory_ends_and_its_connection_goes_on() {
         code(connection.exec::<mysql::Row, _, _>("SELECT LENGTH(?)", (value,)).map(drop)),
         1041
     );
-    // More than a packet may hold: NULL, and a warning.
+    // A value beyond `max_allowed_packet` becomes NULL, with a warning.
     connection.query_drop("SET GLOBAL max_allowed_packet = 1 << 20").unwrap();
     let mut connection = server.connect();
     let null: Option<Option<String>> =
@@ -233,7 +233,7 @@ fn functions_answer_null_for_what_no_packet_holds() {
     connection
         .query_drop("SET @half = REPEAT('a', 600000), @@group_concat_max_len = 1 << 30")
         .unwrap();
-    // As MySQL 9.7 answers: the length of the text, or the function that could not make it.
+    // As MySQL 9.7 answers: the length of the text, or the function that cannot make it.
     let cases: [(&str, Result<u64, &str>); 32] = [
         ("LPAD('a', 262144, 'b')", Ok(262_144)),
         ("LPAD('a', 262145, 'b')", Err("lpad")),

@@ -1,4 +1,4 @@
-//! Running a server: metrics, logs, status, its end, its time zone.
+//! Operation of a server: metrics, logs, status, shutdown, time zone.
 
 #![allow(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use expect_test::expect;
 use mysql::prelude::Queryable;
 use support::{Server, firn, text};
 
-/// The answer to `GET path`, with its head.
+/// The answer to `GET path`, with its headers.
 fn get(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: firn\r\n\r\n").unwrap();
@@ -198,7 +198,7 @@ fn a_process_list_shows_what_runs() {
     });
 }
 
-/// As MySQL, which names the stage that a statement is in while it waits for a row.
+/// Like MySQL, which names the stage of a statement that waits for a row.
 #[test]
 fn a_process_list_names_the_stage_of_those_that_wait_for_rows() {
     let server = Server::start(&[], &[]);
@@ -238,8 +238,8 @@ fn a_process_list_names_the_stage_of_those_that_wait_for_rows() {
     waiters.into_iter().for_each(|waiter| drop(waiter.join()));
 }
 
-/// A server that resolves no names keeps no cache of hosts, and so blocks none, however many of
-/// their connections were broken off: MySQL under `skip_name_resolve`.
+/// Without name resolution there is no cache of hosts, so no host is blocked, even after many
+/// broken connections: like MySQL under `skip_name_resolve`.
 #[test]
 fn hosts_are_not_blocked_while_names_are_not_resolved() {
     let server = Server::start(&[], &[]);
@@ -413,7 +413,7 @@ fn file_variable_and_flag_name_a_setting_alike_and_refusals_name_their_place() {
         .assert_eq(&refusal(&[], &[("FIRN_SHUTDOWN_PATIENCE_SECONDS", "1e9")]));
     assert!(
         refusal(&["--metrics-listen", "nowhere"], &[])
-            .starts_with("firn: --metrics-listen: metrics_listen: 'nowhere' is no address")
+            .starts_with("firn: --metrics-listen: metrics_listen: 'nowhere' is not an address")
     );
 }
 

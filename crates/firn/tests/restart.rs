@@ -1,4 +1,4 @@
-//! A node over a real directory: what was committed is there after a restart, what was not is not.
+//! A node over a real directory: after a restart, committed changes are there and others are not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn open_transactions_are_rolled_back_after_a_restart_and_prepared_ones_wait() {
     assert!(prepared.delete(index, &70_u32.to_be_bytes()).unwrap());
     prepared.prepare(b"branch", None).unwrap();
     node.close().unwrap();
-    // What its session's end undoes now reaches no disk any more.
+    // The rollback at the session's end no longer reaches the disk.
     drop(open_trx);
 
     let node = open(directory.path());

@@ -1,5 +1,4 @@
-//! What accounts are held to, what logs and process lists must not tell, and who may read the
-//! files.
+//! What accounts may do, what logs and process lists must not show, and who may read the files.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -12,14 +11,14 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use support::Server;
 
-/// Runs statements that have to go well.
+/// Runs statements that must succeed.
 fn run(client: &mut Conn, statements: &[&str]) {
     for statement in statements {
         client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 }
 
-/// The number of the error that a statement ends with; 0 if it goes well.
+/// The error number of a statement; 0 if it succeeds.
 fn code(client: &mut Conn, statement: &str) -> u16 {
     match client.query_drop(statement) {
         Ok(()) => 0,

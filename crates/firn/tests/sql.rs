@@ -149,7 +149,7 @@ fn a_server_that_is_not_there_is_told_in_one_line() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// What a terminal has shown, and how far it was looked at.
+/// The output of a terminal, and how far it was examined.
 struct Screen {
     output: ChildStdout,
     seen: Vec<u8>,
@@ -157,7 +157,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Waits for a text that comes after those that were waited for before.
+    /// Waits for a text after the texts of earlier calls.
     fn wait_for(&mut self, wanted: &str) {
         let wanted = wanted.as_bytes();
         let mut part = [0; 4096];
@@ -184,7 +184,7 @@ fn the_prompt_takes_statements_of_several_lines_and_keeps_no_passwords() {
         server.port(),
         history.display()
     );
-    // `script` gives it a terminal; without `exec` a shell may stay in front and end of the
+    // `script` provides the terminal. Without `exec` a shell may stay between, and end at the
     // interrupt itself.
     let started = Command::new("script")
         .args(["-qec", &client, "/dev/null"])

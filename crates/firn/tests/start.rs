@@ -1,11 +1,11 @@
-//! `firn start` as a user runs it: it says what it found, ends cleanly on a signal, and bears being
-//! killed.
+//! `firn start` as a user runs it: it reports what it recovered, ends cleanly on a signal, and
+//! survives being killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
-/// A running `firn start`, and what it prints.
+/// A running `firn start` and its output.
 struct Running {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -37,7 +37,7 @@ impl Running {
         Running { child, output, greeting }
     }
 
-    /// Waits until it listens: then nothing of its own is under way any more.
+    /// Waits until it listens: the start is complete then.
     fn until_it_listens(&mut self) {
         let mut line = String::new();
         while !line.contains("listening at") {
@@ -51,7 +51,7 @@ impl Running {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
-    /// How it ended, and the rest of what it printed.
+    /// Waits for the end; returns the status and the rest of the output.
     fn wait(mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
@@ -60,9 +60,9 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A test that fails leaves no process behind.
+    /// Leaves no process behind when a test fails.
     fn drop(&mut self) {
-        // Most have ended by now.
+        // Most have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Tables over a real directory: after a restart they are what they were, and nothing has leaked.
+//! Tables over a real directory: a restart changes nothing, and no space leaks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ fn count(node: &LocalNode, table: &Arc<Table>) -> usize {
     rows
 }
 
-/// Waits until the background has worked off everything, and checks.
+/// Waits until all background work is done, and checks.
 fn assert_clean(node: &LocalNode, dictionary: &Dictionary) {
     let is_busy = || node.engine().losers_left() > 0 || !dictionary.pending_drops().is_empty();
     while is_busy() {
@@ -122,7 +122,7 @@ fn tables_are_there_after_a_clean_restart() {
     assert_eq!(table.sequences().auto_increment.take(7).unwrap(), 1);
     let definition = table.definition().clone();
     node.close().unwrap();
-    // Whoever has a table keeps the directory in use.
+    // A table that is still held keeps the directory in use.
     drop((table, dictionary));
     let (node, dictionary) = open(directory.path());
     let found = dictionary.table_named("s", "t").unwrap();
@@ -161,7 +161,7 @@ fn what_was_under_way_is_taken_back_after_a_restart() {
     let mut ddl = dictionary.ddl().unwrap();
     ddl.create_table(definition("u")).unwrap();
     node.close().unwrap();
-    // What is undone now reaches no disk any more.
+    // The undo of these no longer reaches the disk.
     drop((writer, ddl, building, table));
     drop(dictionary);
 

@@ -1,5 +1,5 @@
-//! Each workload of `firn bench`, in small, over a node in this process: what it loads and does
-//! leaves consistent data.
+//! Each workload of `firn bench`, in small, over a node in this process: its load and its run leave
+//! consistent data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ fn check(suite: &dyn Suite, target: &Target) {
     assert!(!conditions.is_empty() && violated.is_empty(), "{violated:?}");
 }
 
-/// Loads, checks, runs each case for a moment, checks again and cleans up.
+/// Loads, checks, runs each case for a short time, checks again and cleans up.
 fn exercise(suite: &dyn Suite, by: LoadBy, mode: Mode) -> Vec<Measured> {
     let served = serve();
     let target = served.target(suite).with_mode(mode);

@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Arrows from importers to what they import.
+/// Arrows from importers to the modules that they import.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Graph {
     arrows: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Graph {
-    /// Notes that one imports another; an import of itself is ignored.
+    /// Adds an arrow; an import of itself is ignored.
     pub(crate) fn add(&mut self, from: &str, to: &str) {
         if from != to {
             self.arrows.entry(from.to_owned()).or_default().insert(to.to_owned());
         }
     }
 
-    /// The importers in order, each with what it imports.
+    /// The importers in order, each with its imports.
     pub(crate) fn arrows(&self) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
         self.arrows.iter().map(|(from, to)| (from.as_str(), to))
     }

@@ -5,11 +5,11 @@
 //!   crates/*/src/**.rs  ──tokens, paths──► imports ──┴──rules──► faults, exit code
 //! ```
 //!
-//! `firn-imports types` prints the largest types instead: those with the most methods, and those that
-//! the most files name.
+//! `firn-imports types` prints the largest types instead: those with the most methods, and those
+//! that are named in the most files.
 //!
-//! It reads paths as they are written (`crate::…`, `super::…`, and what a crate's root re-exports); what a
-//! macro makes of them it does not see.
+//! It reads paths as they are written: `crate::…`, `super::…`, and names that a crate's root
+//! re-exports. It does not see paths that a macro makes.
 
 #![allow(clippy::disallowed_methods, reason = "a tool of the developers reads the sources")]
 
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// How many types are listed.
+/// Number of types that are listed.
 const LISTED: usize = 10;
 
 fn print_types(folder: &Path) -> ExitCode {

@@ -4,16 +4,16 @@
 //!   use crate::{a::B, c};   fn f(x: super::D) {}      crate::a::B  crate::c  super::D
 //! ```
 
-/// A path and, where a `use` gives it one, its name in the file.
+/// A path and, if a `use` imports it, its name in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path {
-    /// What is between the `::`.
+    /// The names between the `::`.
     pub(crate) segments: Vec<String>,
     /// The name that a `use` brings into the file.
     pub(crate) name: Option<String>,
 }
 
-/// What a file names.
+/// The names in a file.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     /// The paths, with those of `use` split into single ones.
@@ -104,7 +104,8 @@ fn branches<'t, 's>(tokens: &'t [&'s str]) -> Vec<&'t [&'s str]> {
     split.filter(|branch| !branch.is_empty()).collect()
 }
 
-/// The place after the item that begins here; notes the name of a module that has a file.
+/// The index after the item that begins here. Adds the name of a module that has a file to
+/// `test_modules`.
 fn skip_item(tokens: &[&str], start: usize, test_modules: &mut Vec<String>) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(start) {

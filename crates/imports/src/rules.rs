@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 
 use crate::workspace::Crate;
 
-/// The rules from the files beside the tool.
+/// The rules, from the files beside the tool.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// Crates from the top to the bottom.
+    /// The crates from top to bottom.
     order: Vec<String>,
-    /// Crate, importing module, imported module.
+    /// Known cycles: crate, importing module, imported module.
     known: BTreeSet<(String, String, String)>,
 }
 

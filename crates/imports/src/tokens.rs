@@ -90,7 +90,8 @@ fn quoted(text: &str) -> Option<usize> {
     Some(text.len())
 }
 
-/// `'x'`, `'\n'`; of a lifetime only its tick.
+/// `'x'`, `'
+/// '`; for a lifetime, only its tick.
 fn character(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('\'')?;
     let mut characters = inside.char_indices();

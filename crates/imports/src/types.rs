@@ -1,33 +1,33 @@
-//! Which types are large: methods of a type, and files that name it.
+//! Which types are large: by the methods of a type, and by the files that name it.
 //!
 //! ```text
 //!   impl<'a> Parser<'a> { fn … fn … }     Parser: two more methods, in one more file
 //!   fn bind(table: &TableModel)           TableModel: named in one more file
 //! ```
 //!
-//! A type is found by its name. One whose name is defined several times is counted by crate for its
-//! methods, and not at all for the files that name it.
+//! A type is identified by its name. If several crates define the name, methods are counted by
+//! crate, and files are not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that the standard library, another crate or a variant has as well: files that have such a
-/// word do not all mean the type.
+/// Names that also belong to the standard library, another crate or a variant: a file with such a
+/// word need not mean the type.
 const AMBIGUOUS: [&str; 3] = ["Copy", "Json", "Mutex"];
 
 /// A source file of a crate, without its tests.
 pub(crate) struct Source {
     /// The crate's name.
     pub(crate) crate_name: String,
-    /// Its place in the crate, for people.
+    /// Its path in the crate, for output.
     pub(crate) file: String,
     /// Its text.
     pub(crate) text: String,
 }
 
-/// What is known of the types of a workspace.
+/// The facts about the types of a workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
-    /// By crate and type: methods of its own, and the files in which they are.
+    /// By crate and type: the number of inherent methods, and their files.
     methods: BTreeMap<(String, String), (usize, BTreeSet<String>)>,
     /// By type: the files that define it.
     defined: BTreeMap<String, BTreeSet<String>>,
@@ -36,7 +36,7 @@ pub(crate) struct Types {
 }
 
 impl Types {
-    /// Takes in a file's words.
+    /// Adds the words of a file.
     pub(crate) fn add(&mut self, source: &Source, tokens: &[&str]) {
         let tokens = without_tests(tokens);
         let file = format!("{}/{}", source.crate_name, source.file);
@@ -57,7 +57,7 @@ impl Types {
         }
     }
 
-    /// Counts the methods of an `impl` of a type's own; answers where it ends.
+    /// Counts the methods of an inherent `impl`; returns where it ends.
     fn add_impl(&mut self, source: &Source, file: &str, tokens: &[&str], at: usize) -> usize {
         let Some(open) = tokens[at..].iter().position(|token| matches!(*token, "{" | ";" | "("))
         else {
@@ -80,7 +80,7 @@ impl Types {
         end
     }
 
-    /// The types with the most methods of their own: crate, type, methods, files.
+    /// The types with the most inherent methods: crate, type, methods, files.
     pub(crate) fn by_methods(&self, most: usize) -> Vec<(&str, &str, usize, usize)> {
         let mut all: Vec<_> = self
             .methods
@@ -94,7 +94,7 @@ impl Types {
         all
     }
 
-    /// The types that the most files name: where it is defined, type, files.
+    /// The types that are named in the most files: crate, type, files.
     pub(crate) fn by_files(&self, most: usize) -> Vec<(&str, &str, usize)> {
         let unique = self
             .defined
@@ -128,7 +128,7 @@ fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     kept
 }
 
-/// How many words the block has that begins here, its braces included.
+/// The number of words of the block that begins here, including its braces.
 fn block_length(tokens: &[&str]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -144,7 +144,7 @@ fn block_length(tokens: &[&str]) -> usize {
     tokens.len()
 }
 
-/// The type of an `impl`, from the words between `impl` and the brace.
+/// The type of an inherent `impl`, from the words between `impl` and the brace.
 fn name_of<'t>(head: &[&'t str]) -> Option<&'t str> {
     let mut depth = 0_usize;
     let mut name = None;

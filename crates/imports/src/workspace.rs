@@ -1,7 +1,7 @@
 //! The crates of the workspace, from their files: dependencies, and imports between modules.
 //!
 //! A module here is a module of a crate's root with everything below it. Items of the root itself
-//! belong to no module; the root's re-exports belong to the modules they come from.
+//! belong to no module; re-exports of the root belong to the modules that they come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -95,7 +95,7 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
 /// The paths named in each file, by the path of its module.
 type Files = BTreeMap<Vec<String>, Named>;
 
-/// Passes each source file below a folder on: the path of its module, its path and its text.
+/// Passes each source file below a folder to `take`: its module's path, its own path and its text.
 fn read_files(
     folder: &Path,
     module: &mut Vec<String>,
@@ -151,7 +151,7 @@ fn modules(files: &Files) -> Graph {
     graph
 }
 
-/// Names that the root of a crate has from its modules.
+/// Names that the root of a crate re-exports from its modules.
 fn exports(files: &Files, roots: &BTreeSet<&String>) -> BTreeMap<String, String> {
     let root = files.get(&Vec::new());
     let uses = root.into_iter().flat_map(|named| &named.paths);

@@ -1,9 +1,9 @@
-//! How many files and sockets the process may have open.
+//! The limit of open files and sockets of the process.
 //!
-//! Shells and service managers allow 1,024 unless told otherwise, and let a process raise that up
-//! to a limit of theirs. A server with thousands of clients needs it.
+//! Shells and service managers set it to 1,024 by default, and let a process raise it up to a
+//! higher limit. A server with thousands of clients needs that.
 
-/// Raises the limit as far as the system lets the process. To be called before anything is opened.
+/// Raises the limit as far as the system allows. Call this before anything is opened.
 pub fn raise_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls read or write the struct, which lives until they return. A refusal changes

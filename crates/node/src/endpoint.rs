@@ -32,38 +32,38 @@ use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
 use crate::{engine_status, report, server_uuid};
 
-/// Obeys `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.
+/// Applies `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.
 pub type SetVerbosity = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// Where and how clients connect.
 #[derive(Clone)]
 pub struct EndpointOptions {
-    /// The TCP address; port 0 takes a free one.
+    /// The TCP address; the system chooses a port for 0.
     pub listen: Option<SocketAddr>,
     /// The Unix socket.
     pub socket: Option<PathBuf>,
     /// How many clients can be connected at once.
     pub max_connections: u64,
-    /// Certificate and key; a self-signed certificate is made otherwise.
+    /// Files of certificate and key; `None`: the endpoint makes a self-signed certificate.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Where metrics are scraped; nowhere unless said.
+    /// Address of the metrics; `None`: there are none.
     pub metrics_listen: Option<SocketAddr>,
-    /// How much of the process's log is written, as `log_error_verbosity` has it.
+    /// The initial `log_error_verbosity`, that of the process's log.
     pub log_error_verbosity: u64,
-    /// Changes that.
+    /// Called when `log_error_verbosity` changes.
     pub set_verbosity: Option<SetVerbosity>,
-    /// The node's directory, for those who ask where the data is.
+    /// The node's directory, for `@@datadir`.
     pub data_dir: PathBuf,
-    /// Below which directory statements may read and write files; none without it.
+    /// The directory below which statements may read and write files; `None`: nowhere.
     pub secure_file_priv: Option<PathBuf>,
-    /// The buffer pool's size, for those who ask.
+    /// The buffer pool's size, for `@@innodb_buffer_pool_size`.
     pub buffer_pool_bytes: u64,
     /// Memory for columns that are kept between analytic statements.
     pub column_cache_bytes: u64,
 }
 
 impl Default for EndpointOptions {
-    /// Nothing listens.
+    /// An endpoint that listens nowhere.
     fn default() -> EndpointOptions {
         EndpointOptions {
             listen: None,
@@ -84,16 +84,16 @@ impl Default for EndpointOptions {
 /// Why an endpoint did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// The dictionary.
+    /// The dictionary cannot be opened.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The compute node.
+    /// The compute node cannot be opened.
     #[error(transparent)]
     Compute(#[from] OpenError),
-    /// An address or a certificate.
+    /// An address cannot be used, or a certificate cannot be read.
     #[error(transparent)]
     Listen(#[from] io::Error),
-    /// Others than this machine could connect, and nobody has a password.
+    /// Other machines could connect, and no account has a password.
     #[error(
         "{0} can be reached from other machines, and no account has a password; listen at 127.0.0.1 first, \
          create an account (CREATE USER 'name'@'%' IDENTIFIED BY '…'), then listen at {0}"
@@ -106,14 +106,14 @@ pub enum EndpointError {
 pub struct ComputeSeams {
     /// The node's tables and transactions.
     pub rows: Arc<dyn DatabaseNode>,
-    /// What belongs to the server.
+    /// State that belongs to the server.
     pub server: Arc<dyn ServerState>,
 }
 
 /// A running endpoint. Dropping it ends it without waiting for statements.
 pub struct Endpoint {
     _statistics: StatisticsKeeper,
-    /// Ends before what it shows.
+    /// Dropped before the instance whose figures it shows.
     metrics: Option<MetricsServer>,
     server: Server,
     instance: Arc<Instance>,
@@ -123,8 +123,8 @@ impl Endpoint {
     /// Opens the dictionary of a node, of which this is the only endpoint, and listens. Blocks.
     ///
     /// # Errors
-    /// [`EndpointError`]: the accounts cannot be read, an address cannot be listened on, or it
-    /// would be open to the world without passwords.
+    /// [`EndpointError`]: the accounts cannot be read, the endpoint cannot listen at an address, or
+    /// other machines could connect without a password.
     pub fn start(
         environment: &Environment,
         node: &Arc<LocalNode>,
@@ -137,8 +137,8 @@ impl Endpoint {
         Endpoint::start_over(environment, node, seams, options)
     }
 
-    /// As [`Endpoint::start`], over seams that several endpoints share. Each has a directory of its
-    /// own in `options`. Blocks.
+    /// Like [`Endpoint::start`], over seams that several endpoints share. Each endpoint has its own
+    /// directory in `options`. Blocks.
     ///
     /// # Errors
     /// As [`Endpoint::start`].
@@ -186,14 +186,13 @@ impl Endpoint {
         self.metrics.as_ref().map(MetricsServer::address)
     }
 
-    /// What the sessions share.
+    /// The state that the sessions share.
     #[must_use]
     pub fn instance(&self) -> &Arc<Instance> {
         &self.instance
     }
 
-    /// Takes no more statements, waits for those that run as long as `patience`, then interrupts
-    /// them.
+    /// Accepts no more statements, waits up to `patience` for running ones, then interrupts them.
     pub fn shutdown(&self, patience: Duration) -> bool {
         self.server.shutdown(patience)
     }
@@ -240,21 +239,21 @@ fn open_instance(
     })?)
 }
 
-/// Where large statements put rows; they say so themselves if there is no such place.
+/// The directory for spilled rows; `None` if it cannot be opened, so that large statements fail.
 fn spill_directory(environment: &Environment, options: &EndpointOptions) -> Option<SpillDirectory> {
     let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
     match spill.and_then(|spill| spill.clear().map(|()| spill)) {
         Ok(spill) => Some(spill),
         Err(error) => {
-            tracing::warn!(%error, "large statements cannot put rows on the disk");
+            tracing::warn!(%error, "large statements cannot spill rows to the disk");
             None
         }
     }
 }
 
-/// What a statement over columns may put on the disk.
+/// Most bytes that a statement over columns may spill.
 const MOST_SPILLED_BYTES: u64 = 64 << 30;
-/// What columns may take that are kept between statements, unless somebody says.
+/// Default of [`EndpointOptions::column_cache_bytes`].
 const COLUMN_CACHE_BYTES: u64 = 64 << 20;
 
 fn vectorised(options: &EndpointOptions) -> firn_columnar::Engine {
@@ -263,12 +262,12 @@ fn vectorised(options: &EndpointOptions) -> firn_columnar::Engine {
         || firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes);
     let directory = options.data_dir.join("spill-columns");
     engine().with_spill(&directory, MOST_SPILLED_BYTES).unwrap_or_else(|error| {
-        tracing::warn!(%error, "statements over columns cannot put rows on the disk");
+        tracing::warn!(%error, "statements over columns cannot spill rows to the disk");
         engine()
     })
 }
 
-/// So many clients may be on their way to a login, however few can be connected.
+/// At least this many clients may be logging in, however few can be connected.
 const PENDING_LOGINS: u64 = 1000;
 
 fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>) -> ServerOptions {
@@ -285,7 +284,7 @@ fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>
         },
         limits: LimitValues {
             max_connections: options.max_connections,
-            // All of them may come at once.
+            // All of them may connect at once.
             max_pending_logins: options.max_connections.max(PENDING_LOGINS),
             ..LimitValues::default()
         },
@@ -294,7 +293,7 @@ fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>
     }
 }
 
-/// Variables that the wire obeys.
+/// Variables that the wire applies.
 const OBEYED: [&str; 6] = [
     "max_connections",
     "connect_timeout",
@@ -304,14 +303,14 @@ const OBEYED: [&str; 6] = [
     "max_prepared_stmt_count",
 ];
 
-/// Has the wire and the process's log obey global variables, now and when they are set.
+/// Applies global variables to the wire and the process's log, now and when they are set.
 fn obey_variables(instance: &Instance, limits: &Arc<Limits>, options: &EndpointOptions) {
     for name in OBEYED {
         let value = instance.variables.get(name);
         value.iter().for_each(|value| obey_limit(limits, name, value.number()));
     }
     let (limits, verbosity) = (Arc::clone(limits), options.set_verbosity.clone());
-    // A value that was persisted outweighs the configuration's.
+    // A persisted value outweighs the configuration's.
     if let (Some(set_verbosity), Some(value)) =
         (&verbosity, instance.variables.get("log_error_verbosity"))
         && value.number() != options.log_error_verbosity
@@ -344,7 +343,7 @@ fn machine_name() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// System variables that say how this server was set up.
+/// System variables that show how this server was set up.
 fn variables(options: &EndpointOptions) -> GlobalVariables {
     let variables = GlobalVariables::default();
     let data_dir = format!("{}/", options.data_dir.display());

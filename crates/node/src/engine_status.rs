@@ -1,4 +1,4 @@
-//! `SHOW ENGINE INNODB STATUS`: what a node does at the moment, for people.
+//! `SHOW ENGINE INNODB STATUS`: the current state of a node, as a text for people.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use firn_engine::lock::DeadlockReport;
 use crate::node::LocalNode;
 use crate::report;
 
-/// Locks that are listed one by one.
+/// Locks that are listed individually.
 const LISTED_WAITS: usize = 50;
 
-/// The text for a node. Looks at all locks; not for every statement.
+/// The text for a node. Reads all locks; too slow for every statement.
 #[must_use]
 pub fn of(node: &LocalNode) -> String {
     let mut text = String::new();

@@ -1,14 +1,14 @@
-//! The memory of a node: what it may take, where it goes, and who gives way.
+//! The memory of a node: its limit, its parts, and which part gives way.
 //!
 //! ```text
 //!   budget ├─── buffer pool ───────┤ columns │ log buffer │ images │ log index │ everything else ┤
 //!                      ◄── the pool gives way when the others need more ──
 //! ```
 //!
-//! A [`MemoryPlan`] sets the limits of the parts that have one. What grows with the data or the
-//! load (the page map, locks, sorts, the allocator's own keep) has none; so a task looks how much
-//! the process takes and has the buffer pool do with less while the budget is exceeded, down to
-//! half of the pool.
+//! A [`MemoryPlan`] sets the limits of the parts that have one. The parts that grow with the data
+//! or the load (the page map, locks, sorts, memory kept by the allocator) have none. So a task
+//! watches how much memory the process takes. While the budget is exceeded, it has the buffer pool
+//! give up frames, down to half of the pool.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -31,41 +31,39 @@ use crate::allocator;
 use crate::options::NodeOptions;
 
 const MEBIBYTE: u64 = 1 << 20;
-/// Parts beside the pool get one part in this many of its size, within their limits.
+/// The size of each other part is that of the pool divided by this, within the part's limits.
 const SHARE: u64 = 16;
-/// Columns that are kept between analytic statements get one part in this many of the pool's size.
+/// The size of the column cache is that of the pool divided by this.
 const COLUMN_SHARE: u64 = 8;
-/// For the transaction table, threads and the program; and what a small page map and small locks
-/// take.
+/// Memory for the transaction table, threads, the program, and a small page map and lock table.
 const REST_BYTES: u64 = 24 * MEBIBYTE;
-/// Statements and sessions get one part in this many of the pool's size, at least
-/// [`LEAST_STATEMENT_BYTES`]; half of the pool gives way to them besides.
+/// Memory for statements and sessions is that of the pool divided by this, at least
+/// [`LEAST_STATEMENT_BYTES`]. In addition, half of the pool gives way to them.
 const STATEMENT_SHARE: u64 = 8;
 const LEAST_STATEMENT_BYTES: u64 = 32 * MEBIBYTE;
 const MOST_STATEMENT_BYTES: u64 = 1024 * MEBIBYTE;
-/// How often memory that the allocator keeps is given back.
+/// How often memory that the allocator keeps is given back to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
-/// One part in this many of the budget, but no more than [`MOST_KEPT_BYTES`], may be kept by the
-/// allocator.
+/// The allocator may keep the budget divided by this, at most [`MOST_KEPT_BYTES`].
 const KEPT_SHARE: u64 = 16;
 const MOST_KEPT_BYTES: u64 = 32 * MEBIBYTE;
-/// One part in this many of the budget lies between giving way and taking back.
+/// The distance between giving way and taking back is the budget divided by this.
 const SLACK_SHARE: u64 = 64;
-/// How often a node looks what its process takes.
+/// How often a node checks the memory of its process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What a node may take, divided into its parts; in bytes.
+/// The memory of a node, divided into its parts, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Everything.
+    /// The whole process.
     pub budget_bytes: u64,
-    /// Pages, with everything that belongs to them.
+    /// Pages, with their frames' overhead.
     pub buffer_pool_bytes: u64,
     /// The log buffer.
     pub log_buffer_bytes: u64,
-    /// Images of pages on their way to the disk.
+    /// Page images that wait to be written.
     pub page_queue_bytes: u64,
-    /// Indexes of log segments that are kept after they were read.
+    /// Indexes of log segments that stay cached after they were read.
     pub log_index_cache_bytes: u64,
     /// Columns that are kept between analytic statements.
     pub column_cache_bytes: u64,
@@ -81,7 +79,7 @@ impl MemoryPlan {
         let log_buffer_bytes = 1 << log_buffer.ilog2();
         let page_queue_bytes = share.clamp(2 * MEBIBYTE, 16 * MEBIBYTE);
         let log_index_cache_bytes = share.clamp(2 * MEBIBYTE, 64 * MEBIBYTE);
-        // The writers of log and pages have half as much again in hand.
+        // The writers of log and pages hold half as much again.
         let buffers = (log_buffer_bytes + page_queue_bytes) * 3 / 2;
         let column_cache_bytes = buffer_pool_bytes / COLUMN_SHARE;
         let statements = (buffer_pool_bytes / STATEMENT_SHARE)
@@ -102,7 +100,7 @@ impl MemoryPlan {
     /// The largest buffer pool within a budget.
     #[must_use]
     pub fn within(budget_bytes: u64) -> MemoryPlan {
-        // What is beside a pool grows with the pool.
+        // The other parts grow with the pool.
         let (mut fits, mut exceeds) = (0, budget_bytes);
         while exceeds - fits > MEBIBYTE {
             let pool = fits.midpoint(exceeds);
@@ -114,7 +112,7 @@ impl MemoryPlan {
         MemoryPlan { budget_bytes, ..MemoryPlan::for_pool(fits) }
     }
 
-    /// A pool of this size within this budget. Columns are kept in what is left between them.
+    /// A plan for a pool of this size within this budget. The column cache gets what is left.
     #[must_use]
     pub fn of(buffer_pool_bytes: u64, budget_bytes: u64) -> MemoryPlan {
         let plan = MemoryPlan::for_pool(buffer_pool_bytes);
@@ -123,13 +121,13 @@ impl MemoryPlan {
         MemoryPlan { budget_bytes, column_cache_bytes, ..plan }
     }
 
-    /// The budget that the plan's pool needs: no columns are kept then.
+    /// The budget that the plan's pool needs without a column cache.
     #[must_use]
     pub fn least_bytes(&self) -> u64 {
         self.budget_bytes - self.column_cache_bytes
     }
 
-    /// What the parts beside the buffer pool may take.
+    /// The limit of all parts beside the buffer pool.
     #[must_use]
     pub fn beside_bytes(&self) -> u64 {
         self.budget_bytes - self.buffer_pool_bytes
@@ -143,12 +141,12 @@ impl MemoryPlan {
         options.storage.log.index_cache_bytes = self.log_index_cache_bytes as usize;
         let pages = &mut options.storage.pages;
         pages.queue_bytes = self.page_queue_bytes as usize;
-        // A batch that is being written stands beside a queue that fills up again.
+        // While one batch is written, the queue fills up again.
         pages.batch_pages = pages.batch_pages.min(pages.queue_bytes / PAGE_SIZE / 2).max(1);
     }
 }
 
-/// What the parts of a node take.
+/// The memory that the parts of a node take.
 pub(crate) fn report(
     engine: &Engine,
     storage: &LocalStorage,
@@ -175,7 +173,7 @@ pub(crate) fn report(
     }
 }
 
-/// What the process has in memory, in bytes; `None` if the system does not tell.
+/// Resident memory of the process, in bytes; `None` if the system does not report it.
 #[must_use]
 pub fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
@@ -199,7 +197,7 @@ struct Signals {
 }
 
 impl Governor {
-    /// Starts to watch, if there is a budget.
+    /// Starts to watch if there is a budget.
     pub(crate) fn start(
         environment: &Environment,
         pool: &Arc<BufferPool>,
@@ -223,7 +221,7 @@ impl Governor {
         self.pressure.as_ref().map_or(0, |one| one.refusals.load(Ordering::Relaxed))
     }
 
-    /// Ends the task.
+    /// Ends the watching task.
     pub(crate) fn stop(&self) {
         self.keeper.iter().for_each(memory::uninstall);
         self.signals.stopping.store(true, Ordering::Release);
@@ -241,26 +239,25 @@ impl Drop for Governor {
     }
 }
 
-/// What the process takes against what it may take, and the pool between them.
+/// The memory of the process, its budget, and the pool that gives way.
 struct Pressure {
     pool: Arc<BufferPool>,
     budget_bytes: u64,
-    /// One thread at a time changes what the pool does without.
+    /// Held while the pool's withheld memory is changed.
     withholding: Mutex<()>,
     refusals: AtomicU64,
 }
 
 impl Pressure {
-    /// What the pool takes when it has filled the frames that it may fill.
+    /// The pool's size when all frames that it may fill are full.
     fn pool_bytes(&self) -> u64 {
         let frames = self.pool.frame_count() * PAGE_SIZE;
         let filled_bytes = frames.saturating_sub(self.pool.withheld_bytes());
         self.pool.resident_bytes().max(filled_bytes) as u64
     }
 
-    /// What the process would take beyond its budget if it took so many bytes more, and how much of
-    /// that the pool cannot give way for: it keeps half of its size, which it may not have filled
-    /// yet.
+    /// How far the process would exceed its budget with `more_bytes` more, and how much of that the
+    /// pool cannot give up: it keeps half of its size, which it may not have filled yet.
     fn excess(&self, more_bytes: u64) -> (u64, u64) {
         let Some(resident) = resident_bytes() else { return (0, 0) };
         let pool_bytes = self.pool_bytes();
@@ -272,7 +269,7 @@ impl Pressure {
         )
     }
 
-    /// Has the pool do with less, or take back what it did without.
+    /// Has the pool give up memory, or take back what it gave up.
     fn balance(&self) {
         let _one = self.withholding.lock();
         let Some(resident) = resident_bytes() else { return };
@@ -332,9 +329,9 @@ fn watch(signals: &Signals, pressure: &Pressure) {
     }
 }
 
-/// How much the pool should do without, given what the process takes while `withheld` is withheld.
+/// How much the pool should give up if the process takes `resident` while `withheld` is given up.
 fn to_withhold(resident: u64, withheld: u64, budget: u64) -> usize {
-    // Without a little room between the two limits pages would come and go for nothing.
+    // Without slack between the two limits, pages would be dropped and read in turn for nothing.
     let slack = budget / SLACK_SHARE;
     let wanted = if resident > budget {
         withheld + (resident - budget) + slack
@@ -359,7 +356,7 @@ mod tests {
             assert!(plan.log_buffer_bytes.is_power_of_two());
         }
         assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 680 * MEBIBYTE);
-        // A budget that leaves nothing for columns is still one.
+        // A budget that leaves nothing for columns is valid.
         let pool = MemoryPlan::for_pool(512 * MEBIBYTE);
         let least = MemoryPlan::of(512 * MEBIBYTE, pool.least_bytes());
         assert_eq!(

@@ -14,7 +14,7 @@ use crate::memory::{self, Governor};
 
 pub use crate::options::NodeOptions;
 
-/// Why a node did not start or stop as it should.
+/// Why a node did not start or did not stop in order.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The directory.
@@ -25,8 +25,8 @@ pub enum NodeError {
     Engine(#[from] EngineError),
 }
 
-/// A node that runs. Dropping it without [`LocalNode::close`] is what a crash is, but for the
-/// threads.
+/// A running node. Dropping it without [`LocalNode::close`] is like a crash, except that its
+/// threads go on.
 pub struct LocalNode {
     governor: Governor,
     engine: Engine,
@@ -40,19 +40,19 @@ impl LocalNode {
     /// Opens the directory and the engine over it. Blocks for I/O.
     ///
     /// # Errors
-    /// If the directory is another process's or another format's, or is damaged.
+    /// If another process uses the directory, or it has another format, or it is damaged.
     pub fn open(
         environment: &Environment,
         path: &Path,
         options: &NodeOptions,
     ) -> Result<LocalNode, NodeError> {
         let storage = LocalStorage::open(environment, path, options.storage.clone())?;
-        // Other processes cannot reach these regions, so any number that grows will do.
+        // Other processes cannot reach these regions, so any growing number serves as an epoch.
         let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
         let regions = fabric.peer();
         let seams = Storage {
             log: storage.log.clone(),
-            // The directory's lock has decided that this node writes.
+            // This node has the directory's lock, so it is the one that writes.
             epoch: WriterEpoch::Next,
             pages: storage.pages.clone(),
             timestamps: Timestamps::Local,
@@ -66,19 +66,18 @@ impl LocalNode {
         Ok(LocalNode { governor, engine, storage, regions, opened_at, column_cache })
     }
 
-    /// The engine.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Where the log ended when the node had been opened.
+    /// The end of the log at the time when the node was opened.
     #[must_use]
     pub fn opened_at(&self) -> Lsn {
         self.opened_at
     }
 
-    /// Log and pages.
+    /// The store of log and pages.
     #[must_use]
     pub fn storage(&self) -> &LocalStorage {
         &self.storage
@@ -90,15 +89,16 @@ impl LocalNode {
         &self.regions
     }
 
-    /// What the node takes in memory, by part. Reads figures of the system; not for every statement.
+    /// The memory that the node takes, by part. Reads figures of the system; too slow for every
+    /// statement.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         let column_cache = self.column_cache.get().map_or(0, |bytes| bytes());
         memory::report(&self.engine, &self.storage, &self.governor, column_cache)
     }
 
-    /// Counts what the statements' executors keep in columns as a part of the node's memory; the
-    /// first one counts.
+    /// Counts the executors' column cache as a part of the node's memory. Only the first call has
+    /// an effect.
     pub fn count_column_cache(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
         let _ = self.column_cache.set(Box::new(bytes));
     }

@@ -1,4 +1,4 @@
-//! How a node is set up.
+//! Settings of a node.
 
 use firn_engine::EngineOptions;
 use firn_storage::local::LocalOptions;
@@ -10,7 +10,7 @@ pub struct NodeOptions {
     pub engine: EngineOptions,
     /// The directory.
     pub storage: LocalOptions,
-    /// What the process may take; the buffer pool gives way when it takes more. `None`: nobody
-    /// looks.
+    /// The memory budget of the process; the buffer pool gives way when it is exceeded. `None`:
+    /// there is no budget.
     pub memory_budget_bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! A node that follows another one of the same process.
+//! A node that follows another node of the same process.
 //!
 //! ```text
 //!   LocalNode ──► log, pages ─────► Replica ──► ReplicaNode ──► an endpoint of its own
@@ -15,7 +15,7 @@ use firn_sql_collation::Collations;
 
 use crate::node::LocalNode;
 
-/// Opens a replica beside a node whose dictionary is open. It is closed before the node. Blocks for
+/// Opens a replica beside a node whose dictionary is open. Close it before the node. Blocks for
 /// I/O, and until a snapshot can be opened.
 ///
 /// # Errors
@@ -28,7 +28,7 @@ pub fn open_beside(
     let storage = ReplicaStorage {
         log: node.storage().log.clone(),
         pages: node.storage().pages.clone(),
-        // Nobody else reads these regions, so any number that grows will do.
+        // No other node reads these regions, so any growing number serves as an epoch.
         fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
         writer: Arc::clone(node.regions()),
         // A local node numbers its commits itself.

@@ -1,4 +1,4 @@
-//! A node's report: the one place that knows which part counts what.
+//! A node's report: this module alone knows which part counts what.
 
 use firn_api::LogStore;
 use firn_api::report::{
@@ -9,7 +9,7 @@ use firn_storage::local::LocalStorage;
 
 use crate::node::LocalNode;
 
-/// What a node tells of itself. Reads figures of the system; not for every statement.
+/// The report of a node. Reads figures of the system; too slow for every statement.
 #[must_use]
 pub fn of(node: &LocalNode) -> NodeReport {
     let (engine, storage) = (node.engine(), node.storage());

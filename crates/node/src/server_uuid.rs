@@ -1,13 +1,14 @@
-//! `server_uuid`: what tells a server from all others, as long as its data directory lives.
+//! `server_uuid`: identifies a server for as long as its data directory exists.
 //!
-//! It is kept where MySQL keeps its own, in a file `auto.cnf` of the data directory:
+//! As in MySQL, the file `auto.cnf` of the data directory has it:
 //!
 //! ```text
 //!   [auto]
 //!   server-uuid=f3c2a9d4-1a0b-4c5d-8e6f-0123456789ab
 //! ```
 //!
-//! A directory that was copied for another server gets another one once the file is removed.
+//! Whoever copies a directory for another server removes the file, and the copy gets a new
+//! identity.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -24,7 +25,7 @@ const KEY: &str = "server-uuid=";
 /// More than the file ever has.
 const MOST_BYTES: u64 = 4096;
 
-/// The identity of a data directory, made and kept if it has none. Blocks.
+/// The identity of a data directory. Makes and stores one if there is none. Blocks.
 ///
 /// # Errors
 /// If the file can be neither read nor written.
@@ -59,10 +60,10 @@ fn kept(disk: &dyn Disk, path: &Path) -> io::Result<Option<Uuid>> {
     Ok(values.next().and_then(|value| Uuid::try_parse(value).ok()))
 }
 
-/// Writes the file under another name first, so that it is there whole or not at all.
+/// Writes a new file and renames it, so that the file is complete or not there.
 fn keep(disk: &dyn Disk, directory: &Path, uuid: Uuid) -> io::Result<()> {
     let (path, temporary) = (directory.join(FILE), directory.join("auto.cnf.new"));
-    // What a crash has left in the midst of this.
+    // A crash may have left an incomplete file.
     let _ = disk.remove(&temporary);
     let file = disk.open(&temporary, OpenMode::CreateNew)?;
     file.write_at(format!("[auto]\n{KEY}{uuid}\n").as_bytes(), 0)?;

@@ -10,10 +10,10 @@ pub struct Size(pub u64);
 /// Units, largest first.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// It is no number with a unit.
+    /// It is not a number with a unit.
     #[error(
         "is not a size; write a whole number of bytes, or one with K, M, G or T after it, such as 512M, 512MB or 512MiB"
     )]

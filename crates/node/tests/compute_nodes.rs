@@ -1,5 +1,5 @@
-//! Two compute nodes over one database node, in this process: what belongs to the server is one for
-//! both of them, and what belongs to a session outlives starts and ends of the other node.
+//! Two compute nodes over one database node, in this process. They share the server's state, and a
+//! session's state survives starts and ends of the other node.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn number(connection: &mut Conn, text: &str) -> i64 {
     connection.query_first(text).unwrap().unwrap()
 }
 
-/// Waits until an answer is as it should be.
+/// Waits until `is_so` returns true.
 fn until(mut is_so: impl FnMut() -> bool) {
     for _ in 0..500 {
         if is_so() {
@@ -47,7 +47,7 @@ fn until(mut is_so: impl FnMut() -> bool) {
     panic!("it did not come about in five seconds");
 }
 
-/// Has the global read lock been asked for, so that a statement waits for it?
+/// Whether the statement of a connection waits for a lock.
 fn waiting(connection: &mut Conn, id: u32) -> bool {
     let text = format!(
         "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id} AND STATE LIKE 'Waiting%'"
@@ -161,7 +161,7 @@ fn the_global_read_lock_is_the_servers() {
         run(&mut a, "UNLOCK TABLES");
         writing.join().unwrap();
     });
-    // The lock waits for the other node's writers, and goes with its session.
+    // The lock waits for the other node's writers, and ends with its session.
     run(&mut b, "FLUSH TABLES WITH READ LOCK");
     drop(b);
     until(|| c.query_drop("INSERT INTO shop.t VALUES (2)").is_ok());

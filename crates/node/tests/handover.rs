@@ -1,4 +1,4 @@
-//! A session that is written down on one compute node and goes on at another one.
+//! A session that is written down on one compute node and continues on another one.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn beginning(instance: &Instance, user: &str) -> Beginning {
     let ids = instance.connection_ids();
     let account = instance.accounts.find(user, "localhost").unwrap();
     Beginning {
-        // Sessions of a test's own come from the end, clients' from the beginning.
+        // The test's own sessions take numbers from the end, clients from the beginning.
         control: Arc::new(ConnectionControl::detached(*ids.end())),
         connections: Arc::new(Connections::new(ids)),
         user: user.to_owned(),
@@ -62,7 +62,7 @@ fn resume(endpoint: &Endpoint, user: &str, document: &[u8]) -> Result<SqlSession
     SqlSession::resume(instance, beginning(instance, user), document)
 }
 
-/// What a client has set up.
+/// Statements by which a client sets up its session.
 const SET_UP: [&str; 18] = [
     "CREATE DATABASE shop",
     "USE shop",
@@ -84,7 +84,7 @@ const SET_UP: [&str; 18] = [
     "COMMIT",
 ];
 
-/// What shows it.
+/// Queries that show the set-up.
 const SHOWN: [&str; 12] = [
     "SELECT LAST_INSERT_ID(), DATABASE(), CURRENT_USER(), ROW_COUNT()",
     "SELECT * FROM t",
@@ -116,7 +116,7 @@ fn a_session_goes_on_at_another_node_as_it_was() {
     run(&mut old, "COMMIT");
     let document = old.suspend().unwrap();
     drop(old);
-    // The lock is nobody else's in between.
+    // No other session takes the lock in between.
     let mut stranger = open(&other);
     run(&mut stranger, "SELECT 1");
     assert!(ask(&mut stranger, "SELECT 1 FROM t").is_err());

@@ -1,5 +1,5 @@
-//! The local log passes the suite for log stores, on the simulated disk and on the system's; and
-//! the suite finds faults that are put between the two on purpose.
+//! The local log passes the suite for log stores, on the simulated disk and on the system's disk.
+//! The suite finds faults that a layer between the two adds on purpose.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use firn_storage::local::page_log::PageLog;
 use firn_storage::local::{LocalDirectory, LocalLog, LogOptions, OpenError};
 use firn_testing::simulation::{Faults, SimulatedDisk, World, first_failure, for_each_seed};
 
-/// Puts a layer between the log and the suite.
+/// Adds a layer between the log and the suite.
 type Wrap = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
 struct Process {
@@ -94,7 +94,7 @@ fn the_local_log_conforms_on_a_simulated_disk() {
     for_each_seed(0..8, |world| CASES.iter().for_each(|case| run_case(world, case, |log| log)));
 }
 
-/// A stream in a directory of this machine; its processes are killed, but the machine keeps its
+/// A stream in a directory of this machine. Its processes are killed, but the machine keeps its
 /// power.
 struct OnSystem(PathBuf);
 
@@ -113,7 +113,7 @@ fn the_local_log_conforms_on_the_systems_disk() {
     }
 }
 
-/// A fault: positions are reported as durable when they were taken, before the sync.
+/// A fault: positions are reported as durable when they are taken, before the sync.
 struct TellsEarly(Arc<dyn LogStore>);
 
 struct EarlySource {
@@ -197,8 +197,7 @@ impl LogStore for TellsEarly {
     }
 }
 
-/// Two faults: an epoch is granted whatever the writer asked for, or a reader's lease holds
-/// nothing.
+/// Two faults: the writer gets an epoch whatever it asks for, or a reader's lease holds nothing.
 struct Careless {
     store: Arc<dyn LogStore>,
     checks_epochs: bool,

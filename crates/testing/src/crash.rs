@@ -8,9 +8,9 @@
 //!                       └─ a random while ─┘
 //! ```
 //!
-//! The verification gets all whole lines that the program printed before its death; a program that
-//! prints its acknowledgements needs no clients. The operating system survives, so lost syncs are
-//! found on the simulated disk and not here.
+//! The verification gets all complete lines that the program printed before its death, so a program
+//! that prints its acknowledgements needs no clients. The operating system survives, so this loop
+//! cannot find lost syncs; the simulated disk does.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -25,12 +25,12 @@ use parking_lot::Mutex;
 
 use crate::random::Random;
 
-/// How many bytes of what the program wrote to its standard error are kept, from the end.
+/// Bytes of the program's standard error that are kept, from its end.
 const ERROR_TAIL_BYTES: usize = 16 * 1024;
 
 /// A program to kill, and the check that it recovered.
 pub trait Victim: Sync {
-    /// How to start it. Standard output and error are taken over by the loop.
+    /// The command that starts it. The loop replaces standard output and error.
     fn command(&mut self, round: u32) -> Command;
 
     /// Whether a line of its standard output reports that it is ready. By default the first one
@@ -46,7 +46,7 @@ pub trait Victim: Sync {
         let _ = life;
     }
 
-    /// Checks what a kill has left.
+    /// Checks the state after a kill.
     ///
     /// # Errors
     /// The fault.
@@ -63,7 +63,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// True from when the program is being killed.
+    /// True once the program is being killed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::SeqCst)
@@ -76,14 +76,14 @@ pub struct Death {
     pub round: u32,
     /// How long it lived after it was ready.
     pub lived: Duration,
-    /// The whole lines of its standard output.
+    /// The complete lines of its standard output.
     pub lines: Vec<String>,
 }
 
 /// Why a kill loop ended before its time.
 #[derive(Debug, thiserror::Error)]
 pub enum KillLoopError {
-    /// The program could not be started, or its end not be learnt.
+    /// The program could not be started, or its end could not be observed.
     #[error("round {round}: {error}")]
     System {
         round: u32,
@@ -110,7 +110,7 @@ pub enum KillLoopError {
 pub struct Survived {
     /// How often the program was killed and verified.
     pub kills: u32,
-    /// How long it lived in all.
+    /// Its lives, added up.
     pub lived: Duration,
 }
 
@@ -131,21 +131,21 @@ impl KillLoop {
         KillLoop { seed, rounds: 20, life, ready_timeout: Duration::from_secs(60) }
     }
 
-    /// How often the program is killed.
+    /// Sets how often the program is killed.
     #[must_use]
     pub fn rounds(mut self, rounds: u32) -> KillLoop {
         self.rounds = rounds;
         self
     }
 
-    /// How long the program lives after it is ready.
+    /// Sets how long the program lives after it is ready.
     #[must_use]
     pub fn life(mut self, life: RangeInclusive<Duration>) -> KillLoop {
         self.life = life;
         self
     }
 
-    /// How long the program may take until it is ready, recovery included.
+    /// Sets how long the program may take until it is ready, including recovery.
     #[must_use]
     pub fn ready_timeout(mut self, timeout: Duration) -> KillLoop {
         self.ready_timeout = timeout;
@@ -155,7 +155,7 @@ impl KillLoop {
     /// Runs the loop. Blocks for all rounds.
     ///
     /// # Errors
-    /// With the first round that went wrong.
+    /// The first round that failed.
     pub fn run(&self, victim: &mut impl Victim) -> Result<Survived, KillLoopError> {
         let random = Random::new(self.seed);
         let mut survived = Survived { kills: 0, lived: Duration::ZERO };
@@ -221,11 +221,11 @@ impl KillLoop {
     }
 }
 
-/// Kills the program when the test ends, in whichever way.
+/// Kills the program when the test ends in any way.
 struct KilledOnDrop(Child);
 
 impl KilledOnDrop {
-    /// Sends the signal; one that is already dead does not mind.
+    /// Sends the signal. A process that is already dead is no error.
     fn kill(&mut self) {
         let _ = self.0.kill();
     }
@@ -289,7 +289,7 @@ impl Output {
         }
     }
 
-    /// False if the program closed its output or the time ran out before.
+    /// False if the program closed its output before, or the time ran out.
     fn wait_until_ready(&self, timeout: Duration) -> bool {
         self.changed.wait_until(Some(timeout), || {
             let state = self.state.lock();

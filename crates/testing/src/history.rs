@@ -1,8 +1,8 @@
-//! The reads and writes of concurrent transactions, recorded while they run and judged afterwards.
+//! The reads and writes of concurrent transactions, recorded while they run and checked afterwards.
 //!
-//! Each key holds a list; a transaction appends unique elements and reads whole lists. A read of
-//! `[4, 2, 9]` thus tells which appends it saw and in which order they were made, so that the order
-//! of versions need not be guessed:
+//! Each key holds a list. A transaction appends unique elements and reads whole lists. So a read of
+//! `[4, 2, 9]` tells which appends it saw and in which order they were made, and the order of
+//! versions is known:
 //!
 //! ```text
 //!   session 1   begin ── append(x, 4) ── read y = [] ──────── commit
@@ -10,12 +10,12 @@
 //!                                  x: session 2 before 1, y: session 1 before 2: write skew
 //! ```
 //!
-//! A range read is recorded as a read of every key of the range, absent keys as empty lists: a
-//! phantom is then an element that such a read missed.
+//! A range read is recorded as a read of every key of the range, with empty lists for absent keys.
+//! A phantom is then an element that such a read missed.
 //!
-//! The judges are [`History::check`], which needs no help of the system under test, and
-//! [`History::check_timestamps`], which trusts the timestamps that the system reports and checks
-//! each read exactly.
+//! There are two checks. [`History::check`] needs no help of the system under test.
+//! [`History::check_timestamps`] trusts the timestamps that the system reports, and checks each
+//! read exactly.
 
 mod check;
 mod timestamps;
@@ -37,12 +37,12 @@ pub type Element = u32;
 /// A client that runs one transaction after the other.
 pub type SessionId = u32;
 
-/// One thing that a transaction did.
+/// An operation of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// It appended `element` to the list of `key`.
+    /// Appended `element` to the list of `key`.
     Append { key: Key, element: Element },
-    /// It read the list of `key`.
+    /// Read the list of `key`.
     Read {
         key: Key,
         /// The list that was read.
@@ -55,7 +55,7 @@ pub enum Operation {
 pub enum Outcome {
     /// The commit was acknowledged.
     Committed,
-    /// It certainly did not happen.
+    /// The transaction certainly did not happen.
     Aborted,
     /// The client got no answer: the commit may have happened, or may still happen.
     Unknown,
@@ -67,9 +67,9 @@ pub struct Transaction {
     /// The operations in order.
     pub operations: Vec<Operation>,
     pub outcome: Outcome,
-    /// When it began: its place among all beginnings and ends.
+    /// When it began: its position among all beginnings and ends.
     pub began: u64,
-    /// When its client knew how it ended.
+    /// When its client knew the outcome.
     pub ended: u64,
     /// The reported snapshot.
     pub snapshot: Option<Cts>,
@@ -105,13 +105,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder of nothing yet.
+    /// A recorder with an empty history.
     #[must_use]
     pub fn new() -> Recorder {
         Recorder::default()
     }
 
-    /// Call before the transaction is begun.
+    /// Begins the record of a transaction. Call it before the transaction begins.
     ///
     /// # Panics
     /// If the session has another transaction open.
@@ -139,7 +139,7 @@ impl Recorder {
     }
 }
 
-/// A transaction that is being recorded. If it is dropped without an outcome, its outcome is
+/// A transaction that is being recorded. If it is dropped without an outcome, the outcome is
 /// unknown, as for a client whose connection broke.
 pub struct Recording {
     recorder: Recorder,
@@ -147,7 +147,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Call before the append is asked for: from then on it may happen.
+    /// Records an append. Call it before the append is sent, because from then on it may happen.
     pub fn append(&mut self, key: Key, element: Element) {
         self.transaction.operations.push(Operation::Append { key, element });
     }
@@ -157,7 +157,7 @@ impl Recording {
         self.transaction.operations.push(Operation::Read { key, list: list.to_vec() });
     }
 
-    /// Call with the lists that a range read returned; keys that are not there may be missing.
+    /// Records the lists that a range read returned; keys without a list may be missing.
     ///
     /// # Panics
     /// If a returned key lies outside of `keys`.
@@ -174,18 +174,18 @@ impl Recording {
         self.transaction.snapshot = Some(snapshot);
     }
 
-    /// The commit was acknowledged, at this timestamp if the system reports one.
+    /// Records an acknowledged commit, with its timestamp if the system reports one.
     pub fn committed(mut self, at: Option<Cts>) {
         self.transaction.outcome = Outcome::Committed;
         self.transaction.committed_at = at;
     }
 
-    /// The transaction certainly did not happen.
+    /// Records that the transaction certainly did not happen.
     pub fn aborted(mut self) {
         self.transaction.outcome = Outcome::Aborted;
     }
 
-    /// Whether the commit happened is unknown.
+    /// Records that the outcome of the commit is unknown.
     pub fn unknown(self) {
         drop(self);
     }

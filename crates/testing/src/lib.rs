@@ -1,9 +1,9 @@
 //! The tools of Firn's tests. Only tests import this crate.
 //!
 //! * [`simulation`] runs a whole cluster in one process, one task at a time, from a seed;
-//! * [`history`] records concurrent transactions and judges which isolation they had;
+//! * [`history`] records concurrent transactions and checks which isolation they had;
 //! * [`workload`] draws transactions from a seed and runs them against anything that has sessions;
-//! * [`crash`] kills a real program again and again and has it verified.
+//! * [`crash`] kills a real program again and again and verifies it.
 
 #![allow(clippy::disallowed_types, reason = "tests look at the machine from outside")]
 

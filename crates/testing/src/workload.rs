@@ -1,5 +1,5 @@
-//! Random transactions over lists, run against any implementation of [`Session`] and recorded for
-//! the judges of [`crate::history`].
+//! Random transactions over lists. They run against any implementation of [`Session`] and are
+//! recorded for the checks of [`crate::history`].
 //!
 //! ```text
 //!   let workload = Workload::new(WorkloadOptions::default(), random);
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use crate::history::{Element, Key, Outcome, Recorder, Recording, SessionId};
 use crate::random::Random;
 
-/// Why a call of a [`Session`] failed. The transaction has ended in any case.
+/// Why a call of a [`Session`] failed. The transaction has ended in each case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// The transaction certainly did not happen: a conflict, a deadlock, a time limit.
@@ -28,7 +28,7 @@ pub enum Refused {
     Unknown,
 }
 
-/// A client of the system under test, which runs one transaction after the other.
+/// A client of the system under test that runs one transaction after the other.
 pub trait Session {
     /// Begins a transaction; returns its snapshot if the system reports it.
     ///
@@ -69,9 +69,9 @@ pub trait Session {
 /// The shape of the transactions.
 #[derive(Debug, Clone)]
 pub struct WorkloadOptions {
-    /// How many keys are in use at a time. Few keys make many conflicts.
+    /// Number of keys in use at a time. Few keys cause many conflicts.
     pub keys: u32,
-    /// How many operations a transaction has.
+    /// Number of operations in a transaction.
     pub operations: RangeInclusive<u64>,
     /// The share of operations that read one key.
     pub read_share: f64,
@@ -79,8 +79,8 @@ pub struct WorkloadOptions {
     pub range_share: f64,
     /// The share of transactions that roll back at their end.
     pub rollback_share: f64,
-    /// After this many appends all keys are replaced by new ones, so that lists stay short and
-    /// there are always keys without a list.
+    /// After this many appends, new keys replace all keys, so that lists stay short and there are
+    /// always keys without a list.
     pub appends_per_generation: u32,
 }
 
@@ -104,7 +104,7 @@ enum Step {
     ReadRange(RangeInclusive<Key>),
 }
 
-/// A source of transactions. Clones share the elements that were handed out.
+/// A source of transactions. Clones share the sequence of elements.
 #[derive(Clone)]
 pub struct Workload {
     options: Arc<WorkloadOptions>,
@@ -113,7 +113,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Transactions as `options` say, drawn from `random`.
+    /// Transactions with the given shape, drawn from `random`.
     #[must_use]
     pub fn new(options: WorkloadOptions, random: Random) -> Workload {
         Workload {
@@ -163,8 +163,7 @@ impl Workload {
         }
     }
 
-    /// Reads every key that was ever used, in one transaction: a final read, so that no append
-    /// stays unobserved.
+    /// Reads every key that was ever used, in one transaction, so that every append is observed.
     pub fn read_everything(
         &self,
         session: &mut dyn Session,
@@ -213,7 +212,7 @@ impl Workload {
     }
 }
 
-/// The result of the commit, or `None` if the transaction was rolled back as planned.
+/// The result of the commit; `None` if the transaction was rolled back as planned.
 fn attempt(
     session: &mut dyn Session,
     steps: &[Step],

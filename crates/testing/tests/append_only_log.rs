@@ -1,7 +1,7 @@
-//! A toy log over the simulated disk, as an example of the simulator's use: a writer with group
-//! commit, clients that wait for their acknowledgement, power losses at any switch point.
-//! Everything that was acknowledged must exist afterwards. Variants of the log that skip a step
-//! must be caught.
+//! An example of the simulator's use: a toy log over the simulated disk, with a writer that commits
+//! in groups, clients that wait for their acknowledgement, and power losses at any switch point.
+//! Afterwards everything that was acknowledged must exist. The test must find variants of the log
+//! that skip a step.
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 const RECORD_BYTES: usize = 16;
 const PATH: &str = "/log";
 
-/// The step that a log skips.
+/// The step that a variant of the log skips.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forgets {
     Nothing,
@@ -31,7 +31,7 @@ enum Forgets {
     ToCheckRecords,
 }
 
-/// Records that were appended and are not yet written, and how far the log is durable.
+/// Appended records that are not written yet, and how far the log is durable.
 struct Log {
     file: Arc<dyn File>,
     forgets: Forgets,
@@ -121,7 +121,7 @@ fn encode(value: u64) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// The records of the log, up to the first incomplete one.
+/// The records of the log up to the first incomplete one.
 fn recovered(file: &dyn File, forgets: Forgets) -> io::Result<Vec<u64>> {
     let mut bytes = vec![0; file.length()? as usize];
     file.read_at(&mut bytes, 0)?;

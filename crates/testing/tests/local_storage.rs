@@ -1,6 +1,6 @@
-//! The local log and the local page store together, over the simulated disk: what was acknowledged
-//! exists after kills and power losses, and every page is a version that it really had, never older
-//! than the reader requested.
+//! The local log and the local page store together, over the simulated disk. After kills and power
+//! losses, everything that was acknowledged exists, and every page has a version that it really
+//! had, never older than the reader requested.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 const PAGES: u32 = 12;
 const DIRECTORY: &str = "/db";
 
-/// What the outside knows, across the lives of the process.
+/// What an outside observer knows over the lives of the process.
 #[derive(Default)]
 struct Model {
     /// End positions of the groups that changed a page, and the values that they wrote.
@@ -34,7 +34,7 @@ struct Model {
 }
 
 impl Model {
-    /// The log of the last life ended at `end`: nothing beyond it has happened.
+    /// Notes that the log of the last life ended at `end`: nothing beyond it has happened.
     fn forget_after(&mut self, end: Lsn) {
         assert!(end >= self.acknowledged, "the log ends at {end}, before {}", self.acknowledged);
         for versions in self.versions.values_mut() {
@@ -49,7 +49,7 @@ impl Model {
     }
 }
 
-/// A process's log and pages. The pages go before the log that they follow.
+/// A process's log and pages. The pages are dropped before the log that they follow.
 struct Node {
     pages: Arc<LocalPages>,
     log: Arc<LocalLog>,
@@ -77,7 +77,7 @@ fn open(environment: &Environment) -> Result<Node, String> {
     Ok(Node { pages, log, redo: RedoLog::start(opened, options, Box::new(|_| {})) })
 }
 
-/// A group that writes the next value into some pages, and these pages.
+/// A group that writes the next value into some pages, with these pages.
 fn draw_group(random: &Random, model: &mut Model) -> (Vec<u8>, Vec<PageId>, u64) {
     let mut group = GroupBuilder::new();
     let mut changed = Vec::new();
@@ -98,13 +98,13 @@ fn draw_group(random: &Random, model: &mut Model) -> (Vec<u8>, Vec<PageId>, u64)
     (group.finish().to_vec(), changed, value)
 }
 
-/// Appends, and waits for some of it, until the log takes no more.
+/// Appends, and waits for some groups, until the log takes no more.
 fn write(node: &Node, random: &Random, model: &Mutex<Model>, rounds: u32) {
     for _ in 0..rounds {
         let start = node.redo.end_lsn();
         let (group, changed, value) = draw_group(random, &mut model.lock());
         let end = start.advance(group.len() as u64);
-        // Known before it is asked for: a crash may leave it in the log.
+        // The model knows it before the append: a crash may leave it in the log.
         for page in changed {
             model.lock().versions.entry(page).or_default().push((end, value));
         }
@@ -116,7 +116,7 @@ fn write(node: &Node, random: &Random, model: &Mutex<Model>, rounds: u32) {
             }
             model.lock().acknowledged = end;
         } else if random.chance(0.3) {
-            // Written at some time, and torn by some crashes.
+            // The log's task writes it at some time, and some crashes tear it.
             node.redo.when_durable(end, Completion::new(Arc::new(|_, _| {}), 0));
         }
     }
@@ -146,7 +146,7 @@ fn page(number: u32) -> PageId {
 
 /// One life: a writer and a reader, until they are stopped or `rounds` are over.
 fn live(environment: &Environment, random: &Random, model: &Arc<Mutex<Model>>, rounds: u32) {
-    // A bad disk may refuse even that; the verifier, whose disk is good, checks for damage.
+    // A bad disk may refuse even that. The verifier has a good disk and checks for damage.
     let Ok(node) = open(environment).map(Arc::new) else { return };
     model.lock().forget_after(node.log.end_lsn());
     let reader = {
@@ -176,7 +176,7 @@ fn verify(environment: &Environment, model: &Mutex<Model>) {
     for number in 0..PAGES {
         assert!(check_page(&node, model, page(number)), "nothing is wrong with the disk");
     }
-    // Its task has the directory until it has ended.
+    // Its task holds the directory until it has ended.
     node.redo.close().expect("nothing is wrong with the disk");
 }
 
@@ -253,7 +253,7 @@ fn a_crash_at_any_switch_point_of_a_young_database_is_borne() {
         node.crash();
         let verified = world.start("verifier", &disk).run(move |own| verify(own, &model));
         verified.expect("nobody kills the verifier");
-        // Background tasks go on for ever; what matters is over when the life is.
+        // Background tasks never end; the life's own work is done when the life is.
         reached && life.join().is_err()
     });
 }

@@ -1,8 +1,8 @@
 //! The redo log over the local log store, on the simulated disk: committers that write for each
 //! other, commits that are handed over, power losses and failing syncs at any switch point.
 //!
-//! The store's own task is set up so that it comes by itself only after an hour: what nobody is
-//! woken for is a deadlock, or shows as an hour that has passed.
+//! The store's own task runs only once an hour here. A committer that nobody wakes is then a
+//! deadlock, or shows as an hour that has passed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const COMMITTERS: u64 = 4;
 const COMMITS: u64 = 15;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What was reported to the outside.
+/// What was reported to the committers.
 #[derive(Default)]
 struct Told {
     /// The highest position that was acknowledged.
@@ -74,7 +74,7 @@ fn append(log: &RedoLog, random: &Random) -> Option<Lsn> {
     Some(log.append(admission, group.finish()).end)
 }
 
-/// One committer's life: most commits are waited for, some are handed over.
+/// One committer: it waits for most commits and hands some over.
 fn commit(log: &RedoLog, random: &Random, told: &Arc<Told>) {
     for _ in 0..COMMITS {
         if random.chance(0.2) {
@@ -95,12 +95,12 @@ fn commit(log: &RedoLog, random: &Random, told: &Arc<Told>) {
     }
 }
 
-/// Starts a log and its committers; the task ends when all of them have had all their answers.
+/// Starts a log and its committers. The task ends when all of them have got all answers.
 fn run(node: &Process, random: &Random, told: &Arc<Told>) -> firn_testing::simulation::Task<()> {
     let (random, told) = (random.fork(), Arc::clone(told));
     node.spawn("node", move |environment| {
         let before = told.answers();
-        // A sync may fail before there is a log.
+        // A sync may fail before the log is open.
         let Ok((log, _store)) = start(environment) else { return };
         let committers = (0..COMMITTERS).map(|_| {
             let (log, random, told) = (Arc::clone(&log), random.fork(), Arc::clone(&told));

@@ -16,7 +16,7 @@ use crate::flags::Capabilities;
 use crate::handshake::{ClientHello, decode_change_user};
 use crate::packet::PayloadReader;
 
-/// Decodes `bytes` as everything that a client could mean by them. Returns; that is all.
+/// Decodes `bytes` with every decoder. It returns, whatever the bytes are.
 pub fn decode_as_everything(bytes: &[u8]) {
     let _ = ClientHello::decode(bytes);
     for capabilities in [Capabilities::empty(), Capabilities::all()] {
@@ -43,7 +43,7 @@ fn decode_command(bytes: &[u8]) {
     }
 }
 
-/// The same values twice, so that the second time the types of the first are known.
+/// Decodes the same values twice; the second time, the types of the first are known.
 fn decode_executions(bytes: &[u8]) {
     for (parameters, has_attributes) in [(0, true), (3, false), (9, true)] {
         let mut statements = Statements::default();

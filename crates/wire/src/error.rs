@@ -122,13 +122,14 @@ impl ServerError {
 /// Why a command or a connection could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The client is told, and its next command is awaited: the error of a statement.
+    /// The error of a statement: the client receives it, and the connection continues.
     #[error(transparent)]
     Refused(#[from] ServerError),
-    /// The client is told, and the connection is closed: the stream can no longer be trusted.
+    /// The client receives the error, and the connection is closed: the stream can no longer be
+    /// trusted.
     #[error("{0}; closing")]
     Fatal(ServerError),
-    /// The connection is lost or was told to end. The client cannot be told.
+    /// The connection is lost or was told to end. The client receives nothing.
     #[error("connection lost: {0}")]
     Lost(#[from] io::Error),
 }

@@ -62,14 +62,14 @@ pub struct Login {
     pub connections: Arc<Connections>,
     /// The name that the client gave.
     pub user: String,
-    /// The account that it was taken for, as [`Credentials::account`] has it.
+    /// The account that the user has logged in to; see [`Credentials::account`].
     pub account: String,
     /// The schema to begin with.
     pub schema: Option<String>,
     /// The number of the client's collation, which sets `character_set_client`, `…_results` and
     /// `…_connection`.
     pub collation: u16,
-    /// What client and server can do.
+    /// The capabilities that client and server share.
     pub capabilities: Capabilities,
     /// Connection attributes, such as `_client_name`.
     pub attributes: Vec<(String, String)>,

@@ -61,7 +61,7 @@ fn an_unknown_text_and_an_unknown_command_are_errors() {
             client.read_error();
             client.command(0x1a, b"\x01");
             client.read_error();
-            // Nobody waits for an answer to this, however wrong it is.
+            // This command is never answered, even if it is malformed.
             client.command(0x18, b"\x01");
             client.command(0x0e, b"");
             client.read();

@@ -193,7 +193,7 @@ fn kill_query_leaves_the_connection_and_kill_does_not() {
     assert_eq!(killer.read()[0], 0);
     assert_eq!(victim.read_error(), 1317);
     assert!(victim.is_closed());
-    // An idle one just goes.
+    // An idle connection simply ends.
     let mut idle = running.log_in();
     soon("parked", || running.server.parked_connections() >= 1);
     assert!(running.server.connections().kill(idle.id));
@@ -322,7 +322,7 @@ fn a_command_beyond_the_limit_is_refused_and_one_below_is_not() {
     assert_eq!(another.read_result().len(), 4);
 }
 
-/// Whatever is sent before or after the login, the server answers others.
+/// Whatever a client sends before or after the login, the server still answers others.
 #[test]
 fn any_bytes_leave_the_server_alive() {
     let running = Running::with(|limits| limits.max_connections = 100_000);

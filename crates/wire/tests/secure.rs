@@ -76,7 +76,7 @@ fn another_user_begins_a_session_of_its_own() {
     assert_eq!(client.read_result()[2], b"\x06root@%");
     client.command(0x17, b"\x01\0\0\0\0\x01\0\0\0");
     assert_eq!(client.read_error(), 1243, "the statement went with its session");
-    // Who fails to become somebody else is nobody.
+    // A client that fails to log in as another user is disconnected.
     client.command(0x11, b"native\0\0\0\xff\0mysql_native_password\0");
     client.read();
     client.write(&[1; 20]);
@@ -126,7 +126,7 @@ fn receive(stream: &mut impl Read) -> Vec<u8> {
     payload
 }
 
-/// Takes any certificate, as clients do that were not told one.
+/// Accepts any certificate, as clients do that have none to compare it with.
 #[derive(Debug)]
 struct Trusting(CryptoProvider);
 

@@ -47,8 +47,8 @@ fn a_wrong_file_is_refused_with_the_field() {
     }
 }
 
-/// Draws the plots of the documentation again; `UPDATE_EXPECT=1` writes them, as `firn bench plot`
-/// does.
+/// Draws the plots of the documentation again and compares them. `UPDATE_EXPECT=1` writes them, as
+/// `firn bench plot` does.
 #[test]
 fn the_plots_of_the_documentation_are_those_of_their_result_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/figures");

@@ -6,7 +6,7 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Two workers, of which each does `per_second` transactions of 1, 2, 3 … ms in each second.
+/// Two workers; each does `per_second` transactions of 1, 2, 3 … ms in each second.
 fn measured(per_second: &[u64]) -> Measured {
     let mut measured = Measured::new(vec!["read".into(), "write".into()], 2);
     let recorders = [Mutex::new(Recorder::new(2)), Mutex::new(Recorder::new(2))];
@@ -53,7 +53,7 @@ fn percentiles_are_those_of_all_samples() {
 
 #[test]
 fn jitter_is_that_of_ten_seconds() {
-    // Within ten seconds it sways as it likes.
+    // Variation within ten seconds does not count.
     let steady = measured(&[5, 15].repeat(10));
     assert_eq!(steady.throughput(seconds(10)), [20.0, 20.0]);
     assert_eq!(steady.jitter(), Some(0.0));

@@ -46,7 +46,7 @@ fn a_page_stands_alone() {
     assert_eq!(html.matches("<svg").count(), 3);
     assert_eq!(html.matches("</svg>").count(), 3);
     assert!(html.contains("Throughput, transactions/s by second") && html.contains("new_order"));
-    // Nothing is fetched from elsewhere; the namespace of SVG is a name.
+    // The page fetches nothing; the namespace of SVG is only a name.
     let outside = html.replace("http://www.w3.org/2000/svg", "");
     assert!(!outside.contains("http"), "{outside}");
 }

@@ -71,8 +71,8 @@ fn weights_are_kept() {
     assert!((79_000..81_000).contains(&counts[0]), "{counts:?}");
 }
 
-/// Joining two draws makes numbers with many bits set more likely: the top twentieth of the values
-/// gets several times its share.
+/// Combining two draws favours numbers with many bits set: the top twentieth of the values gets
+/// several times its share.
 #[test]
 fn non_uniform_draws_have_favourites() {
     let mut draw = Draw::new(1, 0);

@@ -4,8 +4,7 @@ use std::sync::atomic::AtomicU64;
 use super::*;
 use crate::workload::Next;
 
-/// Transactions that sleep; every third attempt meets a conflict, and the one of number `fails_at`
-/// fails.
+/// Transactions that sleep. Every third attempt meets a conflict, and attempt `fails_at` fails.
 struct Sleepy {
     attempts: Arc<AtomicU64>,
     fails_at: u64,

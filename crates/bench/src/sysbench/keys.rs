@@ -2,7 +2,7 @@
 
 use crate::random::{Draw, ZIPFIAN_THETA, Zipfian, scatter};
 
-/// Which rows are met how often.
+/// How often each row is used.
 #[derive(Debug, Clone)]
 pub enum Distribution {
     /// All rows equally often.
@@ -15,7 +15,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The distribution of a name, over tables of `rows` rows.
+    /// The distribution with a name, over tables of `rows` rows.
     #[must_use]
     pub fn named(name: &str, rows: i64) -> Option<Distribution> {
         match name {
@@ -99,7 +99,7 @@ mod tests {
     fn three_of_four_draws_are_hot() {
         let mut draw = Draw::new(1, 0);
         let hot = (0..100_000).filter(|_| (49_501..=50_500).contains(&special(&mut draw, 100_000)));
-        // One in twenty of the bell falls there too.
+        // One in twenty draws of the bell also falls into the middle.
         let hot = hot.count();
         assert!((75_000..79_000).contains(&hot), "{hot}");
     }

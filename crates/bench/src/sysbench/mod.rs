@@ -1,8 +1,8 @@
 //! The `oltp_*` shapes of sysbench 1.0: tables of `id, k, c, pad`, point and range reads, updates
 //! with and without an index, inserts, deletes, and their mixtures in transactions.
 //!
-//! Statements, ranges and texts are sysbench's, so figures are comparable with its own; they are
-//! not the same, because the client differs.
+//! Statements, ranges and texts are sysbench's, so figures are comparable with sysbench's own. They
+//! are not equal, because the client differs.
 
 mod keys;
 mod worker;
@@ -23,12 +23,12 @@ pub enum Shape {
     PointSelect,
     /// Ten point reads and four ranges of a hundred rows.
     ReadOnly,
-    /// What `read_only` and `write_only` do.
+    /// The statements of `read_only` and `write_only`.
     ReadWrite,
     /// Two updates, a delete and an insert of the same row.
     WriteOnly,
     Insert,
-    /// One delete of a row that may be there.
+    /// One delete of a row that may exist.
     Delete,
     /// One update of an indexed column.
     UpdateIndex,
@@ -39,7 +39,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// In the order in which they are run: those that take rows away come last.
+    /// All shapes in the order in which they run: those that remove rows come last.
     pub const ALL: [Shape; 9] = [
         Shape::PointSelect,
         Shape::ReadOnly,
@@ -68,7 +68,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a name, with or without `oltp_`.
+    /// The shape with a name, which may begin with `oltp_`.
     #[must_use]
     pub fn named(name: &str) -> Option<Shape> {
         let bare = |name: &str| name.strip_prefix("oltp_").unwrap_or(name).to_owned();
@@ -91,9 +91,9 @@ pub struct Sysbench {
     pub seed: u64,
 }
 
-/// Rows that a part of a load has.
+/// Rows in one part of a load.
 const PART_ROWS: i64 = 10_000;
-/// Tables for [`Shape::BulkInsert`], and so the most connections that can run it.
+/// Tables for [`Shape::BulkInsert`]. No more connections than that can run it.
 pub(crate) const BULK_TABLES: i64 = 256;
 
 impl Suite for Sysbench {

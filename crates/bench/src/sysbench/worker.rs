@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::random::Draw;
 use crate::workload::{Next, Outcome, Worker};
 
-/// Reads of a transaction.
+/// Reads in a transaction.
 const POINT_SELECTS: usize = 10;
 const RANGE_ROWS: i64 = 100;
 
@@ -53,7 +53,7 @@ pub(crate) struct ShapeWorker {
     shape: Shape,
     draw: Draw,
     tables: Vec<Table>,
-    /// Seeds an attempt, so that another attempt has the same input.
+    /// Seed of a transaction's input, so that another attempt has the same input.
     transaction_seed: u64,
 }
 
@@ -97,7 +97,7 @@ impl Attempt<'_> {
 
     fn point(&mut self) -> Result<(), BenchError> {
         let (table, key) = (Self::table(self.tables, &mut self.draw), self.key());
-        // Deletes may have taken the row.
+        // A delete may have removed the row.
         self.session.rows(&table.point, &[key.into()]).map(drop)
     }
 
@@ -205,7 +205,7 @@ impl Worker for ShapeWorker {
     }
 }
 
-/// Rows of one bulk insert: sysbench fills a packet, this stays below the smallest one.
+/// Rows of one bulk insert. sysbench fills a packet; this number stays below the smallest packet.
 const BULK_ROWS: i64 = 1000;
 
 /// A connection that fills its own table with whole batches.

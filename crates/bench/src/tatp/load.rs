@@ -38,7 +38,7 @@ pub(super) fn size(tatp: &Tatp) -> (usize, u64) {
     (parts as usize, tatp.subscribers as u64 * 39 / 4)
 }
 
-/// One to four of the four kinds.
+/// One to four different kinds out of four.
 fn kinds(draw: &mut Draw) -> Vec<i64> {
     let mut kinds = vec![1, 2, 3, 4];
     let keep = draw.between(1, 4) as usize;

@@ -3,7 +3,7 @@
 //!
 //! Some transactions find nothing or insert an existing row, because the specification draws their
 //! input so. They count as transactions and are reported as fruitless. Reports show the expected
-//! share of the others beside the measured one.
+//! share of the other transactions beside the measured one.
 
 mod load;
 mod transactions;
@@ -21,7 +21,7 @@ const TABLES: [&str; 4] = ["subscriber", "access_info", "special_facility", "cal
 /// The TATP suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Tatp {
-    /// Rows of the table that the others belong to.
+    /// Rows of the subscriber table, on which the other tables' sizes depend.
     pub subscribers: i64,
     /// Determines the data.
     pub seed: u64,

@@ -11,7 +11,7 @@ use crate::workload::{Next, Outcome, Worker};
 /// A kind of transaction.
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// Its share of all, in percent.
+    /// Its share of all transactions, in percent.
     weight: u32,
     /// Expected percentage of transactions that find their rows, as it follows from the
     /// distributions of data and input.
@@ -48,7 +48,7 @@ const DUPLICATE: u16 = 1062;
 struct Input {
     kind: usize,
     subscriber: i64,
-    /// Of an access info or a special facility.
+    /// Type of an access info or a special facility.
     facility: i64,
     start: i64,
     end: i64,
@@ -151,9 +151,8 @@ impl Registrar {
         }
     }
 
-    /// False if the forwarding exists or its facility does not. Checked first, for servers without
-    /// the foreign key.
-    /// first.
+    /// False if the forwarding exists or its facility does not. Both are checked first, for servers
+    /// without the foreign key.
     fn forward(&mut self, id: Value, kind: Value) -> Result<bool, BenchError> {
         let rows = self.session.rows(&self.facilities, std::slice::from_ref(&id))?;
         let wanted = self.input.facility;
@@ -172,8 +171,7 @@ impl Registrar {
         }
     }
 
-    /// An update that changes nothing counts by the rows that it found, which MySQL does not
-    /// report.
+    /// Always true: MySQL does not report the rows that an update has found and not changed.
     fn locate(&mut self) -> Result<bool, BenchError> {
         let values = [self.input.location.into(), sub_nbr(self.input.subscriber)];
         self.session.execute(&self.locate, &values)?;

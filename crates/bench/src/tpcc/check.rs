@@ -6,9 +6,8 @@ use crate::client::Target;
 use crate::error::BenchError;
 use crate::workload::Condition;
 
-/// Condition 11 counts 2100 delivered orders in each district, the state after a load. Here the
-/// orders that were delivered since are counted too; each has added one to a customer's count of
-/// deliveries.
+/// Condition 11 counts 2100 delivered orders in each district, the state after a load. Here later
+/// deliveries count too; each has increased a customer's number of deliveries by one.
 const CONDITIONS: [(&str, &str); 12] = [
     (
         "1: W_YTD = sum(D_YTD)",

@@ -16,7 +16,8 @@ impl FindCustomer {
         Ok(FindCustomer { by_name: session.prepare(BY_NAME)? })
     }
 
-    /// The number: of several with one last name that in the middle, rounded up (2.5.2.2).
+    /// The customer's number. Of several with the same last name, it is the one in the middle,
+    /// rounded up (2.5.2.2).
     pub(crate) fn id(
         &self,
         session: &mut Session,

@@ -1,6 +1,6 @@
 //! Delivery (specification 2.7): delivers the oldest new order of each district and charges its
-//! customer. All ten districts are one transaction, while the terminal waits. The specification
-//! allows a queue between them, which would only hide the waiting.
+//! customer. All ten districts are one transaction, and the terminal waits for it. The
+//! specification allows a queue between them, but a queue would hide the wait.
 
 use super::input::DISTRICTS;
 use crate::client::{Command, Session, Value, whole};
@@ -58,7 +58,7 @@ impl Delivery {
         })
     }
 
-    /// Runs in a transaction that is open. Fruitless if no district had a new order.
+    /// Runs in an open transaction. Fruitless if no district had a new order.
     pub(crate) fn run(&self, session: &mut Session, input: &Input) -> Result<Outcome, BenchError> {
         let mut outcome = Outcome::Fruitless;
         for district in 1..=DISTRICTS {

@@ -3,13 +3,13 @@
 
 use crate::random::Draw;
 
-/// How much data there is. The specification's sizes but in tests.
+/// Amount of data: the specification's sizes, except in tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     pub warehouses: i64,
     /// Items, and rows of stock in each warehouse.
     pub items: i64,
-    /// Customers, and at the beginning orders, of each district.
+    /// Customers of each district, and its orders at the beginning.
     pub customers: i64,
 }
 
@@ -17,18 +17,18 @@ pub struct Scale {
 pub(crate) const DISTRICTS: i64 = 10;
 
 impl Scale {
-    /// As the specification has it.
+    /// The specification's sizes.
     #[must_use]
     pub fn of(warehouses: i64) -> Scale {
         Scale { warehouses, items: 100_000, customers: 3000 }
     }
 
-    /// Orders of a district that have been delivered at the beginning: 2100 of 3000.
+    /// Orders of a district that are delivered at the beginning: 2100 of 3000.
     pub(crate) fn delivered(&self) -> i64 {
         self.customers * 7 / 10
     }
 
-    /// Last names that some customer has.
+    /// Number of last names that some customer has.
     pub(crate) fn names(&self) -> i64 {
         self.customers.min(1000)
     }
@@ -94,11 +94,11 @@ pub(crate) fn last_name(number: i64) -> String {
     [digit(100), digit(10), digit(1)].concat()
 }
 
-/// How a customer is named.
+/// How an input identifies a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ByWhat {
     Id(i64),
-    /// By last name: of the customers with that name, the one in the middle by first name.
+    /// By last name: the middle one, by first name, of the customers with that name.
     LastName(String),
 }
 

@@ -9,11 +9,11 @@ use crate::load::Sink;
 use crate::progress::Loading;
 use crate::random::Draw;
 
-/// The time that everything was done at before a run: any will do.
+/// The time of everything that happened before a run. Its value does not matter.
 const LONG_AGO: &str = "2026-01-01 00:00:00";
 const PARTS_PER_WAREHOUSE: usize = 1 + DISTRICTS as usize;
 
-/// Parts and about how many rows they have.
+/// Number of parts, and their approximate number of rows.
 pub(crate) fn size(scale: &Scale) -> (usize, u64) {
     let (warehouses, customers) = (scale.warehouses as u64, scale.customers as u64);
     // Customer, history, order, ten order lines, and three new orders for ten orders.
@@ -45,7 +45,7 @@ pub(crate) fn fill(
     }
 }
 
-/// Text that contains ORIGINAL in one row of ten.
+/// A text that contains ORIGINAL in one row out of ten.
 fn data(draw: &mut Draw) -> String {
     const MARK: &str = "ORIGINAL";
     let mut text = draw.alphanumeric(26, 50);
@@ -169,7 +169,7 @@ fn customers(
     history.flush(sink)
 }
 
-/// Customers in an order of chance: each has one order.
+/// Customers in random order: each has one order.
 fn shuffled(count: i64, draw: &mut Draw) -> Vec<i64> {
     let mut ids: Vec<i64> = (1..=count).collect();
     for last in (1..ids.len()).rev() {

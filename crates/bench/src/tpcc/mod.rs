@@ -40,12 +40,11 @@ use crate::workload::{Case, Condition, Counted, LoadOptions, Next, Outcome, Suit
 /// The kinds, in the order of their indexes.
 const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 const NEW_ORDER: usize = 0;
-/// Weights of the kinds: the minimum shares of the specification, and new orders for the rest
-/// (5.2.3).
+/// Weights of the kinds: the specification's minimum shares, and new orders for the rest (5.2.3).
 pub const MIX: [u32; 5] = [45, 43, 4, 4, 4];
-/// Seconds that entering takes (5.2.5.7).
+/// Seconds for entering the input (5.2.5.7).
 const KEYING_SECONDS: [u64; 5] = [18, 3, 2, 2, 2];
-/// Means of the seconds that people then think (5.2.5.7).
+/// Mean seconds of thinking afterwards (5.2.5.7).
 const THINK_SECONDS: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
 
 /// The TPC-C suite.
@@ -54,7 +53,7 @@ pub struct Tpcc {
     pub scale: Scale,
     /// Weights of the kinds.
     pub mix: [u32; 5],
-    /// Whether terminals wait as people do.
+    /// Whether terminals wait as people would.
     pub thinks: bool,
     /// Determines the data.
     pub seed: u64,
@@ -137,7 +136,7 @@ struct Terminal {
     constants: Constants,
     tpcc: Tpcc,
     warehouse: i64,
-    /// District of Stock-Level.
+    /// The terminal's district, for Stock-Level.
     district: i64,
     input: Option<Input>,
     new_order: NewOrder,
@@ -145,7 +144,7 @@ struct Terminal {
     order_status: OrderStatus,
     delivery: Delivery,
     stock_level: StockLevel,
-    /// Thinking after the transaction before, and keying.
+    /// The pause before the next transaction: thinking after the last one, and keying.
     thought: Duration,
 }
 

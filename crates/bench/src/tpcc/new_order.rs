@@ -111,8 +111,8 @@ impl NewOrder {
     /// Runs in an open transaction; the caller rolls back after [`Outcome::Fruitless`].
     pub(crate) fn run(&self, session: &mut Session, input: &Input) -> Result<Outcome, BenchError> {
         let place = [Value::from(input.warehouse), Value::from(input.district)];
-        // Locks the contended row first: a transaction that waits here has read nothing yet that
-        // could change.
+        // Locks the contended row first. A transaction that waits here has not yet read anything
+        // that could change.
         let next = session.row(&self.next_order, &place)?;
         let order = whole(&next[0])?;
         session.change_one(&self.take_order, &place)?;
@@ -140,7 +140,7 @@ impl NewOrder {
         session.change_one(&self.new_order, &key)
     }
 
-    /// False if there is no such item.
+    /// Adds a line; false if there is no such item.
     fn add_line(
         &self,
         session: &mut Session,
@@ -170,7 +170,7 @@ impl NewOrder {
     }
 }
 
-/// Stock is filled up by 91 when fewer than ten would be left (2.4.2.2).
+/// Stock increases by 91 when fewer than ten would be left (2.4.2.2).
 fn quantity_left(quantity: i64, ordered: i64) -> i64 {
     if quantity >= ordered + 10 { quantity - ordered } else { quantity - ordered + 91 }
 }

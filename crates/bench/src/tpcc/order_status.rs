@@ -52,13 +52,13 @@ impl OrderStatus {
         })
     }
 
-    /// Runs in a transaction that is open.
+    /// Runs in an open transaction.
     pub(crate) fn run(&self, session: &mut Session, input: &Input) -> Result<Outcome, BenchError> {
         let place = (input.warehouse, input.district);
         let id = self.find.id(session, place, &input.customer)?;
         let key = [input.warehouse, input.district, id].map(Value::from);
         session.row(&self.customer, &key)?;
-        // Every customer has an order from the beginning.
+        // Every customer has an order from the load.
         let order = session.row(&self.last_order, &key)?;
         let [warehouse, district, _] = key;
         let lines = session.rows(&self.lines, &[warehouse, district, order[0].clone()])?;

@@ -1,4 +1,4 @@
-//! Payment (specification 2.5): a customer pays; warehouse, district and customer update their
+//! Payment (specification 2.5): a customer pays. Warehouse, district and customer update their
 //! sums, and the history gets a row. Three in twenty customers belong to another warehouse.
 
 use super::customer::FindCustomer;
@@ -88,7 +88,7 @@ impl Payment {
         })
     }
 
-    /// Runs in a transaction that is open.
+    /// Runs in an open transaction.
     pub(crate) fn run(&self, session: &mut Session, input: &Input) -> Result<Outcome, BenchError> {
         let paid = Value::from(amount(input.hundredths));
         let (home, district) = (Value::from(input.warehouse), Value::from(input.district));
@@ -121,7 +121,7 @@ impl Payment {
     }
 }
 
-/// The text that a customer of bad credit keeps (2.5.2.2).
+/// The text that is kept for a customer with bad credit (2.5.2.2).
 fn credit_note(input: &Input, id: i64) -> String {
     format!(
         "{id} {} {} {} {} {}|",

@@ -1,6 +1,6 @@
 //! Tables of TPC-C (specification 1.3), with the specification's column widths.
 
-/// In the order in which they are made.
+/// The tables in the order of their creation.
 pub(crate) const TABLES: [&str; 9] = [
     "warehouse",
     "district",

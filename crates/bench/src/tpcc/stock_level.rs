@@ -36,7 +36,7 @@ impl StockLevel {
         Ok(StockLevel { next_order: session.prepare(NEXT_ORDER)?, short: session.prepare(SHORT)? })
     }
 
-    /// Runs in a transaction that is open.
+    /// Runs in an open transaction.
     pub(crate) fn run(&self, session: &mut Session, input: &Input) -> Result<Outcome, BenchError> {
         let place = [input.warehouse, input.district].map(Value::from);
         let next = whole(&session.row(&self.next_order, &place)?[0])?;

@@ -73,7 +73,7 @@ pub(super) fn check(
             },
             Expected::Server(other) => ask(other, sql)?,
         };
-        // One query that fails does not keep the others from being compared.
+        // When one query fails, the others are still compared.
         let violation = match ask(session, sql) {
             Ok(found) => difference(&found, &right),
             Err(error) if error.code().is_some() => Some(error.to_string()),

@@ -27,7 +27,8 @@ impl Sizes {
         let scaled = |rows: f64, least: i64| ((rows * scale).round() as i64).max(least);
         let suppliers = scaled(10_000.0, 80);
         Sizes {
-            // The rule that gives a part four suppliers meets one twice in some small thirds.
+            // With some small numbers divisible by three, the rule for a part's four suppliers
+            // picks one twice.
             suppliers: if suppliers < 240 && suppliers % 3 == 0 {
                 suppliers + 1
             } else {
@@ -40,19 +41,19 @@ impl Sizes {
         }
     }
 
-    /// The suppliers of a part, by an index from 0 to 3, are spread over all of them.
+    /// A supplier of a part, by an index from 0 to 3. They are spread over all suppliers.
     fn supplier_of(&self, part: i64, index: i64) -> i64 {
         let count = self.suppliers;
         (part + index * (count / 4 + (part - 1) / count)) % count + 1
     }
 
-    /// About: orders have four lines in the middle.
+    /// Approximate number of rows: an order has four lines on average.
     pub(crate) fn rows(&self) -> u64 {
         (30 + self.suppliers + self.parts * 5 + self.customers + self.orders * 5) as u64
     }
 }
 
-/// Orders, parts and so on that a part of the load has.
+/// Orders, parts and other rows in one part of the load.
 const PART_ROWS: i64 = 5000;
 
 /// Generates the tables in parts.
@@ -176,7 +177,7 @@ impl Generator {
         rows.flush(sink)
     }
 
-    /// Five of ten thousand complain, and five recommend.
+    /// Five of ten thousand comments complain, and five recommend.
     fn supplier_comment(&self, key: i64, draw: &mut Draw) -> String {
         let mut comment = self.pool.cut(draw, 25, 100).to_owned();
         let what = match key % 2000 {
@@ -311,7 +312,7 @@ impl Generator {
     }
 }
 
-/// Eight keys of each 32 are used (4.2.3).
+/// Eight of each 32 keys are used (4.2.3).
 fn order_key(number: i64) -> i64 {
     (number - 1) / 8 * 32 + (number - 1) % 8 + 1
 }
@@ -334,7 +335,7 @@ impl Line {
         self.shipped > TODAY
     }
 
-    /// With discount and tax, in hundredths, cut off as each product is.
+    /// The price with discount and tax in hundredths. Each product is truncated.
     fn charge(&self) -> i64 {
         self.price * (100 - self.discount) / 100 * (100 + self.tax) / 100
     }

@@ -1,6 +1,6 @@
-//! TPC-H: 22 queries over orders and their lines, with data of our own generator (TPC Benchmark H,
-//! revision 3.0.1). A run is the power test without the refresh functions: each connection runs the
-//! queries one after the other.
+//! TPC-H: 22 queries over orders and their lines, with data from Firn's own generator (TPC
+//! Benchmark H, revision 3.0.1). A run is the power test without the refresh functions: each
+//! connection runs the queries one after the other.
 //!
 //! Answers are compared with those of another engine over the same rows: `export` writes rows and
 //! queries to files, `scripts/tpch-answers.py` has DuckDB answer them, and `check --answers FILE`
@@ -31,13 +31,13 @@ use crate::workload::{Case, Condition, LoadOptions, Next, Outcome, Suite, Worker
 pub struct Tpch {
     /// Scale factor: 1 is about a gigabyte.
     pub scale: f64,
-    /// Numbers of the queries that are asked.
+    /// Numbers of the queries that run.
     pub numbers: Vec<usize>,
-    /// How often each connection asks them.
+    /// How often each connection runs them.
     pub passes: u64,
     /// A second server, whose answers `check` takes as right.
     pub against: Option<String>,
-    /// A file of answers that `check` takes for right.
+    /// A file of answers that `check` takes as right.
     pub answers: Option<PathBuf>,
     /// Determines the data.
     pub seed: u64,
@@ -53,7 +53,7 @@ impl Tpch {
         self.numbers.iter().map(|number| (*number, texts[number - 1].clone())).collect()
     }
 
-    /// The numbers of a text such as `1,6,14`, or all.
+    /// The numbers in a text such as `1,6,14` or `all`.
     #[must_use]
     pub fn numbers_of(text: &str) -> Option<Vec<usize>> {
         if text == "all" {
@@ -161,8 +161,8 @@ impl Case for Tpch {
     }
 }
 
-/// A connection that runs one query after the other, as text: a query that runs once is not
-/// prepared.
+/// A connection that runs one query after the other, as text: preparing a query that runs once has
+/// no use.
 struct Asker {
     session: Session,
     texts: Vec<String>,

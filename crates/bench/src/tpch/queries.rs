@@ -2,7 +2,7 @@
 //! DuckDB and PostgreSQL share. Where the order of the specification leaves ties, no key is added:
 //! checks compare such rows as sets.
 
-/// In the order of their numbers, from 1.
+/// The queries in the order of their numbers, from 1.
 const TEXTS: [&str; 22] = [
     include_str!("queries/q01.sql"),
     include_str!("queries/q02.sql"),

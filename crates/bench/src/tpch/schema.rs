@@ -1,7 +1,7 @@
 //! Tables of TPC-H (specification 1.4), with the indexes on keys and foreign keys that it allows
 //! (1.5.4).
 
-/// From those that others refer to downwards.
+/// A table comes after the tables that it refers to.
 pub(crate) const TABLES: [&str; 8] =
     ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
 
@@ -37,7 +37,7 @@ pub(crate) const DEFINITIONS: [&str; 8] = [
        l_comment VARCHAR(44) NOT NULL, PRIMARY KEY (l_orderkey, l_linenumber))",
 ];
 
-/// Made after loading.
+/// Created after loading.
 pub(crate) const INDEXES: [&str; 7] = [
     "CREATE INDEX nation_region ON nation (n_regionkey)",
     "CREATE INDEX supplier_nation ON supplier (s_nationkey)",

@@ -338,7 +338,7 @@ const AUXILIARIES: [&str; 18] = [
 ];
 const ENDS: [&str; 6] = [".", ";", ":", "?", "!", "--"];
 
-/// Text of the grammar, from which comments are cut (4.2.2.10): long enough that comments seldom
+/// Text of the grammar, from which comments are cut (4.2.2.10). It is so long that comments seldom
 /// repeat.
 #[derive(Debug)]
 pub(crate) struct TextPool {
@@ -357,7 +357,7 @@ impl TextPool {
         TextPool { text }
     }
 
-    /// A cut of `low..=high` bytes, somewhere.
+    /// A piece of `low..=high` bytes at a random position.
     pub(super) fn cut(&self, draw: &mut Draw, low: i64, high: i64) -> &str {
         let length = draw.between(low, high) as usize;
         let at = draw.between(0, (self.text.len() - length) as i64) as usize;

@@ -10,7 +10,7 @@
 //! | E | | | 5 | 95 | | zipfian |
 //! | F | 50 | | | | 50 | zipfian |
 //!
-//! Each value begins with its row's key, which exposes a value in a wrong row.
+//! Each value begins with the key of its row, so that a check finds a value in a wrong row.
 
 mod worker;
 
@@ -62,19 +62,19 @@ fn weights(letter: char) -> Option<[u32; 5]> {
     })
 }
 
-/// Which keys are met how often.
+/// How often each key is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requests {
     /// All rows equally often.
     Uniform,
     /// By rank, scattered over the table.
     Zipfian,
-    /// By rank, the last inserted first.
+    /// By rank; the row that was inserted last has the first rank.
     Latest,
 }
 
 impl Requests {
-    /// The distribution of a name.
+    /// The distribution with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Requests> {
         match name {
@@ -93,13 +93,13 @@ pub struct Ycsb {
     pub records: i64,
     /// Letters of the workloads that are run.
     pub letters: Vec<char>,
-    /// Instead of each workload's own.
+    /// Overrides each workload's own distribution.
     pub requests: Option<Requests>,
     /// Determines the data.
     pub seed: u64,
 }
 
-/// The key of a row's number: scattered, so that inserts do not come at one end.
+/// The key of a row's number. Keys are scattered, so that inserts are spread over the table.
 fn key(number: u64) -> String {
     format!("user{:020}", scatter(number))
 }
@@ -111,7 +111,7 @@ fn value(key: &str, draw: &mut Draw) -> String {
 }
 
 impl Ycsb {
-    /// The letters of a text such as `a,c`.
+    /// The letters in a text such as `a,c`.
     #[must_use]
     pub fn letters_of(text: &str) -> Option<Vec<char>> {
         let text = text.to_ascii_lowercase();
@@ -201,15 +201,15 @@ impl Suite for Ycsb {
 struct Lettered {
     letter: char,
     requests: Requests,
-    /// Made when the first connection of a run asks how many rows there are.
+    /// Created when the first connection of a run counts the rows.
     shared: Mutex<Option<Arc<Shared>>>,
 }
 
 /// What the connections of a run share.
 pub(crate) struct Shared {
-    /// The number of the row that is inserted next.
+    /// The number of the next inserted row.
     pub(crate) next_insert: crate::load::Counter,
-    /// Rows when the run began.
+    /// Number of rows at the beginning of the run.
     pub(crate) records: u64,
     pub(crate) zipfian: Zipfian,
     pub(crate) requests: Requests,
@@ -253,7 +253,7 @@ impl Case for Lettered {
             }));
         }
         let shared = shared.clone().expect("connection 0 comes first");
-        // Workloads that follow each other are not to write the same values again.
+        // Consecutive workloads must not write the same values.
         let seed = seed ^ (u64::from(u32::from(self.letter)) << 32);
         Ok(Box::new(Caller::open(shared, target, number, seed)?))
     }

@@ -58,15 +58,15 @@ impl Caller {
         })
     }
 
-    /// The number of a row that was there when the run began.
+    /// The number of a row that existed at the beginning of the run.
     fn number(&mut self) -> u64 {
         let records = self.shared.records;
         match self.shared.requests {
             Requests::Uniform => self.draw.between(0, records as i64 - 1) as u64,
             Requests::Zipfian => scatter(self.shared.zipfian.draw(&mut self.draw)) % records,
             Requests::Latest => {
-                // Newly inserted rows have the lowest ranks. The newest may still be in the middle
-                // of its insert.
+                // Newly inserted rows have the lowest ranks. The newest row may still be in the
+                // middle of its insert.
                 let last = self.shared.next_insert.peek() - 1;
                 last - self.shared.zipfian.draw(&mut self.draw).min(last)
             }

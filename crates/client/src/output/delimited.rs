@@ -7,7 +7,7 @@ use mysql::Value;
 
 use super::{Header, RowWriter, shown};
 
-/// Fields between tabs; tab, newline, NUL and backslash are escaped, NULL is `NULL`.
+/// Fields separated by tabs. Tab, newline, NUL and backslash are escaped; NULL is `NULL`.
 pub(super) struct Tab {
     pub(super) skips_names: bool,
 }
@@ -33,7 +33,7 @@ impl RowWriter for Tab {
     }
 }
 
-/// Fields between commas, quoted where they have to be; NULL is an empty field, an empty text is
+/// Fields separated by commas and quoted where necessary. NULL is an empty field, an empty text is
 /// `""`.
 pub(super) struct Csv {
     pub(super) skips_names: bool,

@@ -1,5 +1,5 @@
-//! One array of objects, an object a line. Numbers are numbers and documents are documents; all
-//! else is text.
+//! One array of objects, one object on each line. Numbers and documents are written as they are,
+//! all other values as strings.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use mysql::Value;
 
 use super::{Header, RowWriter, shown};
 
-/// See the module's page.
+/// Writes the array.
 #[derive(Default)]
 pub(super) struct Json {
     rows: u64,
@@ -37,7 +37,7 @@ impl RowWriter for Json {
 
 fn write_value(header: &Header, value: &Value, out: &mut dyn Write) -> io::Result<()> {
     let Some(text) = shown(header, value) else { return out.write_all(b"null") };
-    // A number is written with the digits that it came with.
+    // A number keeps the digits that the server sent.
     let is_itself = header.is_json
         || header.is_number && serde_json::from_str::<serde_json::Number>(&text).is_ok();
     match is_itself {

@@ -8,7 +8,7 @@ use mysql::Value;
 
 use super::{Header, RowWriter, shown};
 
-/// The terminal's size in characters; `None` for as wide or as long as it takes.
+/// The terminal's size in characters; `None`: without a limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Screen {
     pub(crate) width: Option<u16>,
@@ -16,13 +16,13 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Itself, or one without bounds.
+    /// The same size if `is_bounded`, otherwise one without limits.
     pub(crate) fn filter(self, is_bounded: bool) -> Screen {
         if is_bounded { self } else { Screen::default() }
     }
 }
 
-/// A column that is wrapped is not made narrower than this.
+/// The least width of a wrapped column.
 const NARROWEST: usize = 12;
 
 /// Whether a table of these columns can be wrapped to a width.
@@ -30,7 +30,7 @@ fn fits(columns: usize, width: u16) -> bool {
     columns * (NARROWEST + 3) < usize::from(width)
 }
 
-/// Writes a table, wrapped to the screen's width; what has too many columns for it, vertically.
+/// Writes a table, wrapped to the screen's width. One with too many columns is written vertically.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -75,7 +75,7 @@ pub(crate) fn write_table(
     Ok(())
 }
 
-/// Text that moves no cursor: a table stays a table whatever is in it.
+/// A text without control characters, which would break the table.
 fn plain(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' => '\n',
@@ -101,7 +101,7 @@ pub(crate) fn write_vertical(
     writer.end(out)
 }
 
-/// See [`write_vertical`].
+/// Writes rows as [`write_vertical`] does.
 #[derive(Default)]
 pub(crate) struct Vertical {
     rows: u64,

@@ -1,4 +1,4 @@
-//! What the settings mean to the parts of a node.
+//! Translates the settings into the options of a node's parts.
 
 use firn_node::endpoint::EndpointOptions;
 use firn_node::memory::MemoryPlan;
@@ -12,7 +12,7 @@ use super::sources::Origin;
 use crate::logging::verbosity_of;
 
 impl Configuration {
-    /// Where and how clients connect.
+    /// The options of the endpoint.
     pub(crate) fn endpoint_options(&self) -> EndpointOptions {
         let named = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
         EndpointOptions {
@@ -30,14 +30,14 @@ impl Configuration {
         }
     }
 
-    /// A node's options, typed.
+    /// The options of the node.
     pub(crate) fn node_options(&self) -> NodeOptions {
         let mut options = NodeOptions { storage: self.storage_options(), ..NodeOptions::default() };
         self.memory_plan().apply(&mut options);
         options
     }
 
-    /// What the node may take in memory, divided into its parts.
+    /// The node's memory, divided into its parts.
     pub(crate) fn memory_plan(&self) -> MemoryPlan {
         let (pool, budget) = (self.buffer_pool.value.0, self.memory_budget.value.0);
         match (budget, &self.buffer_pool.origin) {

@@ -1,14 +1,14 @@
-//! The settings there are. Each row of [`SETTINGS`] makes a key of the file, an environment
-//! variable and a flag, so that all three are named alike by construction.
+//! All settings. Each row of [`SETTINGS`] makes a key of the file, an environment variable and a
+//! flag, so that all three have the same name by construction.
 
-/// One setting, before it has a value.
+/// The description of a setting.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// Its key in the file; the flag and the variable are derived from it.
     pub(crate) name: &'static str,
-    /// What the help shows in the value's place.
+    /// The placeholder of the value in the help.
     pub(crate) value_name: &'static str,
-    /// The text that stands where nobody gives a value.
+    /// The value when no source gives one.
     pub(crate) default: &'static str,
     /// One line of help.
     pub(crate) help: &'static str,
@@ -26,7 +26,7 @@ impl Setting {
     }
 }
 
-/// What every environment variable of Firn begins with.
+/// The beginning of each environment variable of Firn.
 pub(crate) const VARIABLE_PREFIX: &str = "FIRN_";
 
 /// Where a node keeps its files.
@@ -37,7 +37,7 @@ pub(crate) const LISTEN: &str = "listen";
 pub(crate) const SOCKET: &str = "socket";
 /// Where metrics are scraped.
 pub(crate) const METRICS_LISTEN: &str = "metrics_listen";
-/// How long statements may go on when the process is to end.
+/// How long statements may run on after the process was told to end.
 pub(crate) const SHUTDOWN_PATIENCE_SECONDS: &str = "shutdown_patience_seconds";
 /// How many clients can be connected.
 pub(crate) const MAX_CONNECTIONS: &str = "max_connections";
@@ -53,11 +53,11 @@ pub(crate) const BUFFER_POOL: &str = "buffer_pool";
 pub(crate) const MEMORY_BUDGET: &str = "memory_budget";
 /// Size of one file of the log.
 pub(crate) const LOG_SEGMENT_SIZE: &str = "log_segment_size";
-/// How far back a point in time can be asked for.
+/// How far back an earlier state stays available.
 pub(crate) const HISTORY_WINDOW_SECONDS: &str = "history_window_seconds";
-/// How much log may lie behind the last materialised point.
+/// Log behind the last materialised point before writers are slowed down.
 pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
-/// How much is logged.
+/// The least important events that are logged.
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
@@ -66,7 +66,7 @@ pub(crate) const SETTINGS: [Setting; 15] = [
         name: DATA_DIR,
         value_name: "DIR",
         default: "data",
-        help: "Directory of the node's files; made if it does not exist",
+        help: "Directory of the node's files; created if it does not exist",
     },
     Setting {
         name: LISTEN,
@@ -96,7 +96,7 @@ pub(crate) const SETTINGS: [Setting; 15] = [
         name: SHUTDOWN_PATIENCE_SECONDS,
         value_name: "SECONDS",
         default: "10",
-        help: "How long statements may go on after SIGTERM before they are ended",
+        help: "How long statements may run on after SIGTERM before they are interrupted",
     },
     Setting {
         name: TLS_CERTIFICATE,
@@ -138,23 +138,23 @@ pub(crate) const SETTINGS: [Setting; 15] = [
         name: HISTORY_WINDOW_SECONDS,
         value_name: "SECONDS",
         default: "0",
-        help: "How far back the state of an earlier moment stays available; 0 keeps the present only",
+        help: "How far back an earlier state stays available; 0: only the current state",
     },
     Setting {
         name: MATERIALISE_BEHIND_LIMIT,
         value_name: "SIZE",
         default: "1G",
-        help: "Log kept behind the last materialised point before writers are slowed down",
+        help: "Log behind the last materialised point before writers are slowed down",
     },
     Setting {
         name: LOG_LEVEL,
         value_name: "LEVEL",
         default: "warn",
-        help: "What is logged to standard error: off, error, warn, info, debug or trace",
+        help: "The least important events that are logged to standard error: off, error, warn, info, debug or trace",
     },
 ];
 
-/// The setting called `name`.
+/// The setting with a name.
 pub(crate) fn find(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }

@@ -1,5 +1,5 @@
-//! Where values come from: the settings file, the environment and the flags, each read into the
-//! same shape, a [`Given`], that remembers its [`Origin`] so that a refusal can point at it.
+//! The sources of values: the settings file, the environment and the flags. Each is read into a
+//! list of [`Given`], which remember their [`Origin`], so that an error can name it.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
@@ -17,7 +17,7 @@ use super::{CONFIGURATION_VARIABLE, ConfigurationError};
 /// The place where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nowhere: the setting's default stands.
+    /// The setting's default.
     Default,
     /// A line of the settings file, counted from 1.
     File {
@@ -39,7 +39,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value that somebody gave to a setting, as text.
+/// A value of a setting, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Given {
     pub(crate) setting: &'static str,
@@ -47,20 +47,20 @@ pub(crate) struct Given {
     pub(crate) origin: Origin,
 }
 
-/// All that was given; a later value outweighs an earlier one for the same setting.
+/// All values that were given; a later one outweighs an earlier one for the same setting.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) given: Vec<Given>,
-    /// Variables that begin as Firn's do and name no setting. They are reported rather than
-    /// refused, because cluster managers make such names for a service that is called `firn`.
+    /// Variables that begin with `FIRN_` and name no setting. They cause a warning and no error,
+    /// because cluster managers make such names for a service that is called `firn`.
     pub(crate) unknown_variables: Vec<String>,
 }
 
-/// Reads the file (that of `file_flag`, else of `FIRN_CONFIG`, if any), then the environment, then
-/// the flags.
+/// Reads the file (that of `file_flag`, otherwise that of `FIRN_CONFIG`, if any), then the
+/// environment, then the flags.
 ///
 /// # Errors
-/// [`ConfigurationError`] if the file cannot be read or holds anything that is not a setting.
+/// [`ConfigurationError`] if the file cannot be read or holds something that is not a setting.
 pub(crate) fn gather(
     file_flag: Option<&str>,
     flags: impl Iterator<Item = (&'static str, String)>,
@@ -152,7 +152,7 @@ pub(super) fn parse_file(path: &Path, text: &str) -> Result<Vec<Given>, Configur
     Ok(given)
 }
 
-/// A string as it is, a decimal whole number as it is written; nothing else has one plain text.
+/// A string or a decimal whole number as it is written; `None` for all other values.
 fn scalar_text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

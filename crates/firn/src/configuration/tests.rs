@@ -24,7 +24,7 @@ fn merge(
     Configuration::merge(&sources)
 }
 
-/// What a refusal tells the user.
+/// The message of a refused configuration.
 fn refused(configuration: Result<Configuration, ConfigurationError>, expected: &Expect) {
     expected.assert_eq(&configuration.expect_err("a bad setting was taken").to_string());
 }

@@ -1,4 +1,4 @@
-//! A `firn start` of its own for a test, and the other commands over it.
+//! Starts a `firn start` for a test, and runs other commands beside it.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 // Each test file uses a part of it.
@@ -12,9 +12,9 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// What it printed until it was ready.
+    /// Its output until it was ready.
     pub(crate) greeting: String,
-    /// Where its files and those of the test are.
+    /// Directory of its files and of the test's.
     pub(crate) directory: tempfile::TempDir,
 }
 
@@ -24,7 +24,7 @@ impl Server {
         Server::start_in(tempfile::tempdir().unwrap(), arguments, variables)
     }
 
-    /// As [`Server::start`], over a directory that is there.
+    /// Like [`Server::start`], over an existing directory.
     pub(crate) fn start_in(
         directory: tempfile::TempDir,
         arguments: &[&str],
@@ -80,7 +80,7 @@ impl Server {
         mysql::Conn::new(options.user(Some("root")).prefer_socket(false)).unwrap()
     }
 
-    /// What the server has in memory, in bytes.
+    /// Resident memory of the server, in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         self.status_number("VmRSS") << 10
     }
@@ -104,7 +104,7 @@ impl Server {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
-    /// Waits for the end, and gives how it ended and the rest of what it printed.
+    /// Waits for the end; returns the status and the rest of the output.
     pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();

@@ -1,8 +1,8 @@
-//! As much of HTTP as a scrape needs: one `GET`, one answer, the connection ends.
+//! The part of HTTP that a scrape needs: one `GET`, one answer, then the connection ends.
 //!
-//! One client is served at a time, and has [`PATIENCE`] for its request and as much for each write
-//! of the answer, so nobody holds more than one thread and nobody for long. Requests are taken
-//! apart by `httparse`.
+//! One client is served at a time. It has [`PATIENCE`] for its request and as much for each write
+//! of the answer, so that clients occupy one thread only, and each of them only for a short time.
+//! `httparse` parses requests.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -18,17 +18,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long a client may take for its request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a wait for clients lasts before the end is looked for.
+/// Longest wait for a client before the server checks whether it must end.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// Longer requests are refused.
 const LONGEST_REQUEST_BYTES: usize = 8 << 10;
 /// More header lines are refused.
 const MOST_HEADERS: usize = 64;
 
-/// The page, made for each scrape.
+/// Makes the page; called for each scrape.
 pub(super) type Text = Box<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
 
-/// A page that is being served. Dropping it ends that.
+/// Serves the page until it is dropped.
 pub struct MetricsServer {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -53,7 +53,7 @@ impl MetricsServer {
         Ok(MetricsServer { address, ends, task: Some(task) })
     }
 
-    /// Where it listens, with the port that was found.
+    /// The address, with the port that the system has chosen.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -72,7 +72,7 @@ impl Drop for MetricsServer {
 fn serve(listener: &TcpListener, ends: &AtomicBool, clock: &dyn Clock, text: &Text) {
     while !ends.load(Ordering::Relaxed) {
         let mut wait = [PollFd::new(listener, PollFlags::IN)];
-        // Interrupted or not, what follows looks whether somebody is there.
+        // Interrupted or not, the code below checks for a client.
         let _ = poll(&mut wait, Some(&LOOK));
         let Ok((stream, _)) = listener.accept() else { continue };
         if let Err(error) = answer(stream, clock, text) {
@@ -113,7 +113,7 @@ fn answer(mut stream: TcpStream, clock: &dyn Clock, text: &Text) -> io::Result<(
 
 const OK: &str = "200 OK";
 
-/// Status and body for a request; `None` while it is not whole.
+/// Status and body for a request; `None` while the request is incomplete.
 fn respond(request: &[u8], text: &Text) -> Option<(&'static str, String)> {
     let refused = |status: &'static str| Some((status, format!("{status}\n")));
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];

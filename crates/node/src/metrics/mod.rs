@@ -5,8 +5,8 @@
 //!        └─ the same that SHOW GLOBAL STATUS shows
 //! ```
 //!
-//! Names: `firn_` first, the unit last (`_seconds`, `_bytes`), `_total` behind what only grows.
-//! Nothing is gathered while nobody scrapes.
+//! Names begin with `firn_` and end with the unit (`_seconds`, `_bytes`); `_total` follows for
+//! counters. Nothing is gathered between scrapes.
 
 mod http;
 
@@ -25,10 +25,10 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use http::MetricsServer;
 
-/// What is told apart in the durations of statements, in the order of their counts.
+/// The classes of statements whose durations are counted, in the order of their counts.
 const CLASSES: [&str; 3] = ["read", "write", "other"];
 
-/// Gathers the figures of a server when they are asked for.
+/// Gathers the figures of a server for each scrape.
 struct Figures {
     instance: Arc<Instance>,
     connections: Arc<Connections>,
@@ -61,7 +61,7 @@ fn families(figures: &[Figure]) -> BTreeMap<&'static str, (Metric, Vec<Figure>)>
     families
 }
 
-/// A name without the unit that it ends with, and that unit; the encoder puts it back.
+/// Splits the unit off the end of a name; the encoder appends it again.
 fn split_unit(name: &str) -> (&str, Option<Unit>) {
     for (suffix, unit) in [("_seconds", Unit::Seconds), ("_bytes", Unit::Bytes)] {
         if let Some(stem) = name.strip_suffix(suffix) {
@@ -139,7 +139,7 @@ impl Page {
         Page { registry }
     }
 
-    /// The text of a scrape.
+    /// The text of one scrape.
     fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::with_capacity(32 << 10);
         text::encode(&mut text, &self.registry)?;
@@ -150,7 +150,7 @@ impl Page {
 /// Starts answering scrapes at an address.
 ///
 /// # Errors
-/// If the address cannot be listened at.
+/// If the server cannot listen at the address.
 pub(crate) fn serve(
     environment: &firn_base::Environment,
     address: SocketAddr,

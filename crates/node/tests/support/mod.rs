@@ -1,4 +1,4 @@
-//! A database node in this process, over which compute nodes are started.
+//! A database node in this process, over which tests start compute nodes.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -34,7 +34,7 @@ impl Database {
         Database { seams, node, environment, directory }
     }
 
-    /// Starts the compute node of this name, again if it has ended.
+    /// Starts the compute node with this name, again if it has ended.
     pub(crate) fn start(&self, name: &str) -> Endpoint {
         let data_dir = self.directory.path().join(name);
         create(&data_dir);

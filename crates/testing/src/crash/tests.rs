@@ -17,8 +17,8 @@ const FILE_VARIABLE: &str = "FIRN_TEST_CRASH_FILE";
 const MODE_VARIABLE: &str = "FIRN_TEST_CRASH_MODE";
 const WORD: &str = "acknowledged ";
 
-/// The program that is killed: this test binary, running this test alone. It appends numbers to a
-/// file and prints each number after writing it.
+/// The program to kill: this test binary, which runs only this test. It appends numbers to a file
+/// and prints each number after writing it.
 #[test]
 fn victim_program() {
     let Ok(path) = std::env::var(FILE_VARIABLE) else { return };

@@ -1,9 +1,9 @@
-//! The judge that trusts no timestamp: it infers dependencies from the reads, and a cycle among
-//! them names the anomaly. The crate `adya` does the inference and the search; this module adds the
-//! recording, and the check that every element that was read was also appended.
+//! The check that trusts no timestamp: it infers dependencies from the reads, and a cycle among
+//! them identifies the anomaly. The crate `adya` does the inference and the search. This module
+//! translates the history, and checks that every element that was read was also appended.
 //!
-//! Reads of transactions that did not certainly commit are left out, because nothing is promised of
-//! them; the appends of transactions with unknown outcome count as possible.
+//! Reads of transactions that did not certainly commit are left out, because no isolation level
+//! promises anything for them. Appends of transactions with unknown outcome count as possible.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -14,13 +14,13 @@ use adya::{Opts, Valid, Workload};
 
 use super::{Element, History, Key, Operation, Outcome, Transaction};
 
-/// Real time for the search for the shortest cycle of each kind. Whether there is a cycle is always
-/// decided.
+/// Real time for the search for the shortest cycle of each kind. Whether there is a cycle is
+/// decided in any case.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The isolation that is claimed for a history. *Session* adds that a session's transactions are
-/// ordered as it ran them. *Strong* or *strict* adds that a transaction which ended before another
-/// began is ordered before it.
+/// The isolation that a history is expected to have. *Session* adds that a session's transactions
+/// are ordered as it ran them. *Strong* or *strict* adds that a transaction that ended before
+/// another began is ordered before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     /// No dirty write, no aborted, intermediate or circular read (G0, G1a, G1b, G1c).
@@ -34,11 +34,11 @@ pub enum Isolation {
     SessionSnapshotIsolation,
     /// Snapshot isolation in which every session sees the past of all sessions.
     StrongSnapshotIsolation,
-    /// As if one after the other.
+    /// Equivalent to running the transactions one after the other.
     Serializable,
-    /// As if one after the other, in each session's order.
+    /// Serializable, in the order of each session.
     SessionSerializable,
-    /// As if one after the other, in the order of real time.
+    /// Serializable, in the order of real time.
     StrictSerializable,
 }
 
@@ -57,7 +57,7 @@ impl Isolation {
     }
 }
 
-/// Something that the claimed isolation forbids.
+/// A pattern that the expected isolation forbids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {
     /// The name in the literature: `G0`, `G1a`, `lost-update`, `G-single-item` (read skew),
@@ -65,17 +65,17 @@ pub struct Anomaly {
     /// `-process` if the order of time or of a session is a part of the cycle; `unwritten-read` if
     /// an element was read that was never written.
     pub kind: String,
-    /// The transactions and why each must precede the next.
+    /// The transactions, and why each must come before the next.
     pub explanation: String,
 }
 
 /// Why a history was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejected {
-    /// The claim is violated.
+    /// The history has anomalies.
     Violated(Vec<Anomaly>),
-    /// No conclusion, for instance because no transaction depends on another: the workload has too
-    /// few conflicts.
+    /// No conclusion is possible, for instance because no transaction depends on another: the
+    /// workload has too few conflicts.
     Undecided(Vec<Anomaly>),
 }
 
@@ -157,7 +157,7 @@ impl History {
         anomalies
     }
 
-    /// The history as the checking crate takes it: beginnings and ends in the order of time.
+    /// The history in the form of the crate `adya`: beginnings and ends in the order of time.
     fn to_operations(&self) -> adya::History {
         let mut events = BTreeMap::new();
         for transaction in &self.transactions {

@@ -19,7 +19,7 @@ const ALL: [Isolation; 8] = [
     StrictSerializable,
 ];
 
-/// `N` transactions of as many sessions that all begin before any ends.
+/// `N` transactions of as many sessions, all of which begin before one ends.
 fn concurrent<const N: usize>() -> (Recorder, [Recording; N]) {
     let recorder = Recorder::new();
     let recordings = std::array::from_fn(|session| recorder.begin(session as u32));
@@ -30,7 +30,7 @@ fn commit_all<const N: usize>(recordings: [Recording; N]) {
     recordings.into_iter().for_each(|recording| recording.committed(None));
 }
 
-/// A transaction of a new session that reads all of these.
+/// A transaction of a new session that reads all these lists.
 fn reads(recorder: &Recorder, lists: &[(u32, &[u32])]) {
     let mut reader = recorder.begin(99);
     lists.iter().for_each(|(key, list)| reader.read(*key, list));
@@ -172,7 +172,7 @@ fn long_fork() {
 
 #[test]
 fn phantom_of_a_range_read() {
-    // Both count what lies in a range and insert one more, each a key that the other did not find.
+    // Both count the keys in a range and insert one that the other did not find.
     let (recorder, [mut a, mut b]) = concurrent();
     a.read_range(100..=110, &[(105, vec![])]);
     b.read_range(100..=110, &[]);
@@ -183,7 +183,7 @@ fn phantom_of_a_range_read() {
     holds(&recorder.history(), &[SnapshotIsolation]);
     violates(&recorder.history(), &[Serializable], "G2-item");
 
-    // A range read that finds one row of a commit and misses another one.
+    // A range read finds one row of a commit and misses another one.
     let (recorder, [mut a, mut b]) = concurrent();
     a.append(102, 1);
     a.append(108, 1);

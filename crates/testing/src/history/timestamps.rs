@@ -1,4 +1,4 @@
-//! The judge that trusts the timestamps: under snapshot isolation a read of `key` at snapshot `s`
+//! The check that trusts the timestamps: under snapshot isolation, a read of `key` at snapshot `s`
 //! returns exactly the appends of the transactions with `cts <= s`, in the order of their
 //! timestamps, followed by the transaction's own appends.
 //!
@@ -8,10 +8,10 @@
 //!                                  reads [4, 2], nothing else
 //! ```
 //!
-//! Beyond what inference from reads can find, this finds a read that is wrong although some other
-//! order of commits would explain it. It checks that:
+//! Unlike inference from reads, it also finds a wrong read that some other order of commits would
+//! explain. It checks that:
 //!
-//! * every read of a committed transaction with a reported snapshot is right;
+//! * every read of a committed transaction with a reported snapshot is correct;
 //! * of two transactions that both append to a key, one commits before the other's snapshot ("first
 //!   committer wins");
 //! * no two transactions commit at one timestamp, and none at or before its own snapshot;
@@ -27,7 +27,7 @@ use super::{Element, History, Key, Operation, Outcome, Transaction};
 /// A contradiction between timestamps and reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimestampViolation {
-    /// A read returned something else than its snapshot holds.
+    /// A read returned something other than its snapshot contains.
     WrongRead {
         key: Key,
         snapshot: Cts,

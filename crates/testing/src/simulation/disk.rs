@@ -1,13 +1,13 @@
-//! A disk in memory that keeps exactly the contract of [`firn_base::disk`]. The seed decides how it
-//! uses the freedom that the contract leaves.
+//! A disk in memory that keeps exactly the contract of [`firn_base::disk`]. The seed decides
+//! everything that the contract leaves open.
 //!
 //! Every call is a switch point, and takes effect after it. A disk outlives the processes that
-//! [mount](SimulatedDisk::mount) it. When the power fails, every sector of each file that was
-//! written since the last sync independently takes one of the states that it had; the names
-//! likewise. Unlike real disks, this one never loses data that was synced, unless a test [flips
+//! [mount](SimulatedDisk::mount) it. When the power fails, each sector of a file that was written
+//! since the last sync independently takes one of the states that it has had, and so do the names.
+//! Unlike a real disk, it never loses synced data, unless a test [flips
 //! bits](SimulatedDisk::flip_bit) on the medium.
 //!
-//! Rule: the one mutex is held for the effect of a call only, never across its switch point.
+//! Rule: the one mutex is held only for the effect of a call, never across its switch point.
 
 mod inode;
 mod names;
@@ -27,7 +27,7 @@ use self::inode::Inode;
 use self::names::{InodeId, Names};
 use crate::random::Random;
 
-/// The file that a locked directory shows.
+/// The name of the lock file in a locked directory.
 const LOCK_NAME: &str = "LOCK";
 /// The operating system's number for "input/output error".
 const INPUT_OUTPUT_ERROR: i32 = 5;
@@ -41,17 +41,17 @@ pub struct Faults {
     /// Probability that a sync fails: some of what it covered is lost, and no later sync brings it
     /// back.
     pub sync_failure: f64,
-    /// That a write fails, possibly after a part of it was made.
+    /// Probability that a write fails, possibly after it was made in part.
     pub write_failure: f64,
-    /// That a name cannot be created, renamed or removed.
+    /// Probability that a name cannot be created, renamed or removed.
     pub name_failure: f64,
     /// Probability that a read fails.
     pub read_failure: f64,
     /// Probability that one bit of a read's result is wrong, this time.
     pub read_bit_flip: f64,
-    /// Calls take up to this long.
+    /// The longest time of a call.
     pub max_latency: Duration,
-    /// The files that these faults affect; all if `None`. Latency affects every file.
+    /// The files that these faults affect; `None`: all. Latency affects every file.
     pub files: Option<FileFilter>,
 }
 
@@ -76,7 +76,7 @@ pub struct Counters {
     pub directory_syncs: u64,
     /// Faults that were injected, bit flips included.
     pub faults: u64,
-    /// Calls refused for want of room.
+    /// Calls refused for lack of space.
     pub refused_for_space: u64,
     pub power_losses: u64,
 }
@@ -99,7 +99,7 @@ struct LockOwner {
     lock: u64,
 }
 
-/// A simulated disk. Clones are the same disk.
+/// A simulated disk. All clones refer to the same disk.
 #[derive(Clone)]
 pub struct SimulatedDisk {
     state: Arc<Mutex<State>>,
@@ -130,7 +130,7 @@ impl SimulatedDisk {
         Mount { disk: self.clone(), id: state.next_owner, is_cut: Arc::new(AtomicBool::new(false)) }
     }
 
-    /// Sets the faults from now on.
+    /// Sets the faults of all later calls.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
     }
@@ -140,20 +140,20 @@ impl SimulatedDisk {
         self.state.lock().space_bytes = bytes;
     }
 
-    /// The bytes that files take.
+    /// Bytes that all files take.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.state.lock().used_bytes()
     }
 
-    /// Operations since the disk was made.
+    /// Operations since the disk was created.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.state.lock().counters
     }
 
-    /// The power fails: the seed decides which unsynced writes stay. The processes that have the
-    /// disk mounted must be dead by then, as [`super::Process::crash`] ensures.
+    /// Cuts the power: the seed decides which unsynced writes survive. The processes that have
+    /// mounted the disk must be dead, which [`super::Process::crash`] ensures.
     pub fn lose_power(&self) {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -176,14 +176,15 @@ impl SimulatedDisk {
         inode.is_ok_and(|inode| state.inodes[inode].flip_bit(offset, bit))
     }
 
-    /// What of a file would survive a power loss for certain; `None` if not even its name would.
+    /// The bytes of a file that would certainly survive a power loss; `None` if not even its name
+    /// would.
     #[must_use]
     pub fn durable_bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state.lock();
         state.names.durable_file(path).map(|inode| state.inodes[inode].durable_bytes())
     }
 
-    /// The files that have a name, sorted.
+    /// The paths of all files, sorted.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
         self.state.lock().names.files().map(|(path, _)| path.to_owned()).collect()
@@ -195,7 +196,7 @@ impl State {
         self.names.files().map(|(_, inode)| self.inodes[inode].reserved_bytes()).sum()
     }
 
-    /// How far the file may reach if it wants to reach to `end`.
+    /// The length up to which a file may grow on its way to `end`.
     fn reach(&self, inode: InodeId, end: u64) -> u64 {
         let Some(space) = self.space_bytes else { return end };
         let own = self.inodes[inode].reserved_bytes();
@@ -218,7 +219,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Takes the disk away: every call from now on fails, and locks are let go.
+    /// Unmounts the disk: every later call fails, and locks are released.
     pub fn cut(&self) {
         self.is_cut.store(true, Ordering::SeqCst);
         self.disk.state.lock().locks.retain(|_, owner| owner.mount != self.id);
@@ -228,7 +229,7 @@ impl Mount {
         enter(&self.disk, &self.is_cut)
     }
 
-    /// As [`Mount::enter`], for a call that changes the name `path`.
+    /// Like [`Mount::enter`], for a call that changes the name `path`.
     fn enter_to_name(&self, path: &Path) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.enter()?;
         match state.strikes(path, |faults| faults.name_failure) {
@@ -365,8 +366,8 @@ impl SimulatedFile {
         if self.writable { self.enter() } else { Err(ErrorKind::PermissionDenied.into()) }
     }
 
-    /// Writes what lies before `limit`, which is where the room ends or the fault strikes. A sector
-    /// that would be written in part is not written at all.
+    /// Writes the bytes before `limit`, where the room ends or the fault strikes. A sector is
+    /// written as a whole or not at all.
     fn write_part(&self, state: &mut State, bytes: &[u8], offset: u64, limit: u64) {
         let end = offset + bytes.len() as u64;
         let limit = if limit >= end { end } else { limit - limit % SECTOR_BYTES as u64 };

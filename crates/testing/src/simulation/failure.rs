@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Why a run failed, and details for the search.
+/// Why a run failed, with details for the investigation.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// The seed that replays the run.
     pub seed: u64,
     pub cause: Cause,
-    /// The simulated time at which it went wrong.
+    /// The simulated time of the failure.
     pub at: Duration,
     /// The tasks that had not ended.
     pub tasks: Vec<TaskReport>,
@@ -17,7 +17,7 @@ pub struct Failure {
     pub turns: Vec<Turn>,
 }
 
-/// What went wrong in a run.
+/// The reason of a failed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     Panic {
@@ -25,9 +25,9 @@ pub enum Cause {
         /// Message and place of the panic.
         message: String,
     },
-    /// No task was ready and no timer was running.
+    /// No task was ready, and no timer was running.
     Deadlock,
-    /// The run took more steps, or more simulated time, than it may.
+    /// The run took more steps or simulated time than allowed.
     Endless {
         /// The number of steps taken.
         steps: u64,
@@ -44,7 +44,7 @@ pub enum Cause {
 /// One task of a failed run.
 #[derive(Debug, Clone)]
 pub struct TaskReport {
-    /// The name of its process and its own.
+    /// The names of its process and of the task.
     pub name: String,
     /// The functions that it was in.
     pub doing: String,
@@ -56,7 +56,7 @@ pub struct TaskReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     pub at: Duration,
-    /// The task that was given the turn.
+    /// The task that got the turn.
     pub task: String,
 }
 

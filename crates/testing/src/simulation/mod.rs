@@ -16,8 +16,8 @@
 //! Rules for code that runs inside:
 //!
 //! 1. All interaction with the outside world goes through the process's [`firn_base::Environment`].
-//! 2. A task waits on a [`firn_base::event::Event`], by [`firn_base::task::sleep`] or on a task's
-//!    end, and on nothing else. No mutex is held across any of these or across a disk call;
+//! 2. A task waits on a [`firn_base::event::Event`], by [`firn_base::task::sleep`] or for a task's
+//!    end, and in no other way. No mutex is held across any of these or across a disk call;
 //!    otherwise the run fails as a stall.
 //! 3. The state of a process lives in its tasks, so that it dies with them. An engine that is
 //!    opened in the test's own task would outlive the crash of its process.
@@ -59,9 +59,9 @@ pub const EFFORT_VARIABLE: &str = "FIRN_EFFORT";
 
 /// The process that the test's own tasks belong to.
 const TEST_PROCESS: ProcessId = 0;
-/// How often the watchdog looks, in real time.
+/// How often the watchdog checks, in real time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How many looks in a row must find the thread that has the turn asleep.
+/// Checks in a row that must find the thread with the turn asleep.
 const ASLEEP_LOOKS: u32 = 20;
 
 /// One run, not yet started.
@@ -72,7 +72,7 @@ pub struct Simulation {
     stall_timeout: Duration,
 }
 
-/// A run that ended well.
+/// A run that succeeded.
 #[derive(Debug)]
 pub struct Completed<T> {
     /// The body's result.
@@ -93,14 +93,14 @@ impl Simulation {
         Simulation { seed, limits, stall_timeout: Duration::from_secs(60) }
     }
 
-    /// Fails the run after this many switch points.
+    /// Sets the number of switch points after which the run fails.
     #[must_use]
     pub fn step_limit(mut self, steps: u64) -> Simulation {
         self.limits.steps = steps;
         self
     }
 
-    /// Fails the run after this much simulated time.
+    /// Sets the simulated time after which the run fails.
     #[must_use]
     pub fn time_limit(mut self, time: Duration) -> Simulation {
         self.limits.time = time;
@@ -115,7 +115,7 @@ impl Simulation {
         self
     }
 
-    /// Runs `body` as the first task; when it returns, all other tasks are stopped.
+    /// Runs `body` as the first task. When it returns, all other tasks are stopped.
     ///
     /// # Panics
     /// With the seed and a report, if the run fails.
@@ -126,7 +126,7 @@ impl Simulation {
         }
     }
 
-    /// As [`Simulation::run`], for tests that expect a failure or compare runs.
+    /// Like [`Simulation::run`], for tests that expect a failure or compare runs.
     ///
     /// # Errors
     /// If the run fails.
@@ -149,7 +149,7 @@ impl Simulation {
         let ended = self.watch(&core);
         let (failure, threads) = core.take_result();
         if ended {
-            // A thread that has ended its task has nothing left to wait for.
+            // A thread whose task has ended waits for nothing any more.
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
         if let Some(failure) = failure {
@@ -184,15 +184,15 @@ impl Simulation {
     }
 }
 
-/// True if the operating system has put the thread to sleep. False if that cannot be found out.
+/// Whether the operating system has put the thread to sleep; false if that cannot be determined.
 fn sleeps(thread: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-    // "id (name) state ...", where the name may hold anything.
+    // "id (name) state ...", where the name may contain any characters.
     let state = status.ok().and_then(|text| text.rsplit_once(") ")?.1.chars().next());
     state == Some('S')
 }
 
-/// What the test's own tasks act on: it starts disks, processes and tasks.
+/// The handle of the test's own tasks: it starts disks, processes and tasks.
 #[derive(Clone)]
 pub struct World {
     core: Arc<Core>,
@@ -229,7 +229,7 @@ impl World {
         self.network.clone()
     }
 
-    /// Starts a process over `disk`, on the host of its name.
+    /// Starts a process over `disk`, on the host with its name.
     #[must_use]
     pub fn start(&self, name: &str, disk: &SimulatedDisk) -> Process {
         Process::start(&self.core, name, disk, &self.network)
@@ -250,8 +250,8 @@ impl World {
     }
 }
 
-/// Runs `body` once for every seed; the environment variables [`SEED_VARIABLE`], [`SEEDS_VARIABLE`]
-/// and [`EFFORT_VARIABLE`] replay one seed, choose others or run more.
+/// Runs `body` once for each seed. The environment variables [`SEED_VARIABLE`], [`SEEDS_VARIABLE`]
+/// and [`EFFORT_VARIABLE`] replay one seed, choose other seeds, or run more.
 ///
 /// # Panics
 /// With the seed and a report, at the first run that fails.
@@ -263,7 +263,7 @@ pub fn for_each_seed(seeds: Range<u64>, body: impl Fn(&World) + Send + Sync + 's
     }
 }
 
-/// The first failure among `seeds`: for a test that a fault which was put in on purpose is found.
+/// The first failure among `seeds`: for a test that the suite finds a deliberate fault.
 pub fn first_failure(
     seeds: Range<u64>,
     body: impl Fn(&World) + Send + Sync + 'static,
@@ -275,8 +275,8 @@ pub fn first_failure(
     })
 }
 
-/// Runs `body` for each seed with a crash point of 0, 1, 2, ... until it returns false: crashes a
-/// process at every one of its switch points, and so between any two disk calls.
+/// Runs `body` for each seed with a crash point of 0, 1, 2, … until it returns false. So it crashes
+/// a process at every switch point, and thus between any two disk calls.
 ///
 /// ```text
 ///   for_each_crash_point(0..3, |world, point| {
@@ -308,8 +308,8 @@ pub fn for_each_crash_point(
     }
 }
 
-/// Runs `body` twice for every seed and compares the turns. Shows whatever differs from run to run
-/// with the same seed: a hash map with random keys, an order of addresses, real time.
+/// Runs `body` twice for every seed and compares the turns. It finds everything that differs
+/// between runs with the same seed: a hash map with random keys, an order of addresses, real time.
 ///
 /// # Panics
 /// At the first seed that does not replay, or at the first run that fails.

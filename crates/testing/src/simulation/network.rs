@@ -1,5 +1,5 @@
 //! A network in memory that keeps exactly the contract of [`firn_base::network`]. The seed decides
-//! how it uses the freedom that the contract leaves.
+//! everything that the contract leaves open.
 //!
 //! ```text
 //!   let network = world.network();
@@ -9,9 +9,9 @@
 //!   network.heal();
 //! ```
 //!
-//! Every process lives on the host of its name, which keeps its address when the process is started
-//! again. Two directed *links* join each pair of hosts, and each link has its own faults. How a
-//! fault appears depends on what a connection promises:
+//! Every process lives on the host with its name, which keeps its address when the process is
+//! started again. Two directed *links* join each pair of hosts, and each link has its own faults.
+//! The effect of a fault depends on the connection's promise:
 //!
 //! ```text
 //!                  Delivery::InOrder                            Delivery::Loose
@@ -27,7 +27,7 @@
 //! no peer: its peers wait until a process on the same host answers that it does not know their
 //! connections.
 //!
-//! Rule: the one mutex is held for the effect of a call only, never across its switch point.
+//! Rule: the one mutex is held only for the effect of a call, never across its switch point.
 
 mod endpoint;
 mod links;
@@ -53,14 +53,13 @@ use crate::random::Random;
 /// A machine of the simulated cluster.
 type HostId = usize;
 
-/// The first port that a process is given that asks for any.
+/// The first port for a process that asks for any port.
 const FIRST_FREE_PORT: u16 = 40_000;
 
-/// What happens to messages of a link. Probabilities are per message; the default is a quick link
-/// without faults.
+/// Faults of a link. Probabilities are per message; the default is a fast link without faults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkFaults {
-    /// How long a message is under way.
+    /// Time that a message is under way.
     pub delay: RangeInclusive<Duration>,
     /// Probability that it is lost.
     pub loss: f64,
@@ -68,7 +67,7 @@ pub struct LinkFaults {
     pub duplication: f64,
     /// Probability that the connection ends instead.
     pub reset: f64,
-    /// How many bytes pass in a second; any number if none is given.
+    /// Bytes per second; `None`: no limit.
     pub bytes_per_second: Option<u64>,
 }
 
@@ -85,7 +84,7 @@ impl Default for LinkFaults {
     }
 }
 
-/// What passed, and what went wrong.
+/// Counts of messages and faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NetworkCounters {
     /// Messages that were handed over to the network.
@@ -102,7 +101,7 @@ pub struct NetworkCounters {
     pub resets: u64,
 }
 
-/// The network of a run. Clones are the same network.
+/// The network of a run. All clones refer to the same network.
 #[derive(Clone)]
 pub struct SimulatedNetwork {
     core: Arc<Core>,
@@ -112,7 +111,8 @@ pub struct SimulatedNetwork {
 }
 
 struct State {
-    /// Forked from the run's at the first use, so that runs without a network draw as they did.
+    /// Forked from the run's choices at the first use, so that runs without a network are
+    /// unaffected.
     random: Option<Random>,
     links: Links,
     hosts: Vec<Arc<str>>,
@@ -127,9 +127,9 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     Alive,
-    /// Its machine's system has told its peers, or tells them when they ask.
+    /// Killed; its machine's system has told its peers, or tells them when they ask.
     Killed,
-    /// Its machine was without power.
+    /// Its machine lost power.
     Lost,
 }
 
@@ -180,7 +180,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// A process's access to the network.
+    /// Gives a process access to the network.
     pub(super) fn join(&self, process: ProcessId, host: &str) -> Arc<HostNetwork> {
         let host = {
             let mut state = self.state.lock();
@@ -221,7 +221,7 @@ impl SimulatedNetwork {
         on_link.iter().for_each(|pipe| state.hold(*pipe, now));
     }
 
-    /// From now on, nothing passes between the hosts of the two groups.
+    /// Cuts all links between the hosts of two groups.
     pub fn separate(&self, here: &[&str], there: &[&str]) {
         for one in here {
             for other in there {
@@ -231,13 +231,13 @@ impl SimulatedNetwork {
         }
     }
 
-    /// All that was cut is joined again. What waits on connections that keep the order arrives.
+    /// Restores all links. Messages that wait on connections in order arrive.
     pub fn heal(&self) {
         let links = std::mem::take(&mut self.state.lock().links.cuts);
         self.join_again(links);
     }
 
-    /// As [`SimulatedNetwork::heal`], for one link.
+    /// Like [`SimulatedNetwork::heal`], for one link.
     pub fn heal_link(&self, from: &str, to: &str) {
         let mut state = self.state.lock();
         let link = (state.host(from), state.host(to));
@@ -263,7 +263,7 @@ impl SimulatedNetwork {
         self.state.lock().counters
     }
 
-    /// Ends a process; its peers are told if its machine lives on.
+    /// Ends a process. Its peers are told if its machine lives on.
     fn end(&self, process: ProcessId, life: Life) {
         let mut state = self.state.lock();
         let now = self.core.now();
@@ -294,7 +294,7 @@ fn ip(host: HostId) -> IpAddr {
 }
 
 impl State {
-    /// The host of this name, which there is from now on.
+    /// The host with this name; it is added if there is none.
     fn host(&mut self, name: &str) -> HostId {
         self.hosts.iter().position(|host| &**host == name).unwrap_or_else(|| {
             self.hosts.push(name.into());
@@ -310,7 +310,7 @@ impl State {
         self.processes[&process].life == Life::Alive
     }
 
-    /// Whether a machine answers at all: a process lives on it, or its system has outlived one.
+    /// Whether a machine answers: a process lives on it, or its system has survived one.
     fn is_up(&self, host: HostId) -> bool {
         let mut last = None;
         for process in self.processes.values().filter(|process| process.host == host) {
@@ -322,7 +322,7 @@ impl State {
         last == Some(Life::Killed)
     }
 
-    /// Prepares the random choices.
+    /// Forks the random choices.
     fn begin(&mut self, core: &Core) {
         self.random.get_or_insert_with(|| core.fork_random());
     }

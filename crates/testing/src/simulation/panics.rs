@@ -1,5 +1,5 @@
-//! Messages of panics, kept for the report instead of being printed: among a thousand seeds,
-//! expected panics would bury all other output.
+//! Messages of panics. They are kept for the report instead of being printed: among a thousand
+//! seeds, expected panics would bury all other output.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -7,10 +7,10 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
-/// Functions of a stack in a report.
+/// Functions of a stack that a report shows.
 const TOLD_FUNCTIONS: usize = 8;
 
-/// The payload that unwinds a task that must stop; it passes no panic hook and prints nothing.
+/// The payload that unwinds a task that must stop. It calls no panic hook and prints nothing.
 pub(super) struct Stopped;
 
 /// How a task's body ended.
@@ -30,12 +30,11 @@ pub(super) fn stop() -> ! {
     panic::resume_unwind(Box::new(Stopped))
 }
 
-/// Runs `body` to its end. A panic is in the result, not on standard error.
+/// Runs `body` to its end. A panic is returned, not printed.
 pub(super) fn run<T>(body: impl FnOnce() -> T) -> Ending<T> {
     install_hook();
     SIMULATED.set(true);
-    // Whatever the body shared and left half done belongs to a run that has failed or to a process
-    // that is dead.
+    // State that the body shared and left incomplete belongs to a failed run or to a dead process.
     let ended = panic::catch_unwind(AssertUnwindSafe(body));
     SIMULATED.set(false);
     match ended {
@@ -65,7 +64,7 @@ fn keep(info: &PanicHookInfo<'_>) {
         message = format!("{message}\n      in {function}");
     }
     MESSAGE.with(|slot| {
-        // The first one is the cause, the others are what unwinding met.
+        // The first message is the cause; later ones come from unwinding.
         slot.borrow_mut().get_or_insert(message);
     });
 }
@@ -93,7 +92,7 @@ pub(super) fn own_functions(backtrace: &Backtrace) -> Vec<String> {
     frames.take(TOLD_FUNCTIONS).collect()
 }
 
-/// True for places in the standard library, in the waiting primitives and in the simulator itself.
+/// Whether a place is in the standard library, the waiting primitives or the simulator itself.
 fn is_foreign(place: &str) -> bool {
     const FOREIGN: [&str; 9] = [
         "/rustc/",

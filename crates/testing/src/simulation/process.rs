@@ -1,4 +1,4 @@
-//! Simulated processes: a process is a group of tasks that dies at once, over a disk that does not.
+//! Simulated processes. A process is a group of tasks that dies at once; its disk survives it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::network::{HostNetwork, SimulatedNetwork};
 use super::scheduler::Core;
 use super::state::{ProcessId, TaskId};
 
-/// What the clock of every process shows when a run begins: the year 2026.
+/// The time on every process's clock at the beginning of a run: the year 2026.
 const WALL_TIME_AT_START_MS: u64 = 1_767_225_600_000;
 
-/// A task was stopped before it could give its result, because its process was killed.
+/// The task's process was killed before the task gave its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Killed;
 
@@ -54,7 +54,7 @@ impl<T: Send + 'static> Task<T> {
         Task { core: Arc::clone(core), id: core.spawn(process, name, body), result }
     }
 
-    /// Waits for the task's end.
+    /// Waits for the task to end.
     ///
     /// # Errors
     /// If its process was killed before.
@@ -64,7 +64,7 @@ impl<T: Send + 'static> Task<T> {
     }
 }
 
-/// A process of the simulated cluster. It ends when it is killed or when the run ends; dropping the
+/// A process of the simulated cluster. It ends when it is killed or when the run ends. Dropping the
 /// handle does not end it.
 pub struct Process {
     core: Arc<Core>,
@@ -119,7 +119,7 @@ impl Process {
     /// Starts a task of this process and waits for its result.
     ///
     /// # Errors
-    /// If the process was killed meanwhile.
+    /// If the process is killed meanwhile.
     pub fn run<T: Send + 'static>(
         &self,
         body: impl FnOnce(&Environment) -> T + Send + 'static,
@@ -129,13 +129,13 @@ impl Process {
 
     /// Waits until the tasks of this process have reached `switches` switch points since it was
     /// started. None of them continues before the caller waits or yields, so a crash now hits the
-    /// process at that point. False if it ended or came to rest before. One task may wait for this
-    /// at a time.
+    /// process at that point. Returns false if the process ended or came to rest before. Only one
+    /// task may wait for this at a time.
     pub fn wait_for_switches(&self, switches: u64) -> bool {
         self.core.wait_for_switches(self.core.current(), self.id, switches)
     }
 
-    /// Where the process is reached at a port.
+    /// The address of a port of this process.
     #[must_use]
     pub fn address(&self, port: u16) -> Address {
         self.network.address(port)
@@ -153,7 +153,7 @@ impl Process {
     }
 
     /// `kill -9`: every task stops where it is. The operating system has all its writes and will
-    /// bring them to the disk, synced or not; its peers are told that their connections have ended.
+    /// bring them to the disk, synced or not. Its peers are told that their connections have ended.
     /// Waits until all tasks have unwound.
     pub fn kill(&self) {
         self.mount.cut();

@@ -1,5 +1,5 @@
-//! The seeded scheduler: every simulated task is a thread of the operating system, and only the one
-//! that has the *turn* runs.
+//! The seeded scheduler. Every simulated task is a thread of the operating system, and only the
+//! task with the *turn* runs.
 //!
 //! ```text
 //!   task a  ──run──┤wait(event)                          ├──run──
@@ -9,11 +9,11 @@
 //!
 //! [`super::state`] has the scheduler's state and decisions; this module has the threads.
 //!
-//! A task is *doomed* when its process is killed or the run has ended: it is made ready, and at its
+//! A task is *doomed* when its process is killed or the run has ended. It is made ready, and at its
 //! switch point it unwinds with a payload that only the task's root catches. Code that runs while
-//! unwinding may call any function here; it keeps the turn and returns at once. If it calls too
-//! often ([`UNWINDING_PATIENCE`]), it polls for something that never happens, and its thread is
-//! parked forever: a killed process runs no destructors anyway.
+//! unwinding may call any function here; it keeps the turn, and the call returns at once. If it
+//! calls too often ([`UNWINDING_PATIENCE`]), it polls for something that never happens, and its
+//! thread is parked forever: a killed process runs no destructors anyway.
 
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
@@ -43,7 +43,7 @@ pub(super) struct Core {
     all_ended: Condvar,
 }
 
-/// What the scheduler did, for comparing runs.
+/// A summary of the scheduler's work, for comparing runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) steps: u64,
@@ -56,10 +56,10 @@ thread_local! {
 }
 
 impl Core {
-    /// The task that the calling thread is.
+    /// The task of the calling thread.
     ///
     /// # Panics
-    /// If the thread is no task of this run.
+    /// If the thread is not a task of this run.
     pub(super) fn current(self: &Arc<Core>) -> TaskId {
         let current = CURRENT.with_borrow(Clone::clone);
         let own = current.filter(|task| Arc::ptr_eq(&task.core, self));
@@ -133,7 +133,7 @@ impl Core {
         self.retire(&mut state, me);
     }
 
-    /// Takes a task out of the run and gives the turn to the next one.
+    /// Removes a task from the run and passes the turn to the next one.
     fn retire(&self, state: &mut State, me: TaskId) {
         state.tasks[me].phase = Phase::Ended;
         state.wake(WaitKey::Task(me));
@@ -230,7 +230,7 @@ impl Core {
         true
     }
 
-    /// Waits until the tasks of `process` have reached `switches` switch points in all; the caller
+    /// Waits until the tasks of `process` have reached `switches` switch points in all. The caller
     /// then has the turn before any of them continues. False if the process ended or came to rest
     /// before.
     pub(super) fn wait_for_switches(&self, me: TaskId, process: ProcessId, switches: u64) -> bool {
@@ -248,12 +248,12 @@ impl Core {
         state.processes[process].switches >= switches
     }
 
-    /// No task of `process` is given the turn before [`Core::resume`].
+    /// No task of `process` gets the turn before [`Core::resume`].
     pub(super) fn pause(&self, process: ProcessId) {
         self.state.lock().pause(process);
     }
 
-    /// Tasks of a paused process that are ready go on.
+    /// Lets the ready tasks of a paused process continue.
     pub(super) fn resume(&self, process: ProcessId) {
         self.state.lock().resume(process);
     }
@@ -274,7 +274,7 @@ impl Core {
         }
     }
 
-    /// Ends all tasks that are left. Called by the run's first task when it has finished.
+    /// Ends all remaining tasks. The run's first task calls this when it has finished.
     pub(super) fn finish(&self) {
         let mut state = self.state.lock();
         state.over = true;
@@ -286,7 +286,7 @@ impl Core {
         Summary { steps: state.steps, now: state.now, trace_hash: state.trace_hash }
     }
 
-    /// Waits, in real time, until every task has ended or `patience` is over: false in that case.
+    /// Waits, in real time, until every task has ended; false if `patience` is over before.
     pub(super) fn wait_for_end(&self, patience: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.all_ended() {
@@ -295,13 +295,13 @@ impl Core {
         state.all_ended()
     }
 
-    /// The step count and the thread of the task that has the turn, which a watchdog compares.
+    /// The step count and the thread of the task with the turn, which a watchdog compares.
     pub(super) fn progress(&self) -> (u64, Option<i32>) {
         let state = self.state.lock();
         (state.steps, state.turn.and_then(|task| state.tasks[task].thread_id))
     }
 
-    /// Fails the run because the task that has the turn keeps it.
+    /// Fails the run because the task with the turn keeps it.
     pub(super) fn stall(&self, asleep: bool) {
         let mut state = self.state.lock();
         let task =

@@ -1,5 +1,5 @@
-//! The state of the scheduler and its decisions: which task has the turn, which are ready, and what
-//! the others wait for.
+//! The state of the scheduler and its decisions: which task has the turn, which tasks are ready,
+//! and what the others wait for.
 //!
 //! Invariants:
 //!
@@ -26,10 +26,10 @@ pub(super) type ProcessId = usize;
 
 /// Simulated time of each switch point, so that a task that polls reaches its deadline.
 const STEP: Duration = Duration::from_micros(1);
-/// Turns in a failure's report.
+/// Turns that a failure's report shows.
 const TOLD_TURNS: usize = 64;
 
-/// How far a run may go.
+/// Limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) steps: u64,
@@ -45,7 +45,7 @@ pub(super) enum WaitKey {
     Task(TaskId),
     /// The end of all tasks of a process.
     Process(ProcessId),
-    /// A switch point of a process that was asked for by its number.
+    /// A switch point of a process, by its number.
     SwitchPoint(ProcessId),
 }
 
@@ -65,10 +65,10 @@ pub(super) enum Phase {
 /// policy.
 #[derive(Debug, Clone, Copy)]
 enum Policy {
-    /// At a point where a task could go on, another one gets the turn with this probability; which
-    /// one is drawn evenly.
+    /// At a point where a task could continue, another one gets the turn with this probability,
+    /// each with the same probability.
     Even { switch_probability: f64 },
-    /// Runs the ready task of the highest priority. A running task draws a new priority with this
+    /// Runs the ready task with the highest priority. A running task draws a new priority with this
     /// probability, so that no task waits forever for one that polls.
     Priorities { redraw_probability: f64 },
 }
@@ -84,16 +84,16 @@ impl Policy {
 
 /// A task of the run, ended or not.
 pub(super) struct TaskState {
-    /// Unique among the tasks.
+    /// The name, unique among the tasks.
     pub(super) name: Arc<str>,
     pub(super) process: ProcessId,
     pub(super) phase: Phase,
     priority: u64,
-    /// What its thread waits on until it has the turn.
+    /// Its thread waits on this until it has the turn.
     pub(super) turn: Arc<Condvar>,
-    /// It must stop at its next switch point.
+    /// Whether it must stop at its next switch point.
     pub(super) doomed: bool,
-    /// Its last wait was ended by its timer.
+    /// Whether its last wait was ended by its timer.
     pub(super) timed_out: bool,
     pub(super) switches_while_unwinding: u32,
     pub(super) thread: Option<JoinHandle<()>>,
@@ -104,7 +104,7 @@ pub(super) struct TaskState {
 /// A group of tasks that dies as one.
 #[derive(Default)]
 pub(super) struct ProcessState {
-    /// How many of its tasks have not ended.
+    /// The number of its tasks that have not ended.
     pub(super) living: usize,
     pub(super) is_killed: bool,
     /// Switch points that its tasks have reached.
@@ -115,12 +115,12 @@ pub(super) struct ProcessState {
     paused: Option<Vec<TaskId>>,
 }
 
-/// The books of one run.
+/// The complete state of one run.
 pub(super) struct State {
     seed: u64,
     pub(super) tasks: Vec<TaskState>,
     pub(super) processes: Vec<ProcessState>,
-    /// The task that runs next, whatever the policy says.
+    /// The task that runs next, overriding the policy.
     next: Option<TaskId>,
     pub(super) turn: Option<TaskId>,
     pub(super) ready: Vec<TaskId>,
@@ -188,7 +188,7 @@ impl State {
         id
     }
 
-    /// Lets a task be chosen, once its process is not paused.
+    /// Makes a task ready, or ready after the pause if its process is paused.
     pub(super) fn make_ready(&mut self, task: TaskId) {
         match &mut self.processes[self.tasks[task].process].paused {
             Some(held) => held.push(task),
@@ -208,7 +208,7 @@ impl State {
         self.ready.extend(self.processes[process].paused.take().unwrap_or_default());
     }
 
-    /// Counts a switch point of the task's process; true if a task waited for it, which then runs
+    /// Counts a switch point of the task's process. True if a task waited for it; that task runs
     /// next.
     pub(super) fn count_switch(&mut self, me: TaskId) -> bool {
         let id = self.tasks[me].process;
@@ -240,7 +240,7 @@ impl State {
         }
     }
 
-    /// Takes the task that runs next out of `ready`, which must not be empty.
+    /// Removes the task that runs next from `ready`, which must not be empty.
     fn choose(&mut self) -> TaskId {
         let next = self.next.take().and_then(|next| self.ready.iter().position(|id| *id == next));
         if let Some(index) = next {
@@ -256,7 +256,7 @@ impl State {
         self.ready.swap_remove(index)
     }
 
-    /// One step: time passes, timers that are due make their tasks ready.
+    /// Takes one step: time passes, and due timers make their tasks ready.
     pub(super) fn advance(&mut self) {
         self.steps += 1;
         self.now += STEP;
@@ -277,7 +277,7 @@ impl State {
     }
 
     pub(super) fn enqueue(&mut self, me: TaskId, key: WaitKey, timeout: Option<Duration>) {
-        // A timeout that a duration cannot hold counts as none.
+        // A timeout beyond the range of durations counts as none.
         let until = timeout.and_then(|timeout| self.now.checked_add(timeout));
         if let Some(until) = until {
             self.timers.insert((until, me));
@@ -318,7 +318,7 @@ impl State {
         }
     }
 
-    /// Passes the turn to a ready task; if there is none, time jumps to the next timer.
+    /// Passes the turn to a ready task. If there is none, time jumps to the next timer.
     pub(super) fn pass_turn(&mut self) {
         self.turn = None;
         while self.ready.is_empty() {
@@ -340,7 +340,7 @@ impl State {
         self.tasks[chosen].turn.notify_one();
     }
 
-    /// A switch point that a task waits for, and that cannot be reached because no task runs any
+    /// A switch point that a task waits for and that cannot be reached, because no task runs any
     /// more.
     fn awaited_switch_point(&self) -> Option<WaitKey> {
         let mut processes = 0..self.processes.len();
@@ -350,7 +350,7 @@ impl State {
 
     fn record(&mut self, task: TaskId) {
         for word in [task as u64, self.now.as_nanos() as u64, self.steps] {
-            // The multiplication of FNV over words: order and value both count.
+            // FNV's multiplication over words: both order and value change the hash.
             self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
             self.trace_hash ^= self.trace_hash >> 29;
         }
@@ -360,7 +360,7 @@ impl State {
         self.turns.push_back((self.now, task));
     }
 
-    /// Makes tasks end at their next switch point, including those of paused processes.
+    /// Makes tasks end at their next switch point, including tasks of paused processes.
     pub(super) fn doom(&mut self, who: impl Fn(&TaskState) -> bool) {
         for id in 0..self.tasks.len() {
             if who(&self.tasks[id]) {

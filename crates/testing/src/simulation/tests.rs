@@ -18,7 +18,7 @@ fn expect_failure<T: std::fmt::Debug>(ended: Result<Completed<T>, Box<Failure>>)
     *ended.expect_err("the run was to fail")
 }
 
-/// Tasks that sleep, yield, wait and write, in an order that only the seed decides.
+/// Tasks that sleep, yield, wait and write, in an order that only the seed determines.
 fn lively(world: &World) -> Vec<u64> {
     let order = Arc::new(Mutex::new(Vec::new()));
     let node = world.start("node", &world.new_disk());
@@ -261,7 +261,7 @@ fn tasks_of_an_environment_are_tasks_of_the_process() {
     });
 }
 
-/// Waits and writes while it is dropped, as an engine's destructor may.
+/// Waits and writes in its destructor, as an engine may.
 struct Engine {
     environment: firn_base::Environment,
     dropped: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! The workload and the judges against a toy store of known isolation, under the simulator.
+//! The workload and the checks against a toy store of known isolation, under the simulator.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,18 +13,18 @@ use super::{Refused, Session, Workload, WorkloadOptions};
 use crate::history::{Element, History, Isolation, Key, Recorder, Rejected, SessionId};
 use crate::simulation::{Simulation, World};
 
-/// How the toy store isolates.
+/// The isolation of the toy store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// Appends are seen at once, and undone by rollback.
+    /// Appends are visible at once, and a rollback undoes them.
     ReadUncommitted,
-    /// Each read sees what is committed by then; an append locks its list.
+    /// Each read sees what has been committed; an append locks its list.
     ReadCommitted,
     /// Reads see a snapshot, but commits do not check for conflicts.
     SnapshotWithoutConflicts,
     /// Reads see a snapshot, the first committer wins.
     Snapshot,
-    /// As [`Level::Snapshot`], of a snapshot that may be older than the last commit.
+    /// Like [`Level::Snapshot`], but the snapshot may be older than the last commit.
     StaleSnapshot,
     /// One transaction at a time.
     Serial,

@@ -1,4 +1,4 @@
-//! The reads of concurrent transactions of the engine, judged against their isolation level.
+//! The reads of concurrent transactions of the engine, checked against their isolation level.
 
 use std::ops::{Bound, RangeInclusive};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) struct EngineSession<'a> {
     engine: &'a Engine,
     index: IndexId,
     level: IsolationLevel,
-    /// Statements that met a newer row are run again, if the snapshot can be renewed.
+    /// Whether statements that meet a newer row run again, if the snapshot can be renewed.
     renews: bool,
     trx: Option<Transaction>,
 }
@@ -43,7 +43,7 @@ impl<'a> EngineSession<'a> {
         self
     }
 
-    /// Runs a statement as often as the snapshot can be renewed for it.
+    /// Runs a statement again as long as its snapshot can be renewed.
     fn run_renewing<R>(
         &self,
         trx: &mut Transaction,
@@ -63,7 +63,7 @@ impl<'a> EngineSession<'a> {
         }
     }
 
-    /// Runs one statement; whatever fails ends the transaction.
+    /// Runs one statement; any failure ends the transaction.
     fn statement<R>(
         &mut self,
         run: impl Fn(&mut Transaction, IndexId) -> Result<R, EngineError>,
@@ -170,7 +170,7 @@ fn record(level: IsolationLevel, seed: u64, options: WorkloadOptions) -> History
     let directory = tempfile::tempdir().unwrap();
     let mut node_options = NodeOptions::default();
     node_options.engine.buffer_pool_bytes = 16 << 20;
-    // Few slots, so that transactions are offloaded all the time.
+    // With few slots, transactions are offloaded all the time.
     node_options.engine.transactions.table_slots = 16;
     let node = LocalNode::open(&Environment::system(), directory.path(), &node_options).unwrap();
     let shape = Shape { seed, threads: 1, keys: 1, accounts: 1, value_bytes: 1, long_steps: 1 };
@@ -218,7 +218,7 @@ fn serializable_is_strict() {
 
 #[test]
 fn snapshot_isolation_shows_write_skew_and_read_committed_skewed_reads() {
-    // Which transactions meet is the machine's choice: a history may happen to show nothing.
+    // The machine decides which transactions meet, so a history may show no anomaly.
     let kinds = |level, claimed| {
         let options = || WorkloadOptions { keys: 3, ..WorkloadOptions::default() };
         let mut outcomes = (9..29).map(|seed| record(level, seed, options()).check(claimed));

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments, over a real disk: the process under test is this test binary,
+//! `kill -9` at random moments, over a real disk. The process under test is this test binary,
 //! started again with [`VICTIM_VARIABLE`] set.
 //!
 //! ```text
@@ -24,7 +24,7 @@ use crate::verify::Witness;
 use crate::worker::{Report, Said, Worker, end_prepared};
 
 const VICTIM_VARIABLE: &str = "FIRN_TEST_VICTIM";
-/// How often the process is killed; 15 if it is not set.
+/// How often the process is killed; 15 by default.
 const ROUNDS_VARIABLE: &str = "FIRN_ROUNDS";
 const SEED_VARIABLE: &str = firn_testing::simulation::SEED_VARIABLE;
 const DEFAULT_ROUNDS: u64 = 15;
@@ -34,8 +34,8 @@ fn shape(seed: u64) -> Shape {
     Shape { seed, threads: 16, keys: 400, accounts: 40, value_bytes: 3_000, long_steps: 300 }
 }
 
-/// Small and different every time, so that materialisation, truncation, snapshots of the page map,
-/// recycling of files, eviction and offloading happen all the time.
+/// Small sizes that differ each time, so that materialisation, truncation, snapshots of the page
+/// map, recycling of files, eviction and offloading happen all the time.
 fn options(random: &Random) -> NodeOptions {
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = *random.pick(&[3 << 20, 8 << 20, 64 << 20]);
@@ -52,7 +52,7 @@ fn options(random: &Random) -> NodeOptions {
     options
 }
 
-/// Writes a line with one system call, so that it outlives the process as a whole.
+/// Writes a line with one system call, so that a kill leaves the whole line or nothing.
 fn say(line: &str) {
     let mut stdout = std::io::stdout().lock();
     let said = stdout.write_all(format!("{line}\n").as_bytes()).and_then(|()| stdout.flush());
@@ -203,7 +203,7 @@ impl Victim for Firn {
         }
         let complaints = death.lines.iter().filter(|line| line.starts_with("thread "));
         complaints.for_each(|line| eprintln!("round {}: {line}", death.round));
-        // Some starts follow right upon a kill, and are killed while they recover.
+        // Some starts follow a kill immediately and are killed while they recover.
         if self.random.chance(0.4) {
             return Ok(());
         }

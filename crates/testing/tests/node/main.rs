@@ -1,5 +1,5 @@
-//! Tests of a whole node, engine over log and pages: killed as a real process over a real disk,
-//! crashed under the simulator, and judged by the reads of its transactions.
+//! Tests of a whole node, an engine over log and pages: killed as a real process over a real disk,
+//! crashed under the simulator, and checked by the reads of its transactions.
 //!
 //! ```text
 //!   FIRN_ROUNDS=200 FIRN_SEED=7 cargo test --release -p firn-testing --test node kill_loop -- --nocapture

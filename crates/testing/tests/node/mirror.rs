@@ -1,4 +1,4 @@
-//! The two trees, and applying a plan's steps to both of them in one transaction.
+//! The two trees, and applying the steps of a plan to both of them in one transaction.
 
 use firn_base::{IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
@@ -12,7 +12,7 @@ use crate::plan::{
     counter_key, index_key, parse_account,
 };
 
-/// The space that both trees lie in.
+/// The space of both trees.
 pub(crate) const SPACE: SpaceId = SpaceId(100);
 
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    /// Makes both trees, with a counter for each thread and all accounts. Returns when that is
+    /// Creates both trees, with a counter for each thread and all accounts. Returns when they are
     /// durable.
     pub(crate) fn create(engine: &Engine, shape: &Shape) -> Result<Trees, EngineError> {
         let forest = engine.forest();
@@ -57,7 +57,7 @@ impl Trees {
         Ok(u64::from_be_bytes(payload.as_slice().try_into().expect("eight bytes")))
     }
 
-    /// Carries out the plan, and counts it.
+    /// Carries out a plan, and counts it.
     pub(crate) fn carry_out(&self, trx: &mut Transaction, plan: &Plan) -> Result<(), EngineError> {
         for step in &plan.steps {
             self.do_step(trx, plan.thread, step)?;

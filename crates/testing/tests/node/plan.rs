@@ -1,22 +1,21 @@
 //! The steps of each transaction of each thread, as a pure function of seed, thread and sequence
-//! number; and the model that the verification compares a database with.
-//!
+//! number; and the model with which the verification compares a database.
 //! ```text
 //!   table tree:  r thread key → tag value     c thread → sequence number  a n → balance, transfers
 //!   index tree:  tag thread   → key of the record that has this tag
 //! ```
 //!
 //! Each thread has its own records, so its last sequence number alone determines them. All threads
-//! share the accounts: no money is created or lost, and every transfer is counted.
+//! share the accounts: transfers neither create nor lose money, and every transfer is counted.
 
 use std::collections::BTreeMap;
 
 use firn_testing::random::Random;
 
-/// How much there is of everything.
+/// Sizes of the plans.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
-    /// What every transaction is drawn from.
+    /// The seed of every transaction.
     pub(crate) seed: u64,
     pub(crate) threads: u32,
     /// Records that a thread may have.
@@ -32,13 +31,13 @@ pub(crate) struct Shape {
 /// A change of one record.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// The record has this tag and value from now on.
+    /// The record gets this tag and value.
     Put { key: Vec<u8>, tag: [u8; 8], value: Vec<u8> },
     /// Inserts those of these records that do not exist, all at once.
     Fill(Vec<(Vec<u8>, Tagged)>),
     /// Deletes the record.
     Delete { key: Vec<u8> },
-    /// These are done behind a savepoint, and taken back.
+    /// Steps after a savepoint that are rolled back.
     Undone(Vec<Step>),
 }
 
@@ -58,7 +57,7 @@ pub(crate) struct Transfer {
     pub(crate) amount: i64,
 }
 
-/// What an account has when it is opened.
+/// The balance of a new account.
 pub(crate) const OPENING_BALANCE: i64 = 1_000;
 
 pub(crate) fn record_key(thread: u32, key: u64) -> Vec<u8> {
@@ -91,13 +90,13 @@ pub(crate) fn parse_account(payload: &[u8]) -> (i64, u64) {
 }
 
 impl Plan {
-    /// The transaction that `thread` does as its `sequence`th.
+    /// The transaction of `thread` with number `sequence`.
     pub(crate) fn draw(shape: &Shape, thread: u32, sequence: u64) -> Plan {
         let mixed = shape.seed ^ (u64::from(thread) << 48) ^ sequence.wrapping_mul(0x9e37_79b9);
         Plan::draw_from(shape, thread, sequence, &Random::new(mixed).fork())
     }
 
-    /// Any transaction of `thread`, for one that will be rolled back.
+    /// A random transaction of `thread` that will be rolled back.
     pub(crate) fn draw_from(shape: &Shape, thread: u32, sequence: u64, random: &Random) -> Plan {
         let count = match random.chance(0.01) {
             true => random.between(shape.long_steps / 2, shape.long_steps),
@@ -147,7 +146,7 @@ fn draw_tagged(shape: &Shape, random: &Random) -> Tagged {
     (tag, vec![tag[0]; length as usize])
 }
 
-/// What the database must be.
+/// The expected content of the database.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) shape: Shape,
@@ -169,7 +168,7 @@ impl Model {
         }
     }
 
-    /// Commits what `thread` does up to `sequence`.
+    /// Commits the transactions of `thread` up to `sequence`.
     pub(crate) fn advance(&mut self, thread: u32, sequence: u64) {
         while self.sequences[thread as usize] < sequence {
             let next = self.sequences[thread as usize] + 1;
@@ -206,7 +205,7 @@ impl Model {
         }
     }
 
-    /// All of the table tree.
+    /// The content of the table tree.
     pub(crate) fn table(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut table = BTreeMap::new();
         for (thread, records) in self.records.iter().enumerate() {
@@ -222,7 +221,7 @@ impl Model {
         table
     }
 
-    /// All of the index tree.
+    /// The content of the index tree.
     pub(crate) fn index(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut index = BTreeMap::new();
         for (thread, records) in self.records.iter().enumerate() {

@@ -16,7 +16,7 @@ const VICTIM_VARIABLE: &str = "FIRN_TEST_LOG_FILLER";
 const LOG_BYTES: u64 = 1 << 30;
 const KEYS: u64 = 20_000;
 
-/// A page store that brings nothing up to date by itself.
+/// A page store that applies no log by itself.
 fn lazy() -> NodeOptions {
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = 256 << 20;

@@ -85,15 +85,14 @@ fn create(world: &World, disk: &SimulatedDisk) -> Outside {
     }
 }
 
-/// One life: workers until they are stopped or cannot go on. False if the node did not open.
+/// One life: workers run until they are stopped or cannot continue. False if the node did not open.
 fn live(environment: &Environment, random: &Random, outside: &Outside) -> bool {
     work(environment, random, outside).is_some()
 }
 
-/// The same; the node is left open.
+/// Like [`live`], but leaves the node open.
 fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option<Arc<LocalNode>> {
-    // A bad disk may refuse even that; the verifier, whose disk is good, tells whether harm was
-    // done.
+    // A bad disk may refuse even that. The verifier has a good disk and finds any harm.
     let node = open(environment, random).map(Arc::new).ok()?;
     end_prepared(node.engine(), random, &outside.report()).ok()?;
     let tasks = (0..outside.shape.threads).map(|thread| {
@@ -126,7 +125,7 @@ fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
     let verifier = world.start("verifier", disk);
     let verified = verifier.run(move |environment| {
         let node = open(environment, &random).expect("nothing is wrong with the disk");
-        // Taken out, because the check waits, and no task may wait with a mutex held.
+        // Taken out, because the check waits, and no task may wait while it holds a mutex.
         let placeholder = Witness::new(Model::new(&outside.shape));
         let mut witness = std::mem::replace(&mut *outside.witness.lock(), placeholder);
         if let Err(complaint) = witness.check(node.engine(), outside.trees) {
@@ -134,7 +133,7 @@ fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
         }
         *outside.witness.lock() = witness;
         node.storage().pages.verify_all(&mut |_| {}).expect("every stored image is good");
-        // An orderly end, or none at all.
+        // The life ends in order, or without any close.
         if random.chance(0.5) {
             node.close().expect("nothing is wrong with the disk");
         }
@@ -188,8 +187,8 @@ fn nor_do_failing_syncs() {
     });
 }
 
-/// A process is killed after it made a page file and before it synced the name; the next one stores
-/// pages in that file; then the power fails.
+/// A process is killed after it created a page file and before it synced the name. The next process
+/// stores pages in that file. Then the power fails.
 #[test]
 fn names_that_a_killed_process_did_not_sync_do_not_vanish_later() {
     for_each_seed(12_803..12_804, |world| {
@@ -220,7 +219,8 @@ fn a_full_disk_is_borne_and_work_goes_on_once_there_is_room() {
     });
 }
 
-/// Nobody frees the disk: new work is refused, what was begun ends, and so does the node, in order.
+/// Nothing frees the disk: new work is refused, open transactions end, and the node closes in
+/// order.
 #[test]
 fn a_disk_that_stays_full_keeps_neither_transactions_nor_the_node_from_their_end() {
     for_each_seed(4000..4100, |world| {
@@ -250,7 +250,7 @@ fn a_disk_that_stays_full_keeps_neither_transactions_nor_the_node_from_their_end
     });
 }
 
-/// A prepared transaction that changes every account, and its rollback crashed at any switch point.
+/// A prepared transaction changes every account, and its rollback is crashed at each switch point.
 #[test]
 fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves() {
     const ACCOUNTS: u64 = 12;
@@ -303,7 +303,7 @@ fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves(
     });
 }
 
-/// A node that writes its log without being asked to.
+/// A node that writes its log without waiting for a request.
 fn open_eager(environment: &Environment) -> LocalNode {
     let mut options = options(&Random::new(1));
     options.storage.log.idle_flush_ms = 0;

@@ -1,4 +1,5 @@
-//! Checks a tree's structure, page by page: fences, links, levels, and that no page is lost.
+//! Checks a tree's structure, page by page: fences, links and levels are correct, and no page is
+//! lost.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +47,7 @@ fn check_tree(engine: &Engine, index: IndexId, pages: &mut BTreeSet<PageId>) -> 
     }
 }
 
-/// Walks along a level from left to right: fences join, children fit, no page occurs twice.
+/// Walks along a level from left to right: fences join, children fit, and no page occurs twice.
 fn check_level(
     engine: &Engine,
     index: IndexId,
@@ -74,7 +75,7 @@ fn check_level(
             if child.level + 1 != level || child.low != *key {
                 return wrong(&format!("child {slot} has other fences or another level"));
             }
-            // A split that is not posted yet leaves the child shorter, never longer.
+            // A split that is not posted yet makes the child's range shorter, never longer.
             if let (Some(end), child_high) = (end, child.high)
                 && child_high.is_none_or(|high| high > end)
             {

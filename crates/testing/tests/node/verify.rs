@@ -12,11 +12,11 @@ use crate::plan::{Model, counter_key};
 use crate::structure;
 use crate::worker::{Said, parse_xid};
 
-/// What the outside knows of a thread.
+/// What an outside observer knows of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     acknowledged: u64,
-    /// Prepared, and not yet ended.
+    /// A transaction that is prepared and has not ended.
     prepared: Option<u64>,
 }
 
@@ -33,12 +33,12 @@ impl Witness {
         Witness { known: vec![Known::default(); model.sequences.len()], model, wrong: None }
     }
 
-    /// How many transactions are known to be committed.
+    /// The number of transactions that are known to be committed.
     pub(crate) fn committed(&self) -> u64 {
         self.model.sequences.iter().sum()
     }
 
-    /// Receives a worker's report.
+    /// Takes a worker's report.
     pub(crate) fn hear(&mut self, thread: u32, sequence: u64, said: Said) {
         let known = &mut self.known[thread as usize];
         match said {
@@ -56,14 +56,14 @@ impl Witness {
         if let Some(wrong) = &self.wrong {
             return Err(wrong.clone());
         }
-        // Once while losers are being rolled back, once afterwards: there must be no difference.
+        // Once while losers are being rolled back and once afterwards: the results must be equal.
         self.check_records(engine, trees)?;
         while engine.losers_left() > 0 {
             firn_base::task::sleep(Duration::from_millis(1));
         }
         self.check_prepared(engine)?;
         self.check_records(engine, trees)?;
-        // Pages that were merged away are freed a while later.
+        // Merged pages are freed some time later.
         let mut checked = Ok(());
         for _ in 0..200 {
             checked = structure::check(engine, trees);
@@ -118,7 +118,7 @@ impl Witness {
             if sequence > known.acknowledged + 100_000 {
                 return Err(format!("thread {thread} has come to {sequence}?"));
             }
-            // It was seen by a transaction that ended, so it lasts.
+            // A transaction that ended has seen it, so it is durable.
             known.acknowledged = sequence;
             self.model.advance(thread, sequence);
         }

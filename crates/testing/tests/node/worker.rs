@@ -1,4 +1,4 @@
-//! A thread that runs its transactions one after the other and reports what was acknowledged.
+//! A thread that runs its transactions one after the other and reports acknowledgements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,18 +19,18 @@ use crate::plan::{Plan, Shape};
 pub(crate) enum Said {
     /// The commit was acknowledged.
     Acknowledged,
-    /// It is prepared for certain.
+    /// The transaction is certainly prepared.
     Prepared,
-    /// The end of the prepared transaction is being asked for.
+    /// The worker is about to end the prepared transaction.
     Ending,
-    /// Something happened that must not.
+    /// Something happened that must not happen.
     Wrong,
 }
 
 /// Receives a worker's reports: thread, sequence number, report.
 pub(crate) type Report = Arc<dyn Fn(u32, u64, Said) + Send + Sync>;
 
-/// Commits that may be on their way to the disk at once.
+/// The most commits of a worker that are not durable yet.
 const IN_FLIGHT: u64 = 16;
 
 /// A worker of one node.
@@ -41,11 +41,11 @@ pub(crate) struct Worker<'a> {
     pub(crate) thread: u32,
     pub(crate) random: &'a Random,
     pub(crate) report: Report,
-    /// The worker ends soon after this was set.
+    /// Set to end the worker soon.
     pub(crate) stop: &'a AtomicBool,
     /// The longest wait for a lock.
     pub(crate) lock_wait: Duration,
-    /// The disk may refuse to read, which ends the worker.
+    /// Whether the disk may refuse to read, which ends the worker.
     pub(crate) is_disk_bad: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn parse_xid(xid: &[u8]) -> Option<(u32, u64)> {
     Some((thread.parse().ok()?, sequence.parse().ok()?))
 }
 
-/// Ends what earlier lives have left prepared.
+/// Ends the transactions that earlier lives left prepared.
 pub(crate) fn end_prepared(
     engine: &Engine,
     random: &Random,
@@ -80,7 +80,7 @@ pub(crate) fn end_prepared(
 }
 
 impl Worker<'_> {
-    /// Works until it is told to stop or the node fails; reports a failure that should not have
+    /// Works until it is told to stop or the node fails. Reports a failure that should not have
     /// happened.
     pub(crate) fn run(&self) {
         let in_flight = Arc::new(AtomicU64::new(0));
@@ -129,7 +129,7 @@ impl Worker<'_> {
         Ok(trx)
     }
 
-    /// Tries the next transaction in one of the ways in which one can end; true if it is committed.
+    /// Runs the next transaction and ends it in one of the possible ways; true if it is committed.
     fn attempt(&self, sequence: u64, in_flight: &Arc<AtomicU64>) -> Result<bool, EngineError> {
         if self.random.chance(0.1) {
             self.give_up(sequence)?;
@@ -198,7 +198,7 @@ impl Worker<'_> {
     }
 }
 
-/// Whether the same may be tried again.
+/// Whether another attempt may succeed.
 pub(crate) fn is_passing(error: &EngineError) -> bool {
     error.is_retryable()
         || matches!(

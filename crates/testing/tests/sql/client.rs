@@ -10,7 +10,7 @@ use sqllogictest::{DB, DBOutput, DefaultColumnType};
 pub(crate) struct ClientError(String);
 
 impl ClientError {
-    /// The number of a server's error; the whole text of others.
+    /// The number of a server's error; for other errors, the whole text.
     pub(crate) fn code(&self) -> String {
         self.0.split(": ").next().unwrap_or_default().to_owned()
     }
@@ -42,7 +42,7 @@ impl Client {
         Client { connection: Conn::new(options).expect("a connection") }
     }
 
-    /// For what scripts cannot say.
+    /// The connection, for calls that scripts cannot express.
     pub(crate) fn connection(&mut self) -> &mut Conn {
         &mut self.connection
     }
@@ -51,7 +51,7 @@ impl Client {
         self.connection.query_drop(format!("SET GLOBAL {assignment}")).expect("a setting");
     }
 
-    /// A counter of the server.
+    /// The value of a status variable.
     pub(crate) fn status(&mut self, name: &str) -> u64 {
         let found = self.connection.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'"));
         let (_, count): (String, u64) = found.expect("a status").expect("a counter");

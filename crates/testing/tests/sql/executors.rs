@@ -10,7 +10,7 @@ use crate::server::Server;
 /// Rows of the table; enough for several batches of a feed.
 const ROWS: u64 = 5_000;
 
-/// Numbers that look random and are the same each time.
+/// Pseudorandom numbers that are the same in each run.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
@@ -223,7 +223,7 @@ fn queries() -> Vec<String> {
     queries
 }
 
-/// A query's answer, sorted unless the query orders it; an error by its number.
+/// A query's answer, sorted unless the query has an order; for an error, its number.
 fn answer(client: &mut Client, executor: &str, query: &str) -> Vec<String> {
     let connection = client.connection();
     connection.query_drop(format!("SET firn_executor = {executor}")).expect("a setting");

@@ -1,5 +1,5 @@
-//! Kept columns, while rows are written, tables altered and snapshots grow old: the executor that
-//! reads no columns gives the expected answers.
+//! Cached columns while rows are written, tables are altered and snapshots grow old. The executor
+//! without columns gives the expected answers.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
@@ -10,7 +10,7 @@ use crate::server::Server;
 
 const ROWS: u64 = 6_000;
 const STEPS: usize = 60;
-/// Sessions that hold snapshots of different age.
+/// Number of sessions, which hold snapshots of different ages.
 const READERS: usize = 3;
 
 /// The queries: all columns, few rows, an index alone, a range that begins within a leaf.

@@ -1,4 +1,4 @@
-//! `KILL QUERY` during long computations, in both executors: how long until the client has its
+//! `KILL QUERY` during long computations, in both executors: the time until the client has its
 //! error.
 
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 use crate::client::Client;
 use crate::server::Server;
 
-/// The work in progress when each statement is killed. None returns a row before most of its work
+/// The work in progress at the kill, and the statement. None returns a row before most of its work
 /// is done.
 const STATEMENTS: &[(&str, &str)] = &[
     ("sort", "SELECT a.s, b.v FROM big a, few b ORDER BY a.s DESC, b.v LIMIT 9000000, 1"),
@@ -31,7 +31,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("nested loop", "SELECT COUNT(*) FROM big a, big b WHERE a.s LIKE CONCAT('%', b.s, '%')"),
 ];
 
-/// How long a statement has run when it is killed, in milliseconds.
+/// Times from the start of a statement to its kill, in milliseconds.
 const MOMENTS_MS: [u64; 3] = [250, 600, 1000];
 
 fn fill(client: &mut Client) {
@@ -48,7 +48,7 @@ fn fill(client: &mut Client) {
     }
 }
 
-/// The time from the `KILL` to the error at the client; `None` if the statement was done before.
+/// The time from the `KILL` to the error at the client; `None` if the statement ended before.
 #[allow(clippy::disallowed_methods)]
 fn killed_after(port: u16, executor: &str, statement: &str, moment: Duration) -> Option<Duration> {
     let mut victim = Client::connect(port, Some("killed"));
@@ -62,8 +62,8 @@ fn killed_after(port: u16, executor: &str, statement: &str, moment: Duration) ->
     }
 }
 
-/// Runs a statement and kills it after `moment`. Answers its result, and the time from the `KILL` to
-/// the result.
+/// Runs a statement and kills it after `moment`. Returns its result, and the time from the `KILL`
+/// to the result.
 pub(crate) fn killed(
     victim: &mut Client,
     port: u16,

@@ -1,5 +1,4 @@
-//! SQL by scripts: each file of `files/` is run by a MySQL client against a server over an empty
-//! directory.
+//! SQL scripts: a MySQL client runs each file of `files/` against a server with an empty directory.
 //!
 //! ```text
 //!   files/joins.slt ──sqllogictest──► mysql client ──wire──► Endpoint over a LocalNode in a temporary directory
@@ -56,7 +55,7 @@ fn server() -> (Option<Server>, u16) {
     (Some(server), port)
 }
 
-/// The failures of each file, run by clients of a server.
+/// The failures of each file, run by clients of one server.
 fn run_files(port: u16, validator: Option<Validator>) -> Vec<String> {
     run_files_by(port, validator, |schema| Client::connect(port, Some(schema)))
 }
@@ -88,7 +87,7 @@ fn run_files_by<D: DB + Send>(
     failures
 }
 
-/// What `CHECK TABLE` finds wrong with the tables that the scripts have left behind.
+/// The problems that `CHECK TABLE` finds in the tables that the scripts have left.
 fn damage(port: u16) -> Vec<String> {
     let mut client = Client::connect(port, None);
     let connection = client.connection();
@@ -117,7 +116,7 @@ fn scripts_give_what_they_say() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// The rows in any order: without `ORDER BY`, an engine that works in parallel has its own.
+/// Compares rows in any order: without `ORDER BY`, a parallel engine returns them in its own order.
 fn same_rows(normalizer: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
     if default_validator(normalizer, actual, expected) {
         return true;

@@ -1,5 +1,5 @@
-//! The messages between SQL and a node for which each call is a message: how many calls a statement
-//! makes, and how many bytes come back.
+//! The messages between SQL and a remote node: how many calls a statement makes, and how many bytes
+//! come back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use crate::client::Client;
 use crate::server::{Server, remote};
 
-/// A link that counts.
+/// A link that counts calls and bytes.
 struct CountingLink {
     inner: Loopback,
     calls: AtomicU64,
@@ -30,10 +30,10 @@ impl Link for CountingLink {
     }
 }
 
-/// Statements over 20,000 rows of about 100 bytes, the rows that each returns, and the most calls
+/// Statements over 20,000 rows of about 100 bytes: the rows that each returns, and the most calls
 /// and bytes that it may take.
 const STATEMENTS: &[(&str, usize, u64, u64)] = &[
-    // Everything, as a basis for comparison.
+    // All rows, for comparison.
     ("SELECT * FROM t", 20_000, 2_000, 4_000_000),
     ("SELECT * FROM t WHERE v = 7", 20, 100, 20_000),
     ("SELECT * FROM t WHERE v BETWEEN 7 AND 9 AND d > 1.5", 60, 100, 30_000),

@@ -1,4 +1,4 @@
-//! Plans are kept for as long as their own tables stay as they are.
+//! Plans stay in the cache until one of their own tables changes.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -14,7 +14,7 @@ fn misses_of(connection: &mut Conn, run: impl Fn(&mut Conn)) -> u64 {
         let row: Option<(String, u64)> = connection.query_first(MISSES).expect("a query");
         row.expect("a row").1
     };
-    // The question itself is planned once.
+    // This query itself is planned once.
     misses();
     let before = misses();
     run(connection);
@@ -79,7 +79,7 @@ fn what_changes_its_tables_makes_a_plan_again() {
         assert_eq!(misses_of(connection, select), 1, "after {changed}");
         assert_eq!(misses_of(connection, delete), 1, "after {changed}");
     }
-    // A foreign key to the table changes what a deletion has to look at, and no definition of `t`.
+    // A foreign key to the table changes the checks of a deletion, but not the definition of `t`.
     let key = "ALTER TABLE other ADD CONSTRAINT to_t FOREIGN KEY (t_id) REFERENCES t (id)";
     connection.query_drop(key).unwrap();
     assert_eq!(misses_of(connection, select), 0);

@@ -1,4 +1,4 @@
-//! Statements that are run again with a newer snapshot, as clients see them.
+//! Statements that run again with a newer snapshot, from the client's point of view.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
@@ -96,7 +96,8 @@ fn a_statement_by_itself_is_not_refused_for_what_changed_while_it_waited() {
     other.run("UPDATE account SET amount = 1000 WHERE id = 30");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(move || {
-            // The snapshot of the inner query is older than the change that is waited for.
+            // The snapshot of the inner query is older than the change that the statement waits
+            // for.
             let all = "UPDATE account SET amount = amount + (SELECT price FROM price WHERE id = 1)";
             connect(port).connection().query_drop(all)
         });
@@ -126,7 +127,7 @@ fn transfers_that_are_run_again_lose_nothing() {
                 client.run("BEGIN");
                 client.number("SELECT price FROM price WHERE id = 1");
                 let taken = set_amount(client.connection(), from, -1);
-                // All put into one account, which is locked last.
+                // The whole amount goes to one account, which is locked last.
                 let put = if taken == 0 { set_amount(client.connection(), 40, 1) } else { taken };
                 match put {
                     0 => client.run("COMMIT"),

@@ -1,7 +1,7 @@
 //! A server for tests: a node over a temporary directory that listens at a free port.
 //!
 //! `FIRN_SQL_NODE=messages` puts the codec of the row messages between SQL and the node: every call
-//! is encoded, decoded and done, as if the node were elsewhere.
+//! is encoded, decoded and then made, as with a remote node.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -34,12 +34,12 @@ impl Server {
         Server::start_in(LocalServerState::of_one_node(), as_wanted)
     }
 
-    /// A server that reaches its node as `reach` says.
+    /// A server that reaches its node through `reach`.
     pub(crate) fn start_with(reach: impl FnOnce(Rows) -> Rows) -> Server {
         Server::start_in(LocalServerState::of_one_node(), reach)
     }
 
-    /// Starts a server to which more compute nodes may come.
+    /// Starts a server that more compute nodes may join.
     pub(crate) fn start_of_several() -> Server {
         Server::start_in(LocalServerState::of_nodes(), as_wanted)
     }
@@ -75,7 +75,7 @@ impl Server {
         self.endpoint.instance()
     }
 
-    /// Files that statements have put rows in and that are still there.
+    /// Files with spilled rows that still exist.
     pub(crate) fn spilled_files(&self) -> Vec<PathBuf> {
         let entries = |folder: &str| {
             let entries = std::fs::read_dir(self.directory.path().join(folder));
@@ -113,7 +113,7 @@ fn start_endpoint(
     endpoint.expect("an endpoint")
 }
 
-/// The rows, as the environment wants them reached.
+/// The rows, reached as the environment variable says.
 fn as_wanted(rows: Rows) -> Rows {
     match std::env::var("FIRN_SQL_NODE").as_deref() {
         Ok("messages") => remote(Arc::new(Loopback::to(rows))),

@@ -9,7 +9,7 @@ use crate::server::Server;
 
 const ROWS: u32 = 60_000;
 
-/// Each needs more memory than it is allowed.
+/// Queries that need more memory than they may use.
 const QUERIES: &[&str] = &[
     "SELECT * FROM wide ORDER BY s, id",
     "SELECT * FROM wide ORDER BY g DESC, id DESC",
@@ -25,7 +25,7 @@ const QUERIES: &[&str] = &[
     "SELECT COUNT(*) FROM (SELECT s, d FROM wide INTERSECT SELECT s, d FROM other) x",
 ];
 
-/// What the row executor alone has an operator for.
+/// Queries for operators that only the row executor has.
 const ROW_QUERIES: &[&str] = &[
     "SELECT s, d, COUNT(*), SUM(g) FROM wide GROUP BY s, d WITH ROLLUP",
     "SELECT id, SUM(g) OVER (ORDER BY id) FROM wide ORDER BY id",
@@ -36,7 +36,7 @@ const ROW_QUERIES: &[&str] = &[
     "SELECT COUNT(*), SUM(a.g) FROM other b JOIN wide a ON a.one = b.one WHERE b.id < 40",
 ];
 
-/// Bytes for a statement that works row by row, and for one that works by batches.
+/// Bytes of memory for a statement that works row by row.
 const LITTLE: u32 = 2 << 20;
 const LITTLE_FOR_BATCHES: u32 = 12 << 20;
 
@@ -70,7 +70,7 @@ fn answer(client: &mut Client, query: &str) -> Vec<String> {
     }
 }
 
-/// The query with all memory and with little of it.
+/// The answers to a query with enough memory and with little memory.
 fn both(client: &mut Client, query: &str, little: u32) -> (Vec<String>, Vec<String>) {
     client.connection().query_drop("SET firn_statement_memory = DEFAULT").expect("a setting");
     let enough = answer(client, query);

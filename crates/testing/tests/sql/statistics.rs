@@ -1,4 +1,4 @@
-//! The planner's statistics follow what is written, and plans follow the statistics.
+//! The planner's statistics follow the writes, and plans follow the statistics.
 
 use firn_compute::Instance;
 use firn_compute::statistics_keeper;
@@ -47,13 +47,13 @@ fn statistics_follow_what_is_written() {
     refresh(server.instance());
     assert_eq!(cardinality(connection), 4);
 
-    // As much as that is written again before the table is looked at again.
+    // The table is read again after this many rows have changed.
     connection.query_drop("UPDATE t SET few = id WHERE id < 150").unwrap();
     refresh(server.instance());
     assert_eq!(cardinality(connection), 4);
     connection.query_drop("UPDATE t SET few = id WHERE id BETWEEN 150 AND 299").unwrap();
     refresh(server.instance());
-    // 300, scaled to the rows that the tree is estimated to have.
+    // 300, scaled to the estimated number of rows in the tree.
     assert!(cardinality(connection) > 100);
 }
 

@@ -1,5 +1,5 @@
-//! `KILL QUERY` of statements that wait for somebody at the database node: the wait ends, and
-//! nothing of the wish is left for the statements after it.
+//! `KILL QUERY` of statements that wait at the database node: the wait ends, and the kill does not
+//! affect later statements.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::kill::killed;
 use crate::server::Server;
 
-/// What one session holds, and what another one waits for then.
+/// Statements of one session that take locks, and a statement of another that waits for them.
 const WAITS: &[(&str, &str)] = &[
     ("BEGIN; UPDATE w SET v = 1 WHERE id = 1", "UPDATE w SET v = 2 WHERE id = 1"),
     ("BEGIN; UPDATE w SET v = 1 WHERE id = 1", "SELECT * FROM w FOR UPDATE"),
@@ -22,7 +22,7 @@ const WAITS: &[(&str, &str)] = &[
     ("LOCK TABLES w READ", "INSERT INTO w VALUES (10, 10)"),
 ];
 
-/// How long a statement may go on after it was killed.
+/// How long a statement may run on after it was killed.
 const SOON: Duration = Duration::from_secs(2);
 
 #[test]
@@ -50,10 +50,10 @@ fn waits_end_when_they_are_killed() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Lets a session wait, kills what waits, and asks it for more.
+/// Lets a session wait, kills the statement, and runs further statements.
 fn end_of_wait(port: u16, waiting: &str) -> Result<(), String> {
     let mut victim = Client::connect(port, Some("waits"));
-    // A wait that the kill does not end ends by itself, with another error.
+    // A wait that the kill does not end times out with another error.
     let limits = "SET innodb_lock_wait_timeout = 5, lock_wait_timeout = 5";
     victim.connection().query_drop(limits).expect("limits");
     let (answer, lasted) = killed(&mut victim, port, waiting, Duration::from_millis(300));

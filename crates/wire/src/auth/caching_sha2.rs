@@ -28,10 +28,10 @@ const SALT_LENGTH: usize = 20;
 const HASH_LENGTH: usize = 43;
 const ROUNDS: u32 = 5000;
 
-/// How many digests are remembered; one more forgets them all.
+/// Most digits that are remembered. When one more comes, all are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// A string that no password leads to, and that takes as long to check as another.
+/// A stored string that no password matches. Checking it takes as long as checking any other.
 pub(super) const UNMATCHED: &[u8] =
     b"$A$005$....................-------------------------------------------";
 

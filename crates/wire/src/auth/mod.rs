@@ -14,13 +14,13 @@ pub(crate) use rsa_key::RsaKey;
 /// The length of the server's challenge.
 pub(crate) const SCRAMBLE_LENGTH: usize = 20;
 
-/// The longest password that is looked at, as in MySQL.
+/// The longest password that is checked, as in MySQL.
 pub(crate) const MAX_PASSWORD_BYTES: usize = 256;
 
 /// A method of authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AuthPlugin {
-    /// SHA-256 with salt; a fast way for passwords that were right before.
+    /// SHA-256 with salt, and a fast path for passwords that were verified before.
     #[default]
     CachingSha2Password,
     /// SHA-1 without salt, for old clients.
@@ -28,7 +28,7 @@ pub enum AuthPlugin {
 }
 
 impl AuthPlugin {
-    /// The name by which clients and accounts know it.
+    /// The plugin's name in the protocol and in account definitions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl AuthPlugin {
         }
     }
 
-    /// The plugin of that name.
+    /// The plugin with this name, if this server has it.
     #[must_use]
     pub fn from_name(name: &str) -> Option<AuthPlugin> {
         [AuthPlugin::CachingSha2Password, AuthPlugin::NativePassword]
@@ -54,7 +54,7 @@ impl AuthPlugin {
         }
     }
 
-    /// Whether a string is one that this plugin can check a password against.
+    /// Whether a stored string has this plugin's format.
     #[must_use]
     pub fn accepts(self, authentication_string: &str) -> bool {
         authentication_string.is_empty()
@@ -67,7 +67,7 @@ impl AuthPlugin {
     }
 }
 
-/// What an account is recognised by.
+/// The stored facts with which a client is authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The account's own name, such as `app@%`. It comes back in [`crate::Login::account`], and is
@@ -84,7 +84,6 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Credentials of an account.
     pub fn new(
         account: impl Into<String>,
         plugin: AuthPlugin,
@@ -125,7 +124,7 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A challenge: random, without the bytes that end a string or that old clients take for one.
+/// A random challenge of printable characters: clients take no byte of it for the end of a string.
 pub(crate) fn scramble() -> [u8; SCRAMBLE_LENGTH] {
     random_bytes().map(printable)
 }

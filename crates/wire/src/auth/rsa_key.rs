@@ -12,7 +12,7 @@ use super::{MAX_PASSWORD_BYTES, SCRAMBLE_LENGTH};
 
 const KEY_BITS: usize = 2048;
 
-/// The key, once it is needed.
+/// The key. It is made when it is first needed.
 #[derive(Default)]
 pub(crate) struct RsaKey {
     pair: OnceLock<Option<(RsaPrivateKey, String)>>,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::crypt::sha256_crypt;
 use super::{AuthPlugin, Credentials, RsaKey, caching_sha2, native, scramble};
 
-/// As `openssl passwd -5 -salt …` prints them, without what stands before the hash.
+/// The expected hashes are those of `openssl passwd -5 -salt …`, without the prefix.
 #[test]
 fn sha256_crypt_agrees_with_others() {
     let check = |password: &str, salt: &str, hash: &str| {

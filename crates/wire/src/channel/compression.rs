@@ -42,7 +42,7 @@ pub enum CompressionAlgorithm {
 /// How much of a frame is decompressed at a time.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// The longest window of Zstandard: a frame has no more to look back at.
+/// The largest window of Zstandard that is accepted: 16 MiB, more than one frame's content.
 const WINDOW_LOG_MAX: u32 = 24;
 
 /// The compression of one connection.
@@ -61,7 +61,7 @@ impl Compression {
         Compression { algorithm, level, raw: Input::default(), frame: None, sequence: 0 }
     }
 
-    /// No part of a frame has been received.
+    /// Whether no part of a frame has been received.
     pub(crate) fn is_quiet(&self) -> bool {
         self.raw.len() == 0 && self.frame.is_none()
     }
@@ -259,7 +259,7 @@ impl Frame {
 
 /// The decompressor of a frame.
 enum Decoder {
-    /// The content is as it is.
+    /// The content is not compressed.
     Plain,
     Zlib(ZlibDecoder<Vec<u8>>),
     Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
@@ -273,7 +273,7 @@ impl Decoder {
     }
 }
 
-/// Takes no more than there is use for.
+/// A target that fails once more bytes come than the frame has announced.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,

@@ -43,7 +43,7 @@ impl Input {
         }
     }
 
-    /// Adds bytes that came by another way.
+    /// Appends bytes that did not come from a read of the stream.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.truncate(self.end);
         self.bytes.drain(..self.start);
@@ -87,7 +87,7 @@ impl Input {
         taken
     }
 
-    /// Gives the memory back if it holds nothing.
+    /// Frees the memory if the queue is empty.
     pub(crate) fn release(&mut self) {
         if self.start == self.end {
             *self = Input::default();

@@ -45,23 +45,23 @@ pub use tls::{TlsFiles, TlsInformation, TlsMode};
 /// Longest blocking read, and so the time that an idle connection keeps its thread.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
-/// How much output is gathered before it is sent in the midst of a reply.
+/// Output beyond this size is sent before the reply is complete.
 const FLUSH_THRESHOLD_BYTES: usize = 64 << 10;
 
 /// How long to wait for a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
-    /// Until a slice has passed in which nothing came, be it before the packet or in its midst.
+    /// Until nothing has arrived for one slice, before the packet or in the middle of it.
     Slice,
-    /// The same, but no longer than until the clock shows this time.
+    /// Like `Slice`, but no longer than until the clock shows this time.
     SliceUntil(Duration),
-    /// Each read within the time.
+    /// Each read may take this long.
     Each(Duration),
     /// Until the clock shows this time.
     Deadline(Duration),
 }
 
-/// What reading a packet came to.
+/// The result of reading a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     /// The payload is in the buffer.
@@ -69,19 +69,18 @@ pub(crate) enum Received {
     /// No bytes arrived during a slice. The received part of a packet is kept: the next call
     /// continues with it, into the same buffer.
     Idle,
-    /// The packet found no room in the memory budget. It has been passed over, and its beginning
-    /// (at most
-    /// [`KEPT_OF_REFUSED_BYTES`]) is in the buffer.
+    /// The memory budget has no room for the packet. The packet was discarded, except for its first
+    /// bytes (at most [`KEPT_OF_REFUSED_BYTES`]), which are in the buffer.
     Refused(NoRoom),
 }
 
 /// Bytes that are kept of a packet for which there is no memory: enough to identify the command.
 pub(crate) const KEPT_OF_REFUSED_BYTES: usize = 16;
 
-/// How far the packet is that is being read.
+/// The state of the packet that is being read.
 #[derive(Debug, Default)]
 enum Reading {
-    /// None has begun, as far as whole headers tell.
+    /// No header has been read, or only a part of one.
     #[default]
     Between,
     /// A part of maximum length was read, so another part's header follows.
@@ -90,29 +89,29 @@ enum Reading {
     Body { missing: usize, is_last: bool },
 }
 
-/// A connection's packets. See the module's page.
+/// A connection's packets in both directions.
 pub(crate) struct Channel {
     stream: Box<dyn ByteStream>,
     input: Input,
     pub(crate) output: Output,
     compression: Option<Compression>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Set from outside when the connection shall end.
+    /// Set by other threads when the connection must end.
     closing: Arc<AtomicBool>,
-    /// What both sides can do.
+    /// The capabilities that both sides have.
     pub(crate) capabilities: Capabilities,
     /// Longest time without progress of a write.
     pub(crate) write_timeout: Duration,
     /// Longest time without progress of a read within a command.
     pub(crate) read_timeout: Duration,
-    /// The longest payload that is taken.
+    /// The longest payload that is accepted.
     pub(crate) max_packet_bytes: usize,
     reading: Reading,
-    /// Memory for what the headers announced and has not arrived.
+    /// Memory for bytes that headers have announced and that have not arrived.
     promise: Promise,
-    /// Why the packet that is being read is passed over.
+    /// Set while the current packet is discarded for lack of memory.
     refusal: Option<NoRoom>,
-    /// How much of the packet that is being read has been taken or passed over.
+    /// Bytes of the current packet that were taken or discarded.
     arrived_bytes: usize,
 }
 
@@ -140,8 +139,9 @@ impl Channel {
         }
     }
 
-    /// Waits for a packet and puts its whole payload into `payload`, whatever was there; after
-    /// [`Received::Idle`], `payload` is the same as before.
+    /// Waits for a packet and puts its whole payload into `payload` in place of the former content.
+    /// After [`Received::Idle`], the next call needs the same `payload`, which has the part that
+    /// was received.
     pub(crate) fn read_packet(
         &mut self,
         payload: &mut Vec<u8>,
@@ -186,7 +186,8 @@ impl Channel {
             match memory::ask(length) {
                 Ok(promise) => {
                     self.promise = promise;
-                    // Room in the address space: what grows piece by piece is copied as it grows.
+                    // Reserves address space at once: a buffer that grows piece by piece is copied
+                    // as it grows.
                     if length >= UNASKED_BYTES {
                         payload.reserve(length);
                     }
@@ -227,7 +228,7 @@ impl Channel {
         self.refusal.take().map_or(Received::Packet, Received::Refused)
     }
 
-    /// A new exchange begins: the next packet of either side has number 0.
+    /// Begins an exchange: the next packet of either side has number 0.
     pub(crate) fn begin_exchange(&mut self) {
         self.output.sequence = 0;
         if let Some(compression) = &mut self.compression {
@@ -286,17 +287,18 @@ impl Channel {
         }
     }
 
-    /// Some of the next packet has been received already.
+    /// Whether some of the next packet has been received.
     pub(crate) fn has_input(&self) -> bool {
         !self.is_quiet() || !matches!(self.reading, Reading::Between)
     }
 
-    /// Nothing of a packet has been received.
+    /// Whether nothing of a packet has been received.
     fn is_quiet(&self) -> bool {
         self.input.len() == 0 && self.compression.as_ref().is_none_or(Compression::is_quiet)
     }
 
-    /// Gets some more input, or fails with [`io::ErrorKind::WouldBlock`] when a slice has passed.
+    /// Receives some more input, or fails with [`io::ErrorKind::WouldBlock`] when a slice has
+    /// passed.
     fn fill(&mut self) -> Result<(), WireError> {
         let received = match &mut self.compression {
             Some(compression) => return compression.fill(&mut *self.stream, &mut self.input),
@@ -305,7 +307,7 @@ impl Channel {
         if received == 0 { Err(WireError::closed()) } else { Ok(()) }
     }
 
-    /// Sends the gathered output if there is much of it.
+    /// Sends the gathered output if it exceeds [`FLUSH_THRESHOLD_BYTES`].
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> Result<(), WireError> {
         if self.output.committed_length() < FLUSH_THRESHOLD_BYTES { Ok(()) } else { self.flush() }
@@ -333,7 +335,7 @@ impl Channel {
         sent
     }
 
-    /// From now on both directions are compressed.
+    /// Compresses both directions from now on.
     pub(crate) fn compress(&mut self, algorithm: CompressionAlgorithm, level: i32) {
         self.compression = Some(Compression::new(algorithm, level));
     }
@@ -351,7 +353,7 @@ impl Channel {
         self.stream.tls()
     }
 
-    /// Announces the end to the client, if the stream can.
+    /// Announces the end to the client, if the transport can.
     pub(crate) fn close(&mut self) {
         self.stream.close();
     }

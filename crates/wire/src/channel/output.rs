@@ -5,7 +5,7 @@
 //!                                                 ^ committed
 //! ```
 //!
-//! A long value is not copied: its maker and this buffer share it, and it is sent between the bytes
+//! A long value is not copied. This buffer shares it with its owner and sends it between the bytes
 //! before and after its place.
 //!
 //! Invariant: the bytes before `committed` are whole packets; the bytes after it are the packet
@@ -27,7 +27,7 @@ pub(crate) struct Output {
     committed: usize,
     /// In the order of their places.
     shared: Vec<SharedPart>,
-    /// How many shared parts are of committed packets.
+    /// How many of the shared parts belong to committed packets.
     committed_parts: usize,
     /// The next packet's number, in either direction.
     pub(crate) sequence: u8,
@@ -67,7 +67,7 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Appends a value to the packet in work without a copy.
+    /// Appends a value to the packet under construction without a copy.
     pub(crate) fn share(&mut self, value: &Arc<Vec<u8>>) {
         let (place, range) = (self.bytes.len(), 0..value.len());
         self.shared.push(SharedPart { place, value: Arc::clone(value), range });
@@ -78,13 +78,13 @@ impl Output {
         self.bytes.get(self.committed + HEADER_LENGTH..).unwrap_or_default()
     }
 
-    /// Where in the buffer the payload of the packet in work begins.
+    /// Where in the buffer the payload of the packet under construction begins.
     #[inline]
     pub(crate) fn payload_start(&self) -> usize {
         self.committed + HEADER_LENGTH
     }
 
-    /// Completes the packet in work, or the packets if it is too long for one.
+    /// Completes the packet under construction, or the packets if it is too long for one.
     #[inline]
     pub(crate) fn commit(&mut self) {
         let length = self.bytes.len() - self.committed - HEADER_LENGTH;
@@ -118,7 +118,7 @@ impl Output {
         self.committed_parts = self.shared.len();
     }
 
-    /// Puts a payload with shared parts together again, with a header at the begin of each packet.
+    /// Rebuilds a payload with shared parts, with a header at the beginning of each packet.
     fn split_shared(&mut self) {
         let (begin, mut at) = (self.committed, self.committed + HEADER_LENGTH);
         let own = self.bytes.split_off(begin);
@@ -178,7 +178,7 @@ impl Output {
     /// Bytes to send.
     #[inline]
     pub(crate) fn committed_length(&self) -> usize {
-        // Asked after each row, and few rows share a value.
+        // This is called after each row, and few rows share a value.
         if self.committed_parts == 0 {
             return self.committed;
         }
@@ -217,7 +217,7 @@ impl Output {
         }
     }
 
-    /// Moves the packet in work to the front.
+    /// Moves the packet under construction to the front.
     #[cold]
     fn keep_packet_in_work(&mut self) {
         self.bytes.drain(..self.committed);
@@ -225,7 +225,7 @@ impl Output {
         self.shared.iter_mut().for_each(|part| part.place -= self.committed);
     }
 
-    /// Gives the memory back if it holds nothing.
+    /// Frees the memory if the output is empty.
     pub(crate) fn release(&mut self) {
         if self.committed == 0 {
             self.bytes = Vec::new();
@@ -234,12 +234,12 @@ impl Output {
     }
 }
 
-/// A payload on its way into packets of the greatest length.
+/// A payload that is being split into packets of maximum length.
 struct Split<'o> {
     output: &'o mut Output,
-    /// Where the header of the present packet is.
+    /// Where the header of the current packet is.
     header: usize,
-    /// What the present packet holds.
+    /// Bytes of payload in the current packet.
     length: usize,
 }
 

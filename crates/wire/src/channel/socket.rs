@@ -57,7 +57,7 @@ impl std::fmt::Display for PeerAddress {
 pub(crate) struct Socket {
     descriptor: OwnedFd,
     is_tcp: bool,
-    /// Bytes that came in and that went out; only the thread that has the connection adds to them.
+    /// Bytes received and sent. Only the thread that has the connection adds to them.
     received: AtomicU64,
     sent: AtomicU64,
 }
@@ -88,12 +88,12 @@ impl Socket {
     /// acknowledgement.
     pub(crate) fn acknowledge(&self) {
         if self.is_tcp {
-            // Without it the client only waits for longer.
+            // If this fails, the client only waits longer.
             let _ = sockopt::set_tcp_quickack(&self.descriptor, true);
         }
     }
 
-    /// Ends the client's direction: current and later reads return the end. Replies still go out.
+    /// Stops receiving: current and later reads return the end of the stream. Replies still go out.
     pub(crate) fn shut_down_reading(&self) {
         // Fails only for a connection that is gone already.
         let _ = rustix::net::shutdown(&self.descriptor, Shutdown::Read);
@@ -124,7 +124,7 @@ impl ByteStream for Arc<Socket> {
     }
 }
 
-/// Takes clients; it does not block.
+/// A listening socket. Accepting does not block.
 #[derive(Debug)]
 pub(crate) struct Listener(ListeningSocket);
 
@@ -133,7 +133,7 @@ impl Listener {
         ListeningSocket::bind(address).map(Listener)
     }
 
-    /// Where it listens, with the port that it was given.
+    /// The address, with the port that the system has chosen.
     pub(crate) fn address(&self) -> io::Result<Address> {
         self.0.address()
     }

@@ -24,7 +24,7 @@ pub(crate) trait ByteStream: Send {
         None
     }
 
-    /// Announces the end, if the stream can.
+    /// Announces the end to the other side, if the transport can.
     fn close(&mut self) {}
 }
 

@@ -51,7 +51,7 @@ fn ways() -> [Option<CompressionAlgorithm>; 3] {
     [None, Some(CompressionAlgorithm::Zlib), Some(CompressionAlgorithm::Zstd)]
 }
 
-/// A stream that gives a few bytes at a time, and says in between that there are none.
+/// A stream that returns a few bytes at a time and reports between them that none have arrived.
 struct Hesitant {
     stream: MemoryStream,
     step: usize,
@@ -170,7 +170,7 @@ fn a_frame_that_grows_beyond_its_word_is_refused() {
 fn silence_is_idleness_and_nothing_of_a_packet_is_lost_by_it() {
     let first = [&[255, 255, 255, 0][..], &vec![7; MAX_PAYLOAD_LENGTH]].concat();
     let bytes = [&first[..], &[2, 0, 0, 1, 8, 9]].concat();
-    // Nothing comes before the packet, in its header, in a part, between two parts.
+    // The pause is before the packet, in its header, in a part, or between two parts.
     for stop in [1, 3, 5, first.len() - 1, first.len(), first.len() + 2, bytes.len() - 1] {
         let stream = Pausing { rest: bytes.clone(), until_pause: stop };
         let mut channel = channel(stream, None);
@@ -186,7 +186,7 @@ fn silence_is_idleness_and_nothing_of_a_packet_is_lost_by_it() {
     }
 }
 
-/// A stream in which nothing comes for a slice once so many bytes have come.
+/// A stream that pauses for a slice once a number of bytes have been read.
 struct Pausing {
     rest: Vec<u8>,
     until_pause: usize,
@@ -212,7 +212,7 @@ impl ByteStream for Pausing {
 
 #[test]
 fn a_packet_without_room_is_passed_over_and_the_next_one_taken() {
-    // Other tests of this process ask the same keeper; no other packet has this length.
+    // Other tests of this process ask the same keeper; none of their packets has this length.
     const LARGE: usize = 3_000_017;
     struct Room;
     impl Keeper for Room {
@@ -240,7 +240,7 @@ fn a_packet_that_stands_still_or_trickles_runs_out_of_time() {
     let mut channel = channel(stream, None);
     let mut read =
         |patience| channel.read_packet(&mut Vec::new(), patience).unwrap_err().to_string();
-    // Every other read brings a byte, and still the time is up.
+    // Every other read returns a byte; the deadline ends the wait all the same.
     assert!(read(Patience::Deadline(Duration::ZERO)).contains("timeout"));
     assert!(read(Patience::Each(Duration::ZERO)).contains("timeout"));
 }

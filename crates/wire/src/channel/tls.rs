@@ -10,7 +10,7 @@ use rustls::{ServerConfig, ServerConnection};
 
 use super::stream::ByteStream;
 
-/// Plain bytes that TLS gets at once, which limits its buffer.
+/// Plain bytes that TLS gets at a time. This limits the size of its buffer.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Whether and with what certificate the server speaks TLS.
@@ -21,14 +21,14 @@ pub enum TlsMode {
     /// A certificate that the server makes for itself when it starts.
     #[default]
     SelfSigned,
-    /// A certificate of the user's.
+    /// A certificate that the user provides.
     Files(TlsFiles),
 }
 
 /// Where certificate and key are, both in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate and, after it, those that vouch for it.
+    /// The certificate, followed by the certificates of its issuers.
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
@@ -42,13 +42,13 @@ pub struct TlsInformation {
     pub cipher: String,
 }
 
-/// Takes plain streams into TLS.
+/// Wraps plain streams in TLS.
 pub(crate) struct TlsAcceptor {
     config: Arc<ServerConfig>,
 }
 
 impl TlsAcceptor {
-    /// The acceptor of that mode, if it is one with TLS.
+    /// The acceptor for a mode; `None` without TLS.
     pub(crate) fn new(mode: &TlsMode) -> io::Result<Option<TlsAcceptor>> {
         let (certificates, key) = match mode {
             TlsMode::Disabled => return Ok(None),
@@ -154,7 +154,7 @@ impl TlsStream {
     }
 }
 
-/// A client that closes without saying so is gone all the same.
+/// A client that closes without a TLS alert has ended the stream all the same.
 fn ended_or(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
@@ -168,13 +168,13 @@ impl ByteStream for TlsStream {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             read => return ended_or(read),
         }
-        // Once only: the waiting code checks the time between any two reads of the socket.
+        // Reads the socket only once, because the caller checks its deadline between two reads.
         self.receive_records()?;
         ended_or(self.connection.reader().read(buffer))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Records that could not be sent before go first.
+        // Earlier records that could not be sent go first.
         self.send_records()?;
         let accepted = self.connection.writer().write(&bytes[..bytes.len().min(PIECE_BYTES)])?;
         match self.send_records() {
@@ -199,7 +199,7 @@ impl ByteStream for TlsStream {
 
     fn close(&mut self) {
         self.connection.send_close_notify();
-        // The client may be gone; nothing depends on its hearing this.
+        // The client may be gone. Nothing depends on whether it receives this.
         let _ = self.send_records();
     }
 }

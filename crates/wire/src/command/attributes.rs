@@ -12,7 +12,7 @@ use super::parameters::ParameterType;
 use crate::packet::{Malformed, PayloadReader};
 use crate::value::{Attribute, Parameter};
 
-/// A query's attributes; seldom any.
+/// A query's attributes. Most queries have none.
 pub(crate) type Attributes<'a> = SmallVec<[Attribute<'a>; 2]>;
 
 /// Takes the attributes off `reader` and leaves the text.
@@ -44,7 +44,7 @@ pub(crate) fn take_attributes<'a>(
     Ok(attributes)
 }
 
-/// Whether a value's bit is set; the map covers all of them.
+/// Whether a value is `NULL`. The map has a bit for each value.
 pub(super) fn is_null(nulls: &[u8], number: usize) -> bool {
     nulls.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 != 0)
 }

@@ -57,7 +57,7 @@ impl<'a> Command<'a> {
             CommandCode::StatementPrepare => Command::Prepare(rest),
             CommandCode::StatementExecute => {
                 let (statement, flags) = (reader.u32()?, reader.u8()?);
-                // How many times to run it: always once.
+                // The iteration count, which is always 1.
                 reader.u32()?;
                 Command::Execute { statement, flags, values: reader }
             }

@@ -48,11 +48,11 @@ command_codes! {
     Query = 0x03, "Query";
     /// List a table's columns.
     FieldList = 0x04, "Field List";
-    /// Tell a line of statistics.
+    /// Return a line of statistics.
     Statistics = 0x09, "Statistics";
     /// End a connection.
     ProcessKill = 0x0c, "Kill";
-    /// Answer.
+    /// Check that the server responds.
     Ping = 0x0e, "Ping";
     /// Log in again.
     ChangeUser = 0x11, "Change user";

@@ -46,7 +46,7 @@ impl ParameterType {
         Parameter::Int((bits << unused) as i64 >> unused)
     }
 
-    /// A value that is sent as bytes, such as long data always is.
+    /// A value that arrives as bytes, as long data always does.
     pub(super) fn bytes(self, bytes: &[u8]) -> Parameter<'_> {
         use ColumnType::*;
         match self.column_type {

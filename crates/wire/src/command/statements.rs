@@ -22,7 +22,7 @@ use crate::value::{Attribute, Parameter};
 /// `COM_STMT_EXECUTE` has a count of parameters even if the statement has none.
 const FLAG_COUNT_AVAILABLE: u8 = 0x08;
 
-/// `COM_STMT_EXECUTE` asks for a cursor, of whatever kind.
+/// `COM_STMT_EXECUTE` asks for a cursor of some kind.
 const FLAGS_CURSOR: u8 = 0x07;
 
 /// The values of an execution.
@@ -73,7 +73,7 @@ impl Statements {
 #[derive(Debug)]
 pub(crate) struct Statement {
     parameters: usize,
-    /// As last bound; empty before the first execution.
+    /// The types that were bound last; empty before the first execution.
     types: Vec<ParameterType>,
     /// By parameter; empty if the statement has none.
     long_data: Vec<Option<Vec<u8>>>,
@@ -123,7 +123,8 @@ impl Statement {
         }
     }
 
-    /// Long data could not be kept; reported when the statement is executed.
+    /// Drops long data that could not be kept. The error is reported when the statement is
+    /// executed.
     pub(crate) fn refuse_long_data(&mut self, error: ServerError) {
         self.long_data.clear();
         self.long_data_error = Some(error);
@@ -135,19 +136,19 @@ impl Statement {
         self.cursor = None;
     }
 
-    /// What `COM_STMT_SEND_LONG_DATA` left behind is used up by one execution.
+    /// Drops long data: one execution uses it up.
     pub(crate) fn forget_long_data(&mut self) {
         self.long_data.clear();
         self.long_data_error = None;
     }
 
-    /// What went wrong with long data since the last execution.
+    /// The error of a long-data command since the last execution.
     pub(crate) fn take_long_data_error(&mut self) -> Option<ServerError> {
         self.long_data_error.take()
     }
 
     /// Takes the values of an execution, and binds types if there are new ones. `long_data` is what
-    /// [`Statement::take_long_data`] gave.
+    /// [`Statement::take_long_data`] has returned.
     pub(crate) fn bind<'a>(
         &mut self,
         reader: &mut PayloadReader<'a>,
@@ -186,7 +187,7 @@ impl Statement {
                 None => values.push(value),
                 Some(extra) => match attributes.get_mut(extra) {
                     Some(attribute) => attribute.value = value,
-                    // Bound before, with a name that was not kept.
+                    // The type was bound before; the name was not kept.
                     None => attributes.push(Attribute { name: b"", value }),
                 },
             }
@@ -194,7 +195,7 @@ impl Statement {
         Ok((values, attributes))
     }
 
-    /// Each type, and each name where there are names; names of parameters have no meaning.
+    /// Reads each type and, where there are names, each name. Names of parameters have no meaning.
     fn bind_types<'a>(
         &mut self,
         reader: &mut PayloadReader<'a>,

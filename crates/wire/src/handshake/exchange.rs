@@ -16,21 +16,21 @@ use crate::flags::Capabilities;
 use crate::packet::PayloadWriter;
 use crate::service::Service;
 
-/// `caching_sha2_password`: the fast way was enough.
+/// `caching_sha2_password`: the fast path has succeeded.
 const FAST_AUTH_OK: u8 = 3;
 /// `caching_sha2_password`: the password itself is needed.
 const FULL_AUTH_NEEDED: u8 = 4;
 /// `caching_sha2_password`: the client asks for the public key.
 const PUBLIC_KEY_REQUEST: &[u8] = &[2];
 
-/// What checking passwords needs; one for the server.
+/// The server's state for checking passwords.
 pub(crate) struct AuthenticationContext<'a> {
     pub(crate) service: &'a dyn Service,
     pub(crate) digests: &'a caching_sha2::DigestCache,
     pub(crate) rsa_key: &'a RsaKey,
 }
 
-/// One client's try to log in.
+/// One client's attempt to log in.
 pub(crate) struct Attempt<'a> {
     pub(crate) response: &'a HandshakeResponse,
     pub(crate) host: &'a str,
@@ -38,7 +38,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) scramble: [u8; SCRAMBLE_LENGTH],
     /// Whether the transport keeps others from reading what the client sends.
     pub(crate) secure_transport: bool,
-    /// Whether the client must answer a new challenge, whatever it has answered.
+    /// Whether the client must answer a new challenge even if it has answered this one.
     pub(crate) ask_again: bool,
     /// When the client must have logged in.
     pub(crate) deadline: Duration,
@@ -85,11 +85,11 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Has the client answer by the account's plugin, if it has not already.
+    /// Asks the client to answer with the account's plugin, unless it already has.
     fn switch_plugin(&mut self) -> Result<(), WireError> {
         let plugin = self.credentials.plugin;
         let can_switch = self.channel.capabilities.contains(Capabilities::PLUGIN_AUTH);
-        // A client that knows no plugins answers as the oldest one does.
+        // A client that names no plugin answers with the oldest one.
         let client_plugin =
             self.attempt.response.plugin.as_deref().unwrap_or(AuthPlugin::NativePassword.name());
         if client_plugin == plugin.name() && !(self.attempt.ask_again && can_switch) {
@@ -117,7 +117,7 @@ impl Exchange<'_> {
         Ok(payload)
     }
 
-    /// Without a password a client answers nothing, or the end of an empty string.
+    /// A client without a password sends no bytes, or the zero that ends an empty string.
     fn answer_is_empty(&self) -> bool {
         matches!(self.answer[..], [] | [0])
     }

@@ -6,7 +6,7 @@ use crate::packet::{Malformed, PayloadReader};
 /// How many connection attributes are kept of one client.
 const MAX_ATTRIBUTES: usize = 512;
 
-/// The level that zstd compression has if the client names none that exists.
+/// The compression level of zstd for a client that names no valid one.
 const DEFAULT_ZSTD_LEVEL: u8 = 3;
 
 /// A client's first packet.
@@ -87,7 +87,7 @@ impl HandshakeResponse {
     }
 }
 
-/// `COM_CHANGE_USER` without its code; what the two sides can do stays as it was.
+/// `COM_CHANGE_USER` without its code. The capabilities stay as they were.
 pub(crate) fn decode_change_user(
     payload: &[u8],
     capabilities: Capabilities,

@@ -73,7 +73,7 @@ impl<'a> PayloadReader<'a> {
         self.take(usize::try_from(length).map_err(|_| Malformed)?)
     }
 
-    /// Bytes up to a zero, which is taken too.
+    /// Bytes up to a zero, which is consumed too.
     pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.rest.iter().position(|&byte| byte == 0).ok_or(Malformed)?;
         let taken = self.take(length)?;

@@ -26,7 +26,7 @@ pub struct ColumnDefinition {
     /// The longest value, in bytes as text.
     pub length_bytes: u32,
     pub column_type: ColumnType,
-    /// What else there is to say.
+    /// Further properties.
     pub flags: ColumnFlags,
     /// Digits after the point; for times the fractional digits; 31 for a floating-point number
     /// without a fixed number of them.
@@ -56,7 +56,7 @@ impl ColumnDefinition {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnKind {
     pub(super) column_type: ColumnType,
-    /// With how many characters a number is shown at least.
+    /// The least number of characters with which a `ZEROFILL` number is shown.
     pub(super) zerofill_width: u8,
     /// Digits after the point of a floating-point number; 31 when they vary.
     pub(super) decimals: u8,
@@ -121,7 +121,6 @@ impl EncodedColumns {
         EncodedColumns { inner: Arc::new(Inner { packets, definitions, kinds }) }
     }
 
-    /// How many columns there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.kinds.len()

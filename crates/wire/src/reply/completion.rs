@@ -17,7 +17,7 @@ pub struct Completion<'a> {
     pub warnings: u16,
     /// A line for the user, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
     pub info: &'a str,
-    /// What of the session's state has changed, if the client wants to hear of it.
+    /// Changes of the session's state, if the client tracks them.
     pub changes: &'a [SessionChange<'a>],
 }
 
@@ -32,7 +32,7 @@ pub enum SessionChange<'a> {
     },
     /// Another default schema was chosen.
     Schema(&'a str),
-    /// Something of the session's state has changed (`session_track_state_change`).
+    /// Some state of the session has changed (`session_track_state_change`).
     State,
     /// Global transaction identifiers, as text.
     Gtids(&'a str),

@@ -37,7 +37,7 @@ impl<'a> LocalInfile<'a> {
         Ok(LocalInfile { channel, packet: Vec::new(), taken: 0, ended: false, cancelled: None })
     }
 
-    /// Has reading fail once `cancelled` is set, also while the client sends nothing.
+    /// Makes reading fail once `cancelled` is set, even while the client sends nothing.
     #[must_use]
     pub fn until(mut self, cancelled: Arc<AtomicBool>) -> LocalInfile<'a> {
         self.cancelled = Some(cancelled);
@@ -48,7 +48,7 @@ impl<'a> LocalInfile<'a> {
         self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
     }
 
-    /// Waits for the next packet; `None` if nothing of it has come for a moment.
+    /// Waits for the next packet; `None` if nothing of it has arrived for a slice.
     fn try_next_packet(&mut self) -> Result<Option<()>, WireError> {
         self.receive(Patience::Slice)
     }
@@ -60,7 +60,7 @@ impl<'a> LocalInfile<'a> {
     fn receive(&mut self, patience: Patience) -> Result<Option<()>, WireError> {
         self.taken = 0;
         let received = self.channel.read_packet(&mut self.packet, patience);
-        // After a failure there is nothing more to come either.
+        // After a failure no more packets follow.
         self.ended = match &received {
             Ok(Received::Refused(_) | Received::Idle) => false,
             Ok(_) => self.packet.is_empty(),

@@ -59,10 +59,10 @@ pub enum RowFormat {
     Binary,
 }
 
-/// How far the answer to the command is.
+/// The state of the answer to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Nothing was answered, or another result was promised.
+    /// No result was sent, or another one was announced.
     Owed,
     /// A result set has begun.
     InRows,
@@ -70,7 +70,7 @@ enum Progress {
     Answered,
 }
 
-/// The place where a command's answer is written. See the module's page.
+/// The place where a session writes its answer to a command.
 pub struct Replies<'a> {
     channel: &'a mut Channel,
     format: RowFormat,
@@ -94,7 +94,7 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// The first result set's rows are kept in `cursor` instead of being sent.
+    /// Keeps the first result set's rows in `cursor` instead of sending them.
     pub(crate) fn with_cursor(mut self, cursor: &'a mut Option<CursorRows>) -> Replies<'a> {
         self.cursor = Some(cursor);
         self
@@ -114,13 +114,13 @@ impl<'a> Replies<'a> {
         })
     }
 
-    /// Whether the client requests changes of session state; otherwise they need not be gathered.
+    /// Whether the client tracks the session's state; otherwise changes need not be gathered.
     #[must_use]
     pub fn tracks_session(&self) -> bool {
         self.channel.capabilities.contains(Capabilities::SESSION_TRACK)
     }
 
-    /// Whether `affected_rows` shall count the rows found instead of those changed.
+    /// Whether `affected_rows` counts the rows found instead of those changed.
     #[must_use]
     pub fn counts_found_rows(&self) -> bool {
         self.channel.capabilities.contains(Capabilities::FOUND_ROWS)
@@ -171,7 +171,8 @@ impl<'a> Replies<'a> {
     /// Asks the client for its file of that name. Read it to its end or drop it, then answer.
     ///
     /// # Errors
-    /// [`WireError::Refused`] if the client does not give files, [`WireError::Lost`] as everywhere.
+    /// [`WireError::Refused`] if the client sends no files, [`WireError::Lost`] if it cannot be
+    /// asked.
     pub fn local_infile(&mut self, name: &[u8]) -> Result<LocalInfile<'_>, WireError> {
         self.expect_owed();
         if !self.channel.capabilities.contains(Capabilities::LOCAL_FILES) {
@@ -204,7 +205,7 @@ impl<'a> Replies<'a> {
         self.progress == Progress::Answered
     }
 
-    /// One result is complete; the status to send.
+    /// Notes that one result is complete; returns the status to send.
     fn complete(&mut self, status: Status) -> Status {
         self.status = status;
         self.progress = if self.more_results { Progress::Owed } else { Progress::Answered };
@@ -220,7 +221,7 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// Takes a reply's bytes without a connection: for tests of sessions and for measuring them.
+/// Records replies as bytes, without a connection: for tests and measurements of sessions.
 ///
 /// ```
 /// # use firn_wire::{Completion, RowFormat, ReplyRecorder};
@@ -251,7 +252,7 @@ impl ReplyRecorder {
         ReplyRecorder { channel, format, sent }
     }
 
-    /// As to a client of those capabilities.
+    /// Records replies as for a client with these capabilities.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> ReplyRecorder {
         self.channel.capabilities = capabilities;

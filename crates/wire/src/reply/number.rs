@@ -21,7 +21,8 @@ pub(super) fn put_float(buffer: &mut Vec<u8>, value: f32, decimals: u8) {
     buffer.extend_from_slice(&NumberText::of_float(f64::from(value)));
 }
 
-/// Behind the digits that tell a number from every other come zeros.
+/// Writes `decimals` digits after the point. Those beyond the digits that identify the number are
+/// zeros.
 fn put_fixed(buffer: &mut Vec<u8>, value: f64, decimals: u8) {
     let decimals = usize::from(decimals);
     let begin = buffer.len();

@@ -12,7 +12,7 @@ use super::completion::{Completion, put_end_of_rows};
 use super::row::Row;
 use super::{Progress, Replies, RowFormat};
 
-/// How much memory a cursor asks for at a time.
+/// Memory that a cursor asks for at a time.
 const GRANT_BYTES: usize = 1 << 20;
 
 /// Rows that wait for the client to fetch them: whole payloads, one behind the other.
@@ -25,7 +25,7 @@ pub(crate) struct CursorRows {
     fetched: usize,
     /// Room that the memory budget has granted.
     granted_bytes: usize,
-    /// There was no room for a row.
+    /// Set when the memory budget had no room for a row.
     pub(super) refusal: Option<NoRoom>,
     /// The status at the end of the statement.
     pub(crate) status: Status,
@@ -66,13 +66,13 @@ impl CursorRows {
     }
 }
 
-/// A result set in work. It must be finished, unless the session returns an error.
+/// A result set under construction. It must be finished, unless the session returns an error.
 pub struct ResultSet<'r, 'a> {
     replies: &'r mut Replies<'a>,
     /// A copy: all executions of the statement share the columns, and a reference count would
     /// contend.
     kinds: ColumnKinds,
-    /// Fields of the present row that have been written.
+    /// Fields of the current row that have been written.
     column: usize,
 }
 
@@ -127,8 +127,8 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         Ok(Row::begin(output, kinds, format, cursor, &mut self.column))
     }
 
-    /// The row that was begun last, at the point where it was left: for callers that cannot keep a
-    /// [`Row`] between its fields. The result set must not have been used in between.
+    /// The row that was begun last, after its last field: for callers that cannot keep a [`Row`]
+    /// between its fields. The result set must not have been used in between.
     #[inline]
     pub fn same_row(&mut self) -> Row<'_> {
         let output: &mut Output = &mut self.replies.channel.output;

@@ -55,7 +55,7 @@ impl<'s> Row<'s> {
         Row { output, kinds, cursor, format, column }
     }
 
-    /// The row that was begun last, to be gone on with where it was left.
+    /// Continues the row that was begun last.
     #[inline]
     pub(super) fn resume(
         output: &'s mut Output,
@@ -108,8 +108,8 @@ impl<'s> Row<'s> {
         }
     }
 
-    /// A `FLOAT`. As text with as many digits after the point as its column has; if they vary, with
-    /// six significant ones.
+    /// A `FLOAT`. In text rows it has as many digits after the point as its column; if the column
+    /// has no fixed number of digits, it has six significant ones.
     pub fn float(&mut self, value: f32) {
         let binary = self.format == RowFormat::Binary;
         let (kind, buffer) = self.next();
@@ -191,7 +191,7 @@ impl<'s> Row<'s> {
         self.next().1.put_length_encoded_bytes(value);
     }
 
-    /// The same for a long value, which is sent from where it lies.
+    /// Like [`Row::bytes`] for a long value, which is sent without a copy.
     ///
     /// # Panics
     /// As [`Row::bytes`].
@@ -297,7 +297,7 @@ fn fixed_decimals(kind: ColumnKind) -> u8 {
     }
 }
 
-/// Appends what `append` appends, and before it its length, for which one byte is set aside.
+/// Calls `append` and puts the length of the bytes that it appends before them, in one byte.
 fn put_formatted(buffer: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     let at = buffer.len();
     buffer.push(0);

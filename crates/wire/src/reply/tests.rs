@@ -76,7 +76,7 @@ fn an_ok_with_all_that_it_can_tell() {
         54 5f 5f 5f 5f 5f 5f 5f                         |T_______
     "#]],
     );
-    // A client that does not follow the session hears only the line.
+    // A client that does not track the session receives only the line.
     let plain =
         record(RowFormat::Text, Some(Capabilities::PROTOCOL_41), |replies| replies.ok(&completion));
     assert!(plain.ends_with(b"\x03\x00\x02\x00\x0aRecords: 3"), "{}", packets(&plain));
@@ -154,8 +154,7 @@ fn every_kind(replies: &mut Replies<'_>) -> Result<(), WireError> {
     rows.finish(&DONE)
 }
 
-/// The rows' packets: without the columns', of which there are as many as in `every_kind`, and one
-/// more.
+/// The packets of the rows in a reply with the columns of `every_kind`.
 fn without_columns(sent: &[u8]) -> String {
     let text = packets(sent);
     let start = text.find("packet 16").unwrap();
@@ -484,7 +483,7 @@ fn a_value_that_is_shared_is_sent_as_if_it_were_copied() {
                 let columns = [column("", ColumnType::LongBlob), column("", ColumnType::LongBlob)];
                 let mut rows = replies.columns(&columns)?;
                 for _ in 0..2 {
-                    // What is dropped leaves nothing behind.
+                    // A dropped row leaves nothing behind.
                     let mut dropped = rows.row()?;
                     dropped.shared(&values[0]);
                     let mut row = rows.row()?;

@@ -10,7 +10,7 @@ use crate::error::ServerError;
 use crate::packet::HEADER_LENGTH;
 use crate::reply::put_error;
 
-/// How many connections one listener gives before the others have their turn.
+/// Most connections accepted from one listener before the next listener's turn.
 const BATCH: usize = 64;
 
 /// Accepts the waiting clients. An error means that the process cannot take more for now.
@@ -29,7 +29,7 @@ pub(super) fn accept_all(shared: &Arc<Shared>, listener: &Listener) -> io::Resul
     Ok(())
 }
 
-/// The client was gone before it was accepted.
+/// Whether an error concerns one client only, which was gone before it was accepted.
 fn is_of_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::*;
     matches!(
@@ -56,7 +56,7 @@ fn refuse(mut socket: Arc<Socket>, error: &ServerError) {
     let mut packet = vec![0; HEADER_LENGTH];
     put_error(&mut packet, error, false);
     packet[0] = (packet.len() - HEADER_LENGTH) as u8;
-    // A client that is gone already misses nothing.
+    // If this fails, the client is gone and misses nothing.
     let _ = socket.write(&packet);
     socket.shut_down();
 }

@@ -26,7 +26,7 @@ const MAX_LOGIN_PACKET_BYTES: usize = 80 << 10;
 /// A command buffer that has grown beyond this is freed after the command.
 const KEPT_COMMAND_BYTES: usize = 1 << 20;
 
-/// How far the connection is.
+/// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The greeting has been sent; the client must have logged in by the deadline.
@@ -56,7 +56,7 @@ pub(super) struct Connection {
     pub(super) stage: Stage,
     pub(super) scramble: [u8; SCRAMBLE_LENGTH],
     pub(super) command: Vec<u8>,
-    /// The connection is parked in the midst of a command.
+    /// Whether the connection was parked in the middle of a command.
     pub(super) is_half_sent: bool,
     parked_before: bool,
     idle_since: Duration,
@@ -150,7 +150,7 @@ impl Connection {
                     self.refuse_command(no_room)?;
                     continue;
                 }
-                // What ended the reading may have been the server's wish.
+                // The server itself may have ended the reading.
                 Err(error) => return self.look_whether_to_end().and(Err(error)),
             }
             if self.run_command()?.is_break() {

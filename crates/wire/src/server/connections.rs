@@ -19,24 +19,24 @@ use crate::service::{CancelReason, Canceller};
 /// The command code of an idle connection.
 const IDLE: u8 = 0xff;
 
-/// What others can see of a connection and do to it.
+/// What other threads see of a connection, and how they end it.
 pub struct ConnectionControl {
     id: u32,
     peer: PeerAddress,
     socket: Option<Arc<Socket>>,
-    /// The connection must end; the next read or write notices it.
+    /// Set when the connection must end. The next read or write sees it.
     pub(super) closing: Arc<AtomicBool>,
     canceller: Mutex<Option<Arc<dyn Canceller>>>,
     /// The running command's code, or [`IDLE`].
     command: AtomicU8,
     /// When the command, or the idleness, began.
     since_ms: AtomicU64,
-    /// Counts commands, so that the watch knows a long one from two short ones.
+    /// Counts commands, so that the watch can tell one long command from two short ones.
     commands: AtomicU64,
     wait_timeout_ms: AtomicU64,
-    /// Counted among [`Connections::logged_in`].
+    /// Whether it is counted in [`Connections::logged_in`].
     logged_in: AtomicBool,
-    /// The client has sent `COM_QUIT`.
+    /// Whether the client has sent `COM_QUIT`.
     said_good_bye: AtomicBool,
 }
 
@@ -63,7 +63,7 @@ impl ConnectionControl {
         }
     }
 
-    /// A connection that leads nowhere, for tests of sessions.
+    /// A connection without a client, for tests of sessions.
     #[must_use]
     pub fn detached(id: u32) -> ConnectionControl {
         ConnectionControl::new(id, PeerAddress::Unix, None)
@@ -80,7 +80,8 @@ impl ConnectionControl {
         &self.peer
     }
 
-    /// After how long without a command the connection is closed: the session's `wait_timeout`.
+    /// Sets the session's `wait_timeout`: the connection is closed after this time without a
+    /// command.
     pub fn set_wait_timeout(&self, timeout: Duration) {
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         self.wait_timeout_ms.store(timeout_ms, Ordering::Relaxed);
@@ -120,7 +121,7 @@ impl ConnectionControl {
         self.command.store(IDLE, Ordering::Release);
     }
 
-    /// The client ends the connection in order.
+    /// Notes that the client has ended the connection with `COM_QUIT`.
     pub(super) fn say_good_bye(&self) {
         self.said_good_bye.store(true, Ordering::Relaxed);
     }
@@ -157,14 +158,14 @@ impl ConnectionControl {
         self.stop_reading();
     }
 
-    /// Ends what the client sends, so that a wait for its next command ends too.
+    /// Stops receiving from the client, so that a wait for its next command ends too.
     pub(super) fn stop_reading(&self) {
         if let Some(socket) = &self.socket {
             socket.shut_down_reading();
         }
     }
 
-    /// Ends both directions, whatever is under way.
+    /// Closes both directions, even in the middle of a command or reply.
     pub(super) fn disconnect(&self) {
         if let Some(socket) = &self.socket {
             socket.shut_down();
@@ -206,7 +207,7 @@ pub struct ConnectionState {
 /// Counts over all connections of a server, since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConnectionStatistics {
-    /// Attempts to connect, those that were refused included.
+    /// Attempts to connect, including refused ones.
     pub attempts: u64,
     /// Attempts that ended before the login was done.
     pub aborted_logins: u64,
@@ -214,7 +215,7 @@ pub struct ConnectionStatistics {
     pub aborted_clients: u64,
     /// Attempts that found `max_connections` others.
     pub refused: u64,
-    /// How many were logged in at once at most.
+    /// The most connections that were logged in at the same time.
     pub most: u64,
     /// Bytes received from clients.
     pub received_bytes: u64,
@@ -239,7 +240,7 @@ struct Tallies {
 /// All connections of a server.
 pub struct Connections {
     by_id: Mutex<FxHashMap<u32, Arc<ConnectionControl>>>,
-    /// The numbers that connections get.
+    /// The range of connection numbers.
     ids: RangeInclusive<u32>,
     next_id: AtomicU32,
     /// How many have logged in.
@@ -258,7 +259,7 @@ impl std::fmt::Debug for Connections {
 }
 
 impl Connections {
-    /// No connections yet; they will get these numbers.
+    /// An empty registry. New connections get numbers of this range.
     #[must_use]
     pub fn new(ids: RangeInclusive<u32>) -> Connections {
         Connections {
@@ -272,7 +273,7 @@ impl Connections {
         }
     }
 
-    /// How many there are, those that have not logged in yet included.
+    /// Number of connections, including those that have not logged in yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.lock().len()
@@ -306,12 +307,12 @@ impl Connections {
         statistics
     }
 
-    /// Forgets how many were logged in at once before (`FLUSH STATUS`).
+    /// Resets [`ConnectionStatistics::most`] to the current number (`FLUSH STATUS`).
     pub fn forget_most(&self) {
         self.tallies.most.store(self.logged_in(), Ordering::Relaxed);
     }
 
-    /// A client was turned away because there were too many.
+    /// Counts a client that was refused because there were too many.
     pub(super) fn count_refused(&self) {
         self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
         self.tallies.refused.fetch_add(1, Ordering::Relaxed);
@@ -363,7 +364,7 @@ impl Connections {
         self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
         let mut by_id = self.by_id.lock();
         loop {
-            // Numbers come around after the last one; those of open connections are left out.
+            // After the last number comes the first. Numbers of open connections are skipped.
             let id = self.next_id.load(Ordering::Relaxed);
             let next = if id == *self.ids.end() { *self.ids.start() } else { id + 1 };
             self.next_id.store(next, Ordering::Relaxed);

@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// A command was passed over, because there is no memory for it; its beginning is known.
+    /// Refuses a command that was discarded for lack of memory. Its first bytes are known.
     pub(super) fn refuse_command(&mut self, no_room: NoRoom) -> Result<(), WireError> {
         let error = ServerError::out_of_memory(no_room);
         let beginning = std::mem::take(&mut self.command);
@@ -60,7 +60,7 @@ impl Connection {
         Ok(())
     }
 
-    /// No answer will acknowledge the command.
+    /// Acknowledges a command to which there is no answer.
     fn acknowledge(&self) {
         if !self.channel.has_input()
             && let Some(socket) = self.control.socket()
@@ -293,7 +293,7 @@ fn is_never_answered(payload: &[u8]) -> bool {
     matches!(code, Some(StatementClose | StatementSendLongData))
 }
 
-/// A client that hears nothing would wait for ever.
+/// Without an answer the client would wait for ever.
 fn expect_answered(replies: &Replies<'_>) {
     assert!(replies.is_answered(), "the session returned without having answered");
 }

@@ -39,7 +39,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// The response, whose first packet has arrived.
+    /// Reads the response, whose first packet has arrived.
     fn read_response(&mut self, deadline: Duration) -> Result<HandshakeResponse, WireError> {
         let mut hello = ClientHello::decode(&self.command).map_err(|Malformed| bad_handshake())?;
         if hello == ClientHello::SslRequest {
@@ -125,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// What held before the login was narrower.
+    /// Applies the limits of a client that has logged in; those before were narrower.
     fn apply_limits(&mut self) {
         let limits = &self.shared.limits;
         self.channel.max_packet_bytes =
@@ -134,7 +134,7 @@ impl Connection {
         self.channel.write_timeout = limits.net_write_timeout();
     }
 
-    /// Compression begins behind the OK that ends the login.
+    /// Compression begins after the OK that ends the login.
     fn start_compression(&mut self, response: &HandshakeResponse) {
         let capabilities = self.channel.capabilities;
         if capabilities.contains(Capabilities::COMPRESS) {
@@ -156,7 +156,7 @@ impl Connection {
         self.say_ok()
     }
 
-    /// An OK that has nothing to tell but the session's status.
+    /// Sends an OK that carries only the session's status.
     pub(super) fn say_ok(&mut self) -> Result<(), WireError> {
         let status = self.session.as_ref().map(|session| session.status()).unwrap_or_default();
         let completion = Completion { status, ..Completion::default() };

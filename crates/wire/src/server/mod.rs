@@ -41,7 +41,7 @@ pub use options::{LimitValues, Limits, ServerOptions};
 use poller::Poller;
 use shared::Shared;
 
-/// Time that connections have to end after they were told to.
+/// Time for connections to end after the server has told them to.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// A running server. Dropping it shuts it down without waiting for statements.
@@ -55,7 +55,7 @@ impl Server {
     /// Listens and serves clients until [`Server::shutdown`].
     ///
     /// # Errors
-    /// If an address cannot be listened at, or a certificate cannot be read.
+    /// If the server cannot listen at an address, or cannot read a certificate.
     pub fn start(
         environment: Environment,
         options: ServerOptions,

@@ -8,7 +8,7 @@ use firn_base::network::Address;
 
 use crate::channel::TlsMode;
 
-/// How a server is set up.
+/// Settings of a server that stay as they are while it runs.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Where to listen: any number of addresses.
@@ -23,7 +23,7 @@ pub struct ServerOptions {
     pub require_secure_transport: bool,
     /// The numbers of connections: `CONNECTION_ID()`. 0 is none.
     pub connection_ids: RangeInclusive<u32>,
-    /// The limits to begin with.
+    /// The initial limits.
     pub limits: LimitValues,
 }
 
@@ -90,15 +90,15 @@ fn to_ms(duration: Duration) -> u64 {
 }
 
 limits! {
-    /// How many clients can be connected; one more hears error 1040.
+    /// How many clients can be connected; the next one gets error 1040.
     max_connections, set_max_connections: u64 = 151, |value| value, |value| value;
-    /// How many clients can be logging in at once. One more, and the client that has been logging
-    /// in for longest is disconnected: clients that connect and send nothing cannot lock others
-    /// out.
+    /// How many clients can be logging in at once. When one more connects, the one that has been
+    /// logging in for longest is disconnected: clients that connect and send nothing cannot lock
+    /// others out.
     max_pending_logins, set_max_pending_logins: u64 = 1000, |value| value, |value| value;
     /// How long a client may take from its connection to its login.
     connect_timeout, set_connect_timeout: Duration = Duration::from_secs(10), to_ms, Duration::from_millis;
-    /// The longest command, in bytes, that is taken.
+    /// The longest command that is accepted, in bytes.
     max_allowed_packet, set_max_allowed_packet: u64 = 64 << 20, |value| value, |value| value;
     /// Longest time without progress of an incoming command.
     net_read_timeout, set_net_read_timeout: Duration = Duration::from_secs(30), to_ms, Duration::from_millis;
@@ -106,7 +106,7 @@ limits! {
     net_write_timeout, set_net_write_timeout: Duration = Duration::from_secs(60), to_ms, Duration::from_millis;
     /// After how long without a command a connection is closed.
     wait_timeout, set_wait_timeout: Duration = Duration::from_secs(28_800), to_ms, Duration::from_millis;
-    /// As `wait_timeout`, for clients that announce that a person types.
+    /// The `wait_timeout` of clients that announce that a person types.
     interactive_timeout, set_interactive_timeout: Duration = Duration::from_secs(28_800), to_ms, Duration::from_millis;
     /// How many prepared statements all connections together can have open.
     max_prepared_stmt_count, set_max_prepared_stmt_count: u64 = 16_382, |value| value, |value| value;

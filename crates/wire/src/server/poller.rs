@@ -31,16 +31,16 @@ use super::shared::Shared;
 use super::workers::discard;
 use crate::channel::Listener;
 
-/// How often deadlines are looked at.
+/// How often deadlines are checked.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// How long to wait when the process has no descriptors left for new connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the wake-up descriptor is known by; connections have their numbers, which have 32 bits.
+/// The key of the wake-up descriptor in epoll. Connections use their numbers, which have 32 bits.
 const WAKE: u64 = u64::MAX;
 
-/// Listeners are known by this and their place in the list.
+/// The key of a listener in epoll is this plus its place in the list.
 const LISTENER: u64 = 1 << 32;
 
 /// One event for each time that a connection is parked.
@@ -98,7 +98,7 @@ impl Poller {
         self.wake();
     }
 
-    /// Makes the thread look around at once.
+    /// Makes the thread check for work at once.
     pub(super) fn wake(&self) {
         // Fails only when so many wake-ups are pending that another one does not matter.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
@@ -117,7 +117,7 @@ impl Poller {
             self.one_round(shared, &listeners);
             let now = shared.environment.clock.monotonic();
             if shared.is_stopping() {
-                // Closed, they no longer take connections.
+                // Closed listeners accept no more connections.
                 listeners.clear();
                 self.give_up(shared, |_| true);
             }

@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) poller: Poller,
     pub(super) workers: Workers,
     pub(super) watch: DisconnectWatch,
-    /// No new connections, and no new commands.
+    /// Set when the server accepts no more connections and commands.
     stopping: AtomicBool,
 }
 

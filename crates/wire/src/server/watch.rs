@@ -24,8 +24,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::connections::ConnectionControl;
 use crate::service::CancelReason;
 
-/// A disconnect is noticed at once if the statement has run for two intervals, otherwise when it
-/// has.
+/// A disconnect is noticed at once if the statement has run for two intervals, otherwise as soon as
+/// it has.
 const INTERVAL: Duration = Duration::from_millis(25);
 
 /// The same, for the system.
@@ -106,7 +106,7 @@ fn gone<'a>(
     let mut descriptors: Vec<_> =
         asked.iter().map(|(_, socket)| PollFd::new(*socket, PollFlags::RDHUP)).collect();
     if poll(&mut descriptors, Some(&PATIENCE)).is_err() {
-        // Interrupted, or short of memory: the next look will tell.
+        // Interrupted, or short of memory: the next visit polls again.
         task::sleep(INTERVAL);
         return Vec::new();
     }

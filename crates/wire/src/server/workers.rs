@@ -1,5 +1,6 @@
-//! Threads that serve active connections. A thread serves one connection until that has been idle
-//! for a short time, and then waits for another. After some seconds without one, the thread ends.
+//! Threads that serve active connections. A thread serves one connection until the connection has
+//! been idle for a short time, and then waits for another. After some seconds without one, the
+//! thread ends.
 //!
 //! Rule 2: the list's mutex and a worker's slot are held only to move a connection, and never both
 //! at once.
@@ -24,7 +25,7 @@ const KEPT: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(super) struct Workers {
-    /// Waiting workers; the last one has the warmest memory.
+    /// Waiting workers; the last one has the warmest caches.
     idle: Mutex<Vec<Arc<Worker>>>,
     running: AtomicUsize,
     stopping: AtomicBool,
@@ -39,7 +40,7 @@ struct Worker {
 }
 
 impl Workers {
-    /// Has a thread serve `connection`.
+    /// Lets a thread serve `connection`.
     pub(super) fn submit(&self, shared: &Arc<Shared>, connection: Box<Connection>) {
         let worker = self.idle.lock().pop();
         if let Some(worker) = worker {

@@ -62,7 +62,7 @@ impl Running {
     }
 }
 
-/// Waits for something that shall come soon.
+/// Waits until `holds` returns true; panics after some seconds.
 #[track_caller]
 pub(crate) fn soon(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..500 {

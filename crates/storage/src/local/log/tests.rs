@@ -1,4 +1,4 @@
-//! The log as its callers see it.
+//! The log from the point of view of its callers.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ mod following;
 mod power_loss;
 mod timing;
 
-/// A group of one record about `page` whose body has `length` bytes.
+/// A group of one record for `page` whose body has `length` bytes.
 pub(super) fn group(page: u32, length: usize) -> Vec<u8> {
     let mut builder = GroupBuilder::new();
     let page = PageId::new(SpaceId(1), PageNo(page));
@@ -19,7 +19,7 @@ pub(super) fn group(page: u32, length: usize) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// A directory in memory if the machine has one: these tests sync a lot, and power is never lost.
+/// A directory in memory if the machine has one: these tests sync often, and power is never lost.
 pub(super) fn place() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -115,8 +115,8 @@ fn a_read_keeps_to_its_limit_but_gives_at_least_one_group() {
 
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(24))]
-    /// Appends, syncs and reopens against a list of bytes. What a killed process leaves in the
-    /// kernel's memory is all there, so even unsynced log comes back.
+    /// Appends, syncs and reopens, and compares with a list of bytes. The kernel keeps what a
+    /// killed process has written, so even unsynced log comes back.
     #[test]
     fn the_log_is_what_was_appended(
         steps in proptest::collection::vec((0usize..3000, 0u8..8), 1..60)

@@ -110,7 +110,7 @@ impl Store {
         Store { disk, log, clock, options, pages, materialiser, versions, dropped }
     }
 
-    /// Pulls the plug and starts again.
+    /// Cuts the power and starts again.
     fn restart(&mut self, random: &SplitMix, told_as_one: usize) {
         self.disk = Arc::new(self.disk.after_power_loss(random));
         self.log = self.log.reopened(told_as_one);
@@ -165,7 +165,7 @@ impl Store {
         self.materialiser.round()
     }
 
-    /// Runs rounds until everything reported so far is stored.
+    /// Runs rounds until all reported log is applied and stored.
     fn settle(&mut self) {
         self.pages.shared.hurry_to.store(self.log.durable_lsn().0, Ordering::Relaxed);
         for _ in 0..1000 {
@@ -188,7 +188,7 @@ impl Store {
         self.read(page, PageRead::Latest { at_least: self.log.durable_lsn() })
     }
 
-    /// What a read as of `wanted` must find.
+    /// The result of a read as of `wanted`.
     fn expected(&self, page: PageId, wanted: Lsn) -> Option<&PageBuf> {
         let is_gone = self.dropped.get(&page.space).is_some_and(|end| *end <= wanted);
         let versions = self.versions.get(&page).filter(|_| !is_gone)?;
@@ -200,12 +200,12 @@ impl Store {
         assert_same(page, &found, self.expected(page, Lsn::MAX));
     }
 
-    /// Reads of old versions are correct or refused, and not refused from the horizon on.
+    /// Reads of old versions are correct or refused; from the horizon on they are not refused.
     fn check_as_of(&self, page: PageId, wanted: Lsn) {
         let horizon = self.pages.status().horizon_lsn;
         match self.read(page, PageRead::AsOf(wanted)) {
             Err(PageStoreError::TooOld { .. }) => assert!(wanted < horizon, "{wanted} {horizon}"),
-            // Nothing is known any more of a space that was dropped before the horizon.
+            // Nothing is kept of a space that was dropped before the horizon.
             Err(PageStoreError::Absent(_)) if wanted < horizon => {}
             found => assert_same(page, &found, self.expected(page, wanted)),
         }

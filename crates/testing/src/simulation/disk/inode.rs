@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Invariant: `cached` is `durable` with all `changes` applied, except for what a failed sync
-//! leaves behind: content that is shown, but that no change will bring to the medium any more.
+//! leaves behind: content that is shown, although no change will bring it to the medium.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,14 +25,14 @@ enum Change {
     Length(u64),
 }
 
-/// How much of the unsynced changes survives.
+/// Which of the unsynced changes survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Survival {
     Nothing,
     Everything,
-    /// The first changes do, the others do not.
+    /// The first changes survive, the others do not.
     Prefix,
-    /// Each sector independently.
+    /// Each sector survives or not, independently.
     Scattered,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Inode {
     durable: Sparse,
     cached: Sparse,
     changes: VecDeque<Change>,
-    /// The number of changes that have left `changes` at its front.
+    /// The number of changes that were removed from the front of `changes`.
     settled: u64,
-    /// Bytes at the front for which the disk has set room aside.
+    /// Bytes at the front for which the disk has reserved room.
     reserved_bytes: u64,
 }
 
@@ -94,7 +94,7 @@ impl Inode {
         self.reserved_bytes = self.reserved_bytes.max(end);
     }
 
-    /// Number of changes so far: a sync that is called now covers these.
+    /// The number of changes so far, which a sync that is called now covers.
     pub(super) fn mark(&self) -> u64 {
         self.settled + self.changes.len() as u64
     }
@@ -106,8 +106,8 @@ impl Inode {
         }
     }
 
-    /// A failed sync: some of the changes before `mark` are on the medium, and the system considers
-    /// all of them saved. It may show them still, or the content of the medium.
+    /// Fails a sync: some of the changes before `mark` reach the medium, and the system considers
+    /// all of them saved. It may still show them, or the content of the medium.
     pub(super) fn fail_sync(&mut self, mark: u64, random: &Random) {
         let changes = self.take_changes(mark);
         survive(&mut self.durable, &changes, Survival::Scattered, random);
@@ -125,7 +125,7 @@ impl Inode {
         self.changes.drain(..count as usize).collect()
     }
 
-    /// The power fails and returns.
+    /// Cuts the power and restores it.
     pub(super) fn lose_power(&mut self, random: &Random) {
         let changes = self.take_changes(self.mark());
         survive(&mut self.durable, &changes, Survival::draw(random), random);
@@ -133,7 +133,7 @@ impl Inode {
         self.reserved_bytes = self.durable.length();
     }
 
-    /// Flips one bit on the medium and in the cache; false if the byte is not there.
+    /// Flips one bit on the medium and in the cache; false if there is no such byte.
     pub(super) fn flip_bit(&mut self, offset: u64, bit: u8) -> bool {
         let mut found = false;
         for contents in [&mut self.durable, &mut self.cached] {
@@ -168,7 +168,7 @@ fn survive(durable: &mut Sparse, changes: &[Change], survival: Survival, random:
     }
 }
 
-/// Sets every sector to a random state among those that it had, and the length likewise.
+/// Sets every sector to a random one of its states, and the length likewise.
 fn scatter(durable: &mut Sparse, changes: &[Change], random: &Random) {
     let lengths = lengths(durable.length(), changes);
     let length_changes = random.index(lengths.len());

@@ -62,7 +62,7 @@ impl Names {
         }
     }
 
-    /// Every file that has a name.
+    /// All files that have a name.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, InodeId)> {
         self.cached.iter().filter_map(|(path, node)| match node {
             Node::File(inode) => Some((path.as_path(), *inode)),
@@ -136,7 +136,7 @@ impl Names {
         self.next_change += 1;
     }
 
-    /// Number of changes so far: a sync that is called now covers these.
+    /// The number of changes so far, which a sync that is called now covers.
     pub(super) fn mark(&self) -> u64 {
         self.next_change
     }
@@ -151,7 +151,7 @@ impl Names {
         synced.iter().for_each(|(_, change)| apply(&mut self.durable, change));
     }
 
-    /// The power fails and returns.
+    /// Cuts the power and restores it.
     pub(super) fn lose_power(&mut self, random: &Random) {
         let changes = std::mem::take(&mut self.changes);
         let survival = Survival::draw(random);
@@ -195,7 +195,7 @@ fn remove_if_same(tree: &mut Tree, path: &Path, node: Node) {
     }
 }
 
-/// Drops what lies in a directory that was lost. Parents sort before what lies in them.
+/// Drops the entries of lost directories. Parents sort before their entries.
 fn drop_orphans(tree: &mut Tree) {
     let mut kept = Tree::new();
     for (path, node) in std::mem::take(tree) {

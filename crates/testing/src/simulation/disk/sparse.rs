@@ -1,4 +1,4 @@
-//! The bytes of a file; only written blocks take room.
+//! The bytes of a file; only written blocks take memory.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Sparse {
         self.length
     }
 
-    /// Reads what lies at `offset`; false if the contents end before the end of `into`.
+    /// Reads the bytes at `offset`; false if the contents end before `into` is full.
     pub(super) fn read(&self, into: &mut [u8], offset: u64) -> bool {
         match offset.checked_add(into.len() as u64) {
             Some(end) if end <= self.length => {}
@@ -34,7 +34,7 @@ impl Sparse {
         true
     }
 
-    /// Writes at `offset` and extends the contents as far as that needs.
+    /// Writes at `offset`, and extends the contents if necessary.
     pub(super) fn write(&mut self, bytes: &[u8], offset: u64) {
         for (block, within, range) in pieces(offset, bytes.len()) {
             let piece = &bytes[range];
@@ -44,7 +44,7 @@ impl Sparse {
         self.length = self.length.max(offset + bytes.len() as u64);
     }
 
-    /// Cuts the contents, or extends them with zeros.
+    /// Truncates the contents, or extends them with zeros.
     pub(super) fn set_length(&mut self, length: u64) {
         if length < self.length {
             let (last, within) =
@@ -64,7 +64,7 @@ impl Sparse {
     }
 }
 
-/// Cuts `length` bytes at `offset` at block boundaries: block, place in it, place in the bytes.
+/// Splits `length` bytes at `offset` at block boundaries: block, offset in it, range of the bytes.
 fn pieces(
     offset: u64,
     length: usize,

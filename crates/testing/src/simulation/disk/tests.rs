@@ -23,7 +23,7 @@ fn read(disk: &dyn Disk, path: &str) -> Vec<u8> {
     bytes
 }
 
-/// The behaviour of any disk without faults.
+/// The behaviour of every disk without faults.
 fn obeys_the_contract(disk: &dyn Disk, root: &Path) {
     let at = |name: &str| root.join(name);
     let kind = |path: &str, mode| disk.open(&at(path), mode).err().map(|error| error.kind());

@@ -15,7 +15,7 @@ use super::pipe::{Found, Item, Pipe, PipeId};
 use super::{Accepted, Backlog, Endpoint, HostId, Life, SimulatedNetwork, State, ip};
 use crate::simulation::state::ProcessId;
 
-/// How many bytes a sender may be ahead of the receiver.
+/// Most bytes by which a sender may be ahead of the receiver.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// One process's access to the network, until the process dies.
@@ -30,12 +30,12 @@ impl HostNetwork {
         HostNetwork { network, process, host }
     }
 
-    /// The process is killed: its machine tells its peers.
+    /// Kills the process: its machine tells its peers.
     pub(in crate::simulation) fn kill(&self) {
         self.network.end(self.process, Life::Killed);
     }
 
-    /// The machine of the process loses power: no peer is told.
+    /// Cuts the power of the machine: no peer is told.
     pub(in crate::simulation) fn lose_power(&self) {
         self.network.end(self.process, Life::Lost);
     }
@@ -45,7 +45,7 @@ impl HostNetwork {
         Address::Tcp(std::net::SocketAddr::new(ip(self.host), port))
     }
 
-    /// The host of an address, and the endpoint there.
+    /// The host of an address, and the endpoint on it.
     fn resolve(&self, address: &Address, state: &State) -> (Option<HostId>, Endpoint) {
         match address {
             Address::Unix(path) => (Some(self.host), Endpoint::Path(path.clone())),
@@ -58,7 +58,7 @@ impl HostNetwork {
         }
     }
 
-    /// The listener at an address, if the way to it is open.
+    /// The listener at an address, if the link to it is open.
     fn find(&self, peer: &Address) -> NetworkResult<Option<(HostId, Arc<Mutex<Backlog>>)>> {
         let state = self.network.enter();
         let (host, endpoint) = self.resolve(peer, &state);
@@ -74,7 +74,7 @@ impl HostNetwork {
         }
     }
 
-    /// How long a question and its answer take.
+    /// The time of a request and its answer.
     fn draw_round_trip(&self, host: HostId) -> Duration {
         let state = self.network.enter();
         let there = state.links.faults(self.host, host).draw_delay(state.random());
@@ -115,7 +115,7 @@ impl HostNetwork {
 }
 
 impl SimulatedNetwork {
-    /// Every effect of a call begins here, after the call's switch point.
+    /// Begins the effect of a call, after the call's switch point.
     fn enter(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         state.begin(&self.core);
@@ -203,9 +203,9 @@ impl Network for HostNetwork {
             let left = deadline.map(|deadline| deadline.saturating_sub(self.network.core.now()));
             let is_late = left.is_some_and(|left| round_trip > left);
             firn_base::task::sleep(if is_late { left.unwrap_or_default() } else { round_trip });
-            // A listener that was closed meanwhile refuses the next time.
+            // A listener that was closed meanwhile refuses at the next attempt.
             if let Some(connection) = self.join(backlog, peer, delivery) {
-                // The peer accepted a connection that this side has given up; drop it here.
+                // The peer accepted a connection that this side has given up; it is dropped here.
                 return if is_late { Err(timed_out()) } else { Ok(Arc::new(connection)) };
             }
             if is_late {
@@ -373,7 +373,7 @@ impl Connection for SimulatedConnection {
 
     fn close(&self) {
         let mut state = self.network.enter();
-        // A dead process does nothing more, whatever its destructors ask for.
+        // A dead process has no further effect, whatever its destructors call.
         if state.is_alive(self.process) {
             state.close(self.outgoing, self.incoming, self.network.core.now());
         }
@@ -387,8 +387,8 @@ impl Drop for SimulatedConnection {
 }
 
 impl State {
-    /// One side closes a connection: the peer is told after all earlier messages, and messages of
-    /// the peer are dropped.
+    /// Closes a connection from one side: the peer is told after all earlier messages, and messages
+    /// of the peer are dropped.
     fn close(&mut self, outgoing: PipeId, incoming: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get_mut(&incoming).filter(|pipe| !pipe.is_closed) else {
             return;

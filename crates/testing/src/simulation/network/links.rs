@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::{HostId, LinkFaults};
 use crate::random::Random;
 
-/// How long a message of one host to itself is under way, at most.
+/// The longest time of a message from a host to itself.
 const LOOPBACK_DELAY: Duration = Duration::from_micros(20);
 
-/// All links: a default, and what differs from it.
+/// All links: the default faults, and those that differ.
 #[derive(Default)]
 pub(super) struct Links {
     pub(super) default: LinkFaults,
@@ -22,7 +22,7 @@ impl Links {
         self.cuts.contains(&(from, to))
     }
 
-    /// The faults from one host to another; none within one host.
+    /// The faults from one host to another; none within a host.
     pub(super) fn faults(&self, from: HostId, to: HostId) -> LinkFaults {
         if from == to {
             let delay = Duration::ZERO..=LOOPBACK_DELAY;
@@ -33,7 +33,7 @@ impl Links {
 }
 
 impl LinkFaults {
-    /// How long one message is under way.
+    /// Draws the time that one message is under way.
     pub(super) fn draw_delay(&self, random: &Random) -> Duration {
         let (least, most) = (self.delay.start().as_nanos(), self.delay.end().as_nanos());
         Duration::from_nanos(random.between(least as u64, most.max(least) as u64))

@@ -20,9 +20,9 @@ use crate::simulation::state::ProcessId;
 
 pub(super) type PipeId = u64;
 
-/// Delay before the simulated system sends a lost message again; it doubles each time.
+/// Delay before the simulated system repeats a lost message; it doubles each time.
 const FIRST_REPETITION: Duration = Duration::from_millis(200);
-/// How often a message is lost in a row, at most.
+/// The most losses of one message.
 const MOST_REPETITIONS: u32 = 6;
 
 /// The content of a pipe.
@@ -50,22 +50,22 @@ pub(super) struct Pipe {
     held: VecDeque<Item>,
     next_sequence: u64,
     last_arrival: Duration,
-    /// Until when the link is busy with earlier messages.
+    /// The time at which the link has sent all earlier messages.
     busy_until: Duration,
     under_way_bytes: usize,
-    /// One end of the connection was closed or broken there.
+    /// Set when that end of the connection was closed or broken.
     pub(super) is_closed: bool,
     /// Notified when an item may have arrived.
     pub(super) arrived: Arc<Event>,
-    /// There may be room for more.
+    /// Notified when there may be room for more.
     pub(super) drained: Arc<Event>,
 }
 
-/// What a receiver gets.
+/// The result of receiving.
 pub(super) enum Found {
     Message(Vec<u8>),
     End,
-    /// Nothing yet; the next thing arrives then.
+    /// Nothing yet; the next item arrives at this time, if one is under way.
     Nothing(Option<Duration>),
 }
 
@@ -88,7 +88,8 @@ impl Pipe {
         }
     }
 
-    /// Whether a message of this size may be sent now: a long one alone, short ones together.
+    /// Whether a message of this size may be sent now: short ones share the window, a long one is
+    /// sent when it is empty.
     pub(super) fn has_room(&self, bytes: usize, window_bytes: usize) -> bool {
         self.under_way_bytes == 0 || self.under_way_bytes + bytes <= window_bytes
     }
@@ -111,7 +112,7 @@ impl Pipe {
         self.arrived.notify_all();
     }
 
-    /// Takes the next thing that has arrived. An end stays, so that it is found again.
+    /// Takes the next item that has arrived. An end stays, so that the next call finds it too.
     pub(super) fn take(&mut self, now: Duration) -> Found {
         let Some((&(at, sequence), item)) = self.under_way.first_key_value() else {
             return Found::Nothing(None);
@@ -132,7 +133,7 @@ impl Pipe {
         }
     }
 
-    /// Drops all that has not been received; how many messages that were.
+    /// Drops all items that were not received; returns the number of messages.
     fn clear(&mut self) -> u64 {
         let under_way = std::mem::take(&mut self.under_way);
         let items = under_way.into_values().chain(self.held.drain(..));
@@ -143,14 +144,14 @@ impl Pipe {
 }
 
 impl State {
-    /// Puts something on its way.
+    /// Sends an item.
     pub(super) fn post(&mut self, id: PipeId, item: Item, now: Duration) {
         let Some(pipe) = self.pipes.get(&id) else { return };
         let (from, to) = (self.host_of(pipe.from), self.host_of(pipe.to));
         let (delivery, is_closed) = (pipe.delivery, pipe.is_closed);
         let is_message = matches!(item, Item::Message(_));
         if is_closed || !self.is_alive(self.pipes[&id].to) {
-            // The machine answers that it knows of no such connection, unless it is without power.
+            // The machine answers that it does not know the connection, unless it is without power.
             self.counters.lost += u64::from(is_message);
             if is_message && self.is_up(to) {
                 let back = self.pipes[&id].back;
@@ -218,7 +219,7 @@ impl State {
         }
     }
 
-    /// The connection ends with this message, which arrives or not.
+    /// The connection ends with this message, which may or may not arrive.
     fn break_connection(&mut self, id: PipeId, item: Item, now: Duration) {
         self.counters.resets += 1;
         let back = self.pipes[&id].back;
@@ -230,8 +231,8 @@ impl State {
         self.post_reset(back, now);
     }
 
-    /// Reports to the receiving side that the connection has ended; the seed decides whether it
-    /// still receives items under way.
+    /// Tells the receiving side that the connection has ended. The seed decides whether it still
+    /// receives items under way.
     pub(super) fn post_reset(&mut self, id: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get(&id) else { return };
         if self.processes[&pipe.to].life != Life::Alive {
@@ -262,7 +263,7 @@ impl State {
         pipe.last_arrival = now.min(pipe.last_arrival);
     }
 
-    /// Sends the held items on.
+    /// Sends the held items.
     pub(super) fn release(&mut self, id: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get_mut(&id) else { return };
         let held = std::mem::take(&mut pipe.held);
@@ -270,7 +271,7 @@ impl State {
         held.into_iter().for_each(|item| self.post(id, item, now));
     }
 
-    /// The receiving side is gone.
+    /// Notes that the receiving side is gone.
     pub(super) fn forget(&mut self, id: PipeId) {
         if let Some(pipe) = self.pipes.get_mut(&id) {
             self.counters.lost += pipe.clear();

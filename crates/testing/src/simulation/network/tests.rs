@@ -58,7 +58,7 @@ fn receive(connection: &dyn Connection, timeout: Duration) -> NetworkResult<u64>
     connection.receive(&mut message, Some(timeout)).map(|()| number(&message))
 }
 
-/// All numbers that arrive until nothing has come for a while, or until the end.
+/// All numbers that arrive, until none has come for a while or the connection ends.
 fn receive_all(connection: &dyn Connection) -> Vec<u64> {
     std::iter::from_fn(|| receive(connection, PATIENCE).ok()).collect()
 }
@@ -294,7 +294,7 @@ fn a_narrow_link_takes_its_time() {
     });
 }
 
-/// A protocol with an error that only the network can reveal: a message that is repeated over a new
+/// A protocol with an error that only the network reveals: a message that is repeated over a new
 /// connection may be counted twice.
 fn count_to_ten(world: &World) {
     let (a, b) = two(world);
@@ -331,7 +331,7 @@ fn a_message_that_is_repeated_without_need_is_found() {
     assert!(failure.cause.is_panic_with("counted twice"), "{failure}");
 }
 
-/// The behaviour of any network without faults.
+/// The behaviour of every network without faults.
 fn obeys_the_contract(a: &Environment, b: &Environment, address: &Address) {
     let refused = connect(a, address, Delivery::InOrder).map(drop);
     assert!(matches!(refused, Err(NetworkError::Refused { .. })), "{refused:?}");

@@ -1,4 +1,4 @@
-//! What a compute node over a replica refuses, and what it takes from the writer.
+//! What a compute node over a replica refuses, and which state it takes from the writer.
 
 use mysql::prelude::Queryable;
 
@@ -6,7 +6,7 @@ use super::Follower;
 use crate::client::Client;
 use crate::server::Server;
 
-/// The number of the error that a statement of the replica's session ends with.
+/// The error number of a statement of the replica's session.
 fn refusal(connection: &mut mysql::Conn, text: &str) -> u16 {
     match connection.query::<mysql::Row, _>(text) {
         Err(mysql::Error::MySqlError(error)) => error.code,

@@ -1,5 +1,5 @@
-//! Work beside the scripts, in a schema of its own: pages split and merge, definitions change,
-//! purge has much to do; and a snapshot of the replica stays as it is meanwhile.
+//! Load beside the scripts, in its own schema: pages split and merge, definitions change, and purge
+//! has much to do, while a snapshot of the replica stays as it is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,21 +12,21 @@ use super::Follower;
 use crate::client::Client;
 
 const SCHEMA: &str = "replica_load";
-/// Rows of a round.
+/// Rows inserted in a round.
 const ROWS: u64 = 3_000;
 /// Rows of one INSERT.
 const RUN: u64 = 500;
-/// Between two rounds; the scripts have the machine in between.
+/// Time between two rounds, in which the scripts have the machine.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is asked of both nodes.
+/// The queries that both nodes answer.
 const QUERIES: [&str; 3] = [
     "SELECT COUNT(*), SUM(id), SUM(a), SUM(CRC32(t)) FROM k",
     "SELECT a, COUNT(*), MAX(t) FROM k WHERE a BETWEEN 10 AND 60 GROUP BY a ORDER BY a",
     "SELECT id, t FROM k WHERE id BETWEEN 700 AND 720 ORDER BY id",
 ];
 
-/// The load; it runs until it is stopped.
+/// The load. It runs until it is stopped.
 pub(super) struct Load<'f> {
     follower: &'f Follower,
     is_stopped: AtomicBool,
@@ -41,17 +41,17 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// What the load has done.
+/// Counts of the load's work.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     rounds: u64,
     compared: u64,
-    /// Up to where purge had come after the first round, and at the end.
+    /// The position of purge after the first round and at the end.
     purged: (Cts, Cts),
 }
 
 impl Loaded {
-    /// That there was a load.
+    /// Checks that there was a load.
     pub(super) fn check(&self) {
         assert!(self.rounds > 1 && self.compared > 0, "{self:?}");
         assert!(self.purged.1 > self.purged.0, "purge goes on: {self:?}");
@@ -75,12 +75,12 @@ impl<'f> Load<'f> {
         Load { follower, is_stopped: AtomicBool::new(false) }
     }
 
-    /// Stops it when the answer is dropped, and so after a panic, too.
+    /// Stops the load when the result is dropped, which includes a panic.
     pub(super) fn stop_at_end(&self) -> Stop<'_> {
         Stop(&self.is_stopped)
     }
 
-    /// Runs rounds until it is stopped, two at least.
+    /// Runs rounds until it is stopped, at least two.
     pub(super) fn run(&self) -> Loaded {
         let mut writer = Client::connect(self.follower.writer_port, None);
         writer.make_schema(SCHEMA);
@@ -97,7 +97,8 @@ impl<'f> Load<'f> {
         loaded
     }
 
-    /// Fills the table, has a snapshot of the replica outlive its rows, and changes its definition.
+    /// Fills the table, keeps a snapshot of the replica beyond the life of its rows, and changes
+    /// the definition.
     fn round(&self, writer: &mut Conn, copy: &mut Conn, loaded: &mut Loaded) {
         let round = loaded.rounds;
         for from in (0..ROWS).step_by(RUN as usize) {

@@ -1,4 +1,4 @@
-//! The SQL scripts against a writer, with each query asked once more of a replica.
+//! The SQL scripts against a writer; each query also runs on a replica.
 //!
 //! ```text
 //!   script ──► writer ──► rows ─────────────────────────────────┐
@@ -7,8 +7,8 @@
 //!   load ────► writer: splits, merges, changes of definitions; purge
 //! ```
 //!
-//! What only the writer's session knows is left out, and counted: transactions that are open,
-//! temporary tables, variables ([`session`]). A query that fails on the writer has to fail on the
+//! Queries that depend on the writer's session are left out and counted: open transactions,
+//! temporary tables, variables ([`session`]). A query that fails on the writer must fail on the
 //! replica with the same number.
 
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ use super::{EXECUTORS, Follower};
 use crate::client::{Client, ClientError};
 use crate::server::Server;
 
-/// Queries that are compared at least, where all scripts run.
+/// The least number of compared queries in a run of all scripts.
 const FLOOR: usize = 900;
 
-/// What came of the comparisons.
+/// Counts of the comparisons.
 #[derive(Debug, Default)]
 struct Outcome {
     compared: usize,
@@ -35,7 +35,7 @@ struct Outcome {
     differences: Vec<String>,
 }
 
-/// A connection to the writer, and sessions of the replica that are asked the same.
+/// A connection to the writer, and sessions of the replica that run the same queries.
 struct Mirrored<'f> {
     follower: &'f Follower,
     outcome: &'f Mutex<Outcome>,
@@ -59,7 +59,7 @@ impl<'f> Mirrored<'f> {
         Mirrored { follower, outcome, writer, copies: copies.into(), session: Session::default() }
     }
 
-    /// Has the replica's sessions follow a setting, or answer a query.
+    /// Applies a setting to the replica's sessions, or compares their answers to a query.
     fn mirror(&mut self, text: &str, answer: &Answer) {
         if answer.is_ok() && session::is_setting(text) {
             self.follower.catch_up();
@@ -93,8 +93,8 @@ impl<'f> Mirrored<'f> {
     }
 }
 
-/// How an answer of the replica is not that of the writer. Rows count in their order if the text
-/// asks for one.
+/// How an answer of the replica differs from the writer's. The order of rows counts if the text has
+/// one.
 fn difference(text: &str, written: &Answer, copied: &Answer) -> Option<String> {
     let shown = |answer: &Answer| match answer {
         Ok(DBOutput::Rows { rows, .. }) => {
@@ -132,7 +132,7 @@ impl DB for Mirrored<'_> {
 #[test]
 fn queries_give_the_same_on_a_replica() {
     let server = Server::start_of_several();
-    // Plans depend on the script alone, not on timing.
+    // Plans must depend on the script alone, not on timing.
     Client::connect(server.port(), None).set_global("innodb_stats_auto_recalc = OFF");
     let (follower, _running) = Follower::of(&server);
     let before = report::of(server.node());

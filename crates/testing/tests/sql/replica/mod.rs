@@ -25,7 +25,7 @@ use crate::server::Server;
 
 /// The longest wait for the replica to see a commit.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The executors that the replica answers by. Their rows may come in different orders.
+/// The executors of the replica. They may return rows in different orders.
 const EXECUTORS: [&str; 2] = ["ROW", "VECTORISED"];
 
 /// A replica of a server's database node, with a compute node over it.
@@ -34,12 +34,12 @@ struct Follower {
     writer_port: u16,
     replica: Arc<Replica>,
     port: u16,
-    /// Held while the load changes definitions, and while both nodes are asked for definitions of
-    /// all schemas.
+    /// Held while the load changes definitions, and while both nodes answer about the definitions
+    /// of all schemas.
     definitions: Mutex<()>,
 }
 
-/// Ends the compute node and its replica when it is dropped.
+/// The running replica and compute node, which end when this is dropped.
 struct Running {
     endpoint: Endpoint,
     replica: Arc<Replica>,
@@ -47,7 +47,7 @@ struct Running {
 
 impl Follower {
     fn of(server: &Server) -> (Follower, Running) {
-        // Small enough that pages are evicted and read again at the applied position.
+        // A pool that is so small that pages are evicted and read again at the applied position.
         let options = ReplicaOptions { buffer_pool_bytes: 8 << 20, ..ReplicaOptions::default() };
         let environment = firn_base::Environment::system();
         let replica = replica::open_beside(&environment, server.node(), options);
@@ -68,7 +68,7 @@ impl Follower {
         Client::connect(self.port, schema)
     }
 
-    /// Blocks until the replica sees all that was committed before.
+    /// Blocks until the replica sees everything that was committed before.
     fn catch_up(&self) {
         let newest = self.writer.engine().system().order().max_committed();
         let has_come = self.replica.wait_until_visible(newest, TIMEOUT);

@@ -1,19 +1,19 @@
-//! What a session of the writer knows that a session of the replica does not.
+//! State of a writer's session that a session of the replica lacks.
 
 use std::collections::BTreeSet;
 
-/// A session of the writer, by the statements that it ran.
+/// A session of the writer, described by the statements that it ran.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     is_in_transaction: bool,
     has_no_autocommit: bool,
     has_locked_tables: bool,
-    /// `IS NULL` asks for the session's last insert id.
+    /// Whether `IS NULL` finds the session's last insert id.
     is_null_its_last_id: bool,
     temporary_tables: BTreeSet<String>,
 }
 
-/// Whether the text is a setting of the session, for the replica's sessions to follow.
+/// Whether the text sets something in the session that the replica's sessions must also set.
 pub(super) fn is_setting(text: &str) -> bool {
     let words = words(text);
     let is_of_others = |word: &&str| {
@@ -28,7 +28,7 @@ pub(super) fn is_setting(text: &str) -> bool {
     }
 }
 
-/// Whether the text asks for rows.
+/// Whether the text is a query.
 pub(super) fn is_query(text: &str) -> bool {
     const FIRST: &[&str] = &[
         "CHECK", "DESC", "DESCRIBE", "EXECUTE", "EXPLAIN", "HANDLER", "SELECT", "SHOW", "TABLE",
@@ -42,14 +42,14 @@ pub(super) fn is_about_definitions(text: &str) -> bool {
     words(text).iter().any(|word| word == "SHOW" || word == "INFORMATION_SCHEMA")
 }
 
-/// Whether the text says in which order its rows come.
+/// Whether the text orders its rows.
 pub(super) fn is_ordered(text: &str) -> bool {
     words(text).iter().any(|word| word == "ORDER")
 }
 
-/// Words that ask for locks.
+/// Words that request locks.
 const LOCKING: &[&str] = &["UPDATE", "SHARE"];
-/// Functions of the session, of the moment and of chance.
+/// Functions whose result depends on the session, the time or chance.
 const OF_THE_MOMENT: &[&str] = &[
     "BENCHMARK",
     "CONNECTION_ID",
@@ -79,7 +79,7 @@ const OF_THE_MOMENT: &[&str] = &[
     "UUID",
     "UUID_SHORT",
 ];
-/// Tables and columns about a node, or about what it counts.
+/// Tables and columns that describe a node or its counters.
 const OF_A_NODE: &[&str] = &[
     "AUTO_INCREMENT",
     "CARDINALITY",
@@ -93,7 +93,7 @@ const OF_A_NODE: &[&str] = &[
 ];
 
 impl Session {
-    /// Takes note of a statement that has run.
+    /// Notes a statement that has run.
     pub(super) fn ran(&mut self, text: &str, is_done: bool) {
         let words = words(text);
         match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Why a query is not asked of the replica, if it is not.
+    /// Why a query does not run on the replica; `None` if it does.
     pub(super) fn is_left_out(&self, text: &str) -> Option<&'static str> {
         let words = words(text);
         let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
@@ -161,7 +161,7 @@ impl Session {
     }
 }
 
-/// The words of a statement in capitals, without what stands in quotes.
+/// The words of a statement in capitals, without quoted parts.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

@@ -1,4 +1,4 @@
-//! A total that each commit leaves as it is, asked of a replica in the midst of what it follows.
+//! A total that no commit changes, queried on a replica while it follows the log.
 //!
 //! ```text
 //!   writers      move amounts between rows, or take it back      total = ROWS × AMOUNT
@@ -6,8 +6,8 @@
 //!   readers      of the replica: the total, by rows and over columns; twice in one transaction
 //! ```
 //!
-//! A reader does not wait for the replica. What it may meet is a table that has changed since its
-//! snapshot (1412).
+//! A reader does not wait for the replica. The only error that it may get is that a table has
+//! changed since its snapshot (1412).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::server::Server;
 const SCHEMA: &str = "replica_total";
 const ROWS: u64 = 400;
 const AMOUNT: u64 = 100;
-/// Changes of the definition.
+/// Number of changes of the definition.
 const CHANGES: usize = 40;
-/// Between two of them; readers come to an answer in between.
+/// Time between two of them, in which readers get their answers.
 const PAUSE: Duration = Duration::from_millis(25);
 const DEFINITIONS: [&str; 6] = [
     "ALTER TABLE w ADD COLUMN b INT DEFAULT 7",
@@ -36,14 +36,14 @@ const DEFINITIONS: [&str; 6] = [
     "ALTER TABLE w MODIFY a INT",
 ];
 
-/// What is asked in one transaction; the first answer has the total.
+/// The queries of one transaction; the first answer has the total.
 const QUERIES: [&str; 3] = [
     "SELECT SUM(a), COUNT(*) FROM w",
     "SELECT SUM(a), COUNT(*) FROM w WHERE a > -1000000",
     "SELECT SUM(a * id), COUNT(*) FROM w",
 ];
 
-/// What a reader has met.
+/// Counts of a reader's results.
 #[derive(Debug, Default)]
 struct Met {
     answers: usize,
@@ -54,7 +54,7 @@ fn is_refused(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(error) if error.code == 1412)
 }
 
-/// Moves an amount; a conflict takes it back.
+/// Moves an amount; a conflict rolls the transaction back.
 fn transfer(connection: &mut Conn, numbers: &mut Numbers) -> mysql::Result<()> {
     let (from, to, amount) = (numbers.next(ROWS), numbers.next(ROWS), numbers.next(50));
     connection.query_drop("BEGIN")?;
@@ -115,7 +115,7 @@ fn define(port: u16) {
     for number in 0..CHANGES {
         let change = DEFINITIONS[number % DEFINITIONS.len()];
         let mut tries = 0;
-        // A row lock may hold it up for as long as it waits; then it is tried again.
+        // A row lock may block it until the wait times out; then it tries again.
         while let Err(error) = client.connection().query_drop(change) {
             tries += 1;
             assert!(tries < 20, "{change}: {error}");

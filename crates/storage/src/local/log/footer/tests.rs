@@ -1,4 +1,4 @@
-//! The bytes of a footer, and a check that it says the same as the index in memory.
+//! The bytes of a footer, and a check that it has the same content as the index in memory.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn page(number: u32) -> PageId {
     PageId::new(SpaceId(number >> 4), PageNo(number & 15))
 }
 
-/// An index of groups that each change some pages, and the positions of the groups.
+/// An index of groups, each of which changes some pages, and the positions of the groups.
 fn indexed(groups: &[Vec<u32>]) -> (PageIndex, Vec<Lsn>) {
     let (segment, mut index, mut starts) = (segment(), PageIndex::default(), Vec::new());
     let mut position = FIRST.advance(16);

@@ -1,5 +1,5 @@
-//! The index against a list of what was appended: live, after a restart with footers, and after one
-//! without.
+//! The index compared with a list of appended groups: live, after a restart with footers, and after
+//! one without.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -45,7 +45,7 @@ fn page(number: u32) -> PageId {
     PageId::new(SpaceId(1), PageNo(number))
 }
 
-/// What was appended: page, start and end of each group.
+/// The appended groups: page, start and end of each.
 type Model = Vec<(u32, Lsn, Lsn)>;
 
 fn append(log: &LocalLog, model: &mut Model, number: u32, length: usize) {
@@ -310,7 +310,7 @@ fn a_closed_log_lets_go_of_its_listener() {
     let recorder = Arc::new(Recorder::default());
     PageLog::follow(&*log, recorder.clone());
     log.wait_until_indexed(log.end_lsn()).unwrap();
-    // The indexer may still be calling it, with its own reference.
+    // The indexer may still be calling it, through its own reference.
     assert!(Arc::strong_count(&recorder) >= 2);
     log.close();
     assert_eq!(Arc::strong_count(&recorder), 1);

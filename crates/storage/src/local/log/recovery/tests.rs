@@ -1,4 +1,4 @@
-//! How opening handles files that a crash, a disk or a person left.
+//! Opening a log whose files a crash, a disk or a person has changed.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -100,7 +100,7 @@ fn groups(count: u32, length: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| group(number, length + number as usize % 5 * 8)).collect()
 }
 
-/// The positions of the blocks from the one of `from` to the one of `to`.
+/// The positions of the blocks from that of `from` to that of `to`.
 fn block_starts(from: Lsn, to: Lsn) -> impl Iterator<Item = Lsn> {
     let first = from.0 - (from.0 - 8) % 488;
     (first..to.0).step_by(488).map(Lsn)
@@ -156,7 +156,7 @@ fn a_hole_in_the_durable_part_is_refused() {
 #[test]
 fn a_lost_write_in_the_durable_part_is_refused() {
     let crashed = crashed(&groups(10, 300), &groups(10, 300));
-    // The block goes back to an earlier valid version: shorter.
+    // The block returns to an earlier valid version, which is shorter.
     crashed.change_block(Lsn(8 + 488), |block| {
         let header = BlockHeader {
             lsn: Lsn(8 + 488),
@@ -194,7 +194,7 @@ fn a_missing_file_is_refused() {
 #[test]
 fn a_damaged_foreign_or_cut_header_is_refused() {
     let sample = || crashed(&groups(60, 300), &[]);
-    // Those with log in them; the number of segments ahead depends on when the keeper was stopped.
+    // Files that contain log. How many segments are ahead depends on when the keeper was stopped.
     for number in 0..3 {
         let damaged = sample();
         let path = damaged.segments()[number].clone();
@@ -203,7 +203,7 @@ fn a_damaged_foreign_or_cut_header_is_refused() {
         bytes[33] ^= 1;
         fs::write(&path, &bytes).unwrap();
         damaged.refusal();
-        // After the payload there may already be an index, which works without its end.
+        // An index may already follow the payload. It works without its end.
         let blocks = segment::blocks_in(small().segment_size_bytes);
         let payload_end = segment::payload_end_offset(blocks) as usize;
         fs::write(&path, &good[..payload_end - 1]).unwrap();
@@ -216,15 +216,15 @@ fn a_damaged_foreign_or_cut_header_is_refused() {
 
 #[test]
 fn the_unsynced_tail_of_an_earlier_life_is_not_taken_for_log() {
-    // The first life leaves blocks after the end of its log, as a crash does that loses a block in
-    // the middle of the tail.
+    // The first life leaves blocks after the end of its log, like a crash that loses a block in the
+    // middle of the tail.
     let first_life = crashed(&groups(3, 300), &groups(20, 300));
     let lost = first_life.durable.advance(2 * 488);
     first_life.change_block(lost, |block| block.fill(0));
     let left: Vec<(Lsn, Vec<u8>)> = block_starts(lost.advance(488), first_life.written)
         .map(|lsn| (lsn, first_life.block(lsn)))
         .collect();
-    // The second life writes the very same groups again from its end on, so the positions match.
+    // The second life writes the same groups again from its end on, so the positions match.
     let log = first_life.reopen();
     let end = log.end_lsn();
     let rest = &first_life.bytes[end.since(Lsn::FIRST) as usize..];
@@ -234,7 +234,7 @@ fn the_unsynced_tail_of_an_earlier_life_is_not_taken_for_log() {
     drop(log);
     for (lsn, bytes) in left {
         first_life.change_block(lsn, |block| {
-            // Only where the second life has not written.
+            // Only blocks that the second life has not written.
             if lsn > second_end {
                 block.copy_from_slice(&bytes);
             }
@@ -245,7 +245,7 @@ fn the_unsynced_tail_of_an_earlier_life_is_not_taken_for_log() {
 
 #[test]
 fn a_block_that_only_a_lost_start_would_join_is_not_taken_for_log() {
-    // The log ends inside a full block whose rest is a group that was cut off. The next life
+    // The log ends inside a full block, whose rest is a group that was cut off. The next life
     // overwrites from there, and a crash keeps only its second block.
     let sample = crashed(&groups(2, 300), &[group(9, 2000)]);
     let last_block = block_starts(Lsn::FIRST, sample.written).last().unwrap();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Nobody is waited for.
+/// The leader waits for no other committer.
 const NONE: Duration = Duration::ZERO;
 const LONG: Duration = Duration::from_secs(60);
 
@@ -42,7 +42,7 @@ fn a_round_that_does_not_end_ends_the_log() {
     assert_eq!(role.durable(), Lsn::FIRST);
 }
 
-/// Ends a round with two waiters, which are not back yet.
+/// Ends a round with two waiters, which have not come back yet.
 fn end_a_round_of_two(role: &WriterRole) {
     let mut held = role.try_take().expect("nobody has it");
     std::thread::scope(|scope| {
@@ -69,7 +69,7 @@ fn nobody_leads_before_those_have_arrived_whom_the_last_round_has_woken() {
     end_a_round_of_two(&role);
     let lead = |mut held: HeldRole<'_>| {
         assert_eq!(role.arrivals.load(Ordering::SeqCst), 4, "one was not waited for");
-        // Both groups are in the buffer by now.
+        // Both groups are in the buffer now.
         held.begin_round(last);
         held.end_round();
     };

@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 
 use super::*;
 
-/// What the next sync does.
+/// The outcome of the next sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behaviour {
     Syncs,
@@ -14,7 +14,7 @@ enum Behaviour {
     Panics,
 }
 
-/// Files in memory that keep only the end.
+/// Files in memory that keep nothing but the end.
 struct GatedFiles {
     written: AtomicU64,
     syncs_allowed: AtomicUsize,
@@ -81,10 +81,11 @@ impl RoundFiles for GatedFiles {
     }
 }
 
-/// What the source heard: the durable position, the end of the written log then, and the thread.
+/// A report to the source: the durable position, the end of the written log at that time, the
+/// thread.
 type Told = (Option<Lsn>, Lsn, Option<String>);
 
-/// Appended bytes that are all complete.
+/// Appended bytes, all of complete groups.
 struct Appended {
     files: Arc<GatedFiles>,
     taken_and_end: Mutex<(Lsn, Lsn)>,
@@ -107,12 +108,12 @@ impl LogSource for Appended {
     fn tell(&self, outcome: Result<Lsn, &LogError>) {
         let written = Lsn(self.files.written.load(Ordering::SeqCst));
         let name = std::thread::current().name().map(str::to_owned);
-        // A test that does not listen has dropped the other end.
+        // A test that does not listen has dropped the receiver.
         let _ = self.tell.lock().send((outcome.ok(), written, name));
     }
 }
 
-/// A writer whose task waits, and comes by itself only after a minute.
+/// A writer whose own task only runs after a minute.
 struct Log {
     writer: RoundWriter,
     source: Arc<Appended>,

@@ -22,7 +22,7 @@ fn follow(log: &LocalLog, name: &str, from: Lsn, limit: u64) -> Box<dyn LogFollo
     LogStore::follow(log, options).unwrap()
 }
 
-/// Appends and syncs groups of about 500 bytes about pages 0 to `groups`.
+/// Appends and syncs groups of about 500 bytes for pages 0 to `groups`.
 fn fill(log: &LocalLog, groups: u32) {
     (0..groups).for_each(|number| log.append(log.end_lsn(), &group(number, 480)).unwrap());
     let end = log.sync().unwrap();
@@ -47,7 +47,7 @@ fn a_reader_gets_what_is_durable_and_then_waits() {
     std::thread::scope(|scope| {
         let woken = scope.spawn(|| position_after(&mut *reader, 1 << 20));
         log.sync().unwrap();
-        // Woken long before this; otherwise the timeout has passed and the test has failed.
+        // The reader was woken long before; otherwise its timeout would have failed the test.
         assert_eq!(woken.join().unwrap(), log.durable_lsn());
     });
 }

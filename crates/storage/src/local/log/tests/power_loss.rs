@@ -1,5 +1,5 @@
-//! The log under a simulator that kills the process and cuts the power at any point: acknowledged
-//! log is there again, unchanged, and nothing that was not appended.
+//! The log under a simulator that kills the process and cuts the power at any point. Acknowledged
+//! log must be there again, unchanged, and nothing else that was not appended.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use firn_testing::simulation::{Faults, for_each_seed};
 
 use super::*;
 
-/// What an outside observer knows of the log, across its lives.
+/// What an outside observer knows of the log over all its lives.
 #[derive(Default)]
 struct Known {
-    /// Every byte ever given to the log, except bytes lost without having been acknowledged.
+    /// All bytes given to the log, except bytes that were lost before they were acknowledged.
     bytes: Vec<u8>,
     acknowledged: u64,
     watermark: u64,
@@ -73,11 +73,11 @@ fn live(environment: &Environment, known: &Mutex<Known>) {
         let watermark = known.lock().watermark + 1;
         let groups = random_groups(environment, watermark);
         let start = log.end_lsn();
-        // From here on a crash may leave it in the log.
+        // From here on a crash may leave these bytes in the log.
         known.lock().bytes.extend_from_slice(&groups);
         match log.append(start, &groups) {
             Ok(()) => {}
-            // The next file could not be made this time; nothing was taken.
+            // The next file could not be made; nothing was taken.
             Err(LogError::NoRoom { .. }) => {
                 known.lock().bytes.truncate(start.since(Lsn::FIRST) as usize);
                 firn_base::task::sleep(Duration::from_millis(1));
@@ -192,7 +192,7 @@ fn a_full_disk_is_told_early_and_left_again() {
             for _ in 0..20 {
                 log.append(log.end_lsn(), &groups).unwrap();
             }
-            // Releasing makes room on a full disk too.
+            // Releasing log makes room on a full disk too.
             full_disk.set_space_bytes(Some(full_disk.used_bytes()));
             log.sync().unwrap();
             while log.append(log.end_lsn(), &groups).is_ok() {

@@ -1,5 +1,5 @@
-//! How long it takes to open a long log. Run by hand: `cargo test --release -p firn-storage timing
-//! -- --ignored --nocapture`.
+//! The time to open a long log. Run by hand: `cargo test --release -p firn-storage timing --
+//! --ignored --nocapture`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -26,7 +26,7 @@ impl PageLogListener for Counter {
     }
 }
 
-/// 2 MiB of groups of about 300 bytes, each with a row's change and an undo record, on 50,000
+/// 2 MiB of groups of about 300 bytes, each with a change of a row and an undo record, on 50,000
 /// different pages.
 fn batch(random: &mut u64) -> Vec<u8> {
     let mut groups = Vec::new();

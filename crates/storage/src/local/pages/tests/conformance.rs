@@ -39,7 +39,7 @@ impl Subject for Local {
         self.materialiser.round().unwrap();
     }
 
-    /// The store releases its log itself, up to the position that its map names as applied.
+    /// The store itself releases its log, up to the position that its map names as applied.
     fn truncate_log(&mut self, position: Lsn) {
         assert!(self.log.kept_from() <= position);
     }

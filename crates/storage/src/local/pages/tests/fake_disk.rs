@@ -26,13 +26,13 @@ pub(super) struct FakeFile {
     faults: Arc<Faults>,
 }
 
-/// What goes wrong.
+/// Faults of the disk.
 pub(super) struct Faults {
-    /// Syncs that fail, after those that succeed.
+    /// Number of syncs that fail, after `good_syncs`.
     pub(super) failing_syncs: AtomicU32,
-    /// Syncs that succeed before any fails.
+    /// Number of syncs that succeed before one fails.
     pub(super) good_syncs: AtomicU32,
-    /// Bytes that all files together may take.
+    /// Most bytes of all files together.
     pub(super) capacity: AtomicU64,
     pub(super) used: AtomicU64,
 }
@@ -56,7 +56,7 @@ pub(super) struct FakeDisk {
 }
 
 impl FakeDisk {
-    /// What a power loss leaves: each sector of an unsynced write is there or not.
+    /// The disk after a power loss: each sector of an unsynced write is there or not.
     pub(super) fn after_power_loss(&self, random: &SplitMix) -> FakeDisk {
         let (names, durable) = (self.names.lock(), self.durable_names.lock());
         let mut left = Names::new();
@@ -181,8 +181,8 @@ impl File for Handle {
             good.fetch_sub(1, Ordering::Relaxed);
         } else if failing.load(Ordering::Relaxed) > 0 {
             let left = failing.fetch_sub(1, Ordering::Relaxed);
-            // Written data stays visible. It may happen to be durable, but no later sync makes it
-            // so.
+            // Written data stays visible. It may be durable by chance, but no later sync makes it
+            // durable.
             for (offset, written) in std::mem::take(&mut bytes.unsynced) {
                 if left.is_multiple_of(2) {
                     put(&mut bytes.durable, offset, &written);

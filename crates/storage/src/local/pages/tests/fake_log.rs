@@ -1,5 +1,4 @@
-//! A log in memory, and simple changes that expose any record that is lost, doubled or out of
-//! order.
+//! A log in memory, and simple changes by which a lost, repeated or misplaced record shows.
 
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ struct Record {
 }
 
 impl Record {
-    /// Whether the record is about a space, which it drops.
+    /// Whether the record drops a space.
     fn is_drop(&self) -> bool {
         self.page.page_no == PageNo::NONE
     }
@@ -42,19 +41,19 @@ struct State {
     groups: Vec<Group>,
     kept_from: Lsn,
     durable: Lsn,
-    /// What can be visited; the listener hears of it a little later.
+    /// The end of the log that can be read; the listener is told a little later.
     readable: Lsn,
     indexed: Lsn,
     listener: Option<Arc<dyn PageLogListener>>,
     page_room: Option<Room>,
 }
 
-/// Every group is durable at once.
+/// A log whose groups are durable at once.
 pub(super) struct FakeLog {
     state: Mutex<State>,
-    /// Held while reporting, since there is one indexer.
+    /// Held during a report, because there is only one indexer.
     telling: Mutex<()>,
-    /// How many groups are reported as one to a follower at the start.
+    /// How many groups are reported to a follower as one at the start.
     told_as_one: usize,
 }
 
@@ -135,7 +134,7 @@ impl FakeLog {
         self.state.lock().page_room
     }
 
-    /// Reports to the listener what it has not heard yet.
+    /// Reports log to the listener that it has not been told of.
     pub(super) fn tell(&self) {
         let _telling = self.telling.lock();
         let (groups, listener, durable) = {
@@ -246,12 +245,12 @@ impl PageLog for FakeLog {
     }
 }
 
-/// The number that represents all changes of the page so far.
+/// A number that all changes of the page so far determine.
 pub(super) fn chain(page: &PageBuf) -> u64 {
     page.get_u64(CHAIN_AT)
 }
 
-/// Changes a page of the tests.
+/// Applies a change of these tests to a page.
 pub(super) fn apply(page: &mut PageBuf, id: PageId, record: RawRecord<'_>) -> Result<(), String> {
     let value = u64::from_le_bytes(record.body.try_into().map_err(|_| "a body of 8 bytes")?);
     if record.kind == CREATE {

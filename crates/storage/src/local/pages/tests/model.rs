@@ -49,7 +49,7 @@ struct Run {
     store: Store,
     generations: [u32; 3],
     value: u64,
-    /// Which position was durable at which time.
+    /// The durable position at each time.
     durable: Vec<(u64, Lsn)>,
 }
 
@@ -124,7 +124,7 @@ impl Run {
         }
     }
 
-    /// The window's promise, from outside: what was durable one window ago can be read.
+    /// The promise of the window: a position that was durable one window ago can be read.
     fn promised_from(&self) -> Lsn {
         let now = self.store.clock.0.load(Ordering::Relaxed);
         let window = self.store.options.history_window_ms;

@@ -1,4 +1,4 @@
-//! One story each.
+//! Scenarios, one in each test.
 
 use firn_base::disk::SECTOR_BYTES;
 
@@ -328,7 +328,7 @@ fn what_is_kept_in_reserve_stores_all_that_was_admitted_on_a_full_disk() {
         store.settle();
     }
     assert_eq!(store.log.page_room(), Some(Room::Low));
-    // The page map has its own room: many more changes of existing pages are entered.
+    // The page map has separate room: many more changes of existing pages fit.
     for value in 0..100 {
         store.change(&[A, B], value);
         store.settle();
@@ -457,8 +457,8 @@ fn a_directory_that_lost_its_pages_is_refused_once_log_was_released() {
     assert!(error.to_string().contains("the page map is missing"), "{error}");
 }
 
-/// Changes the page twice, each time until it is stored and the log before it released; then
-/// damages the last batch of the map.
+/// Changes the page twice. Each time it waits until the page is stored and the log before it is
+/// released. Then it damages the last batch of the map.
 fn store_that_lost_the_last_batch(store: &mut Store) {
     for value in 1..3 {
         store.change(&[A], value);

@@ -15,7 +15,7 @@ const PAGES: u32 = 12;
 const CHANGES: u64 = 3000;
 const READERS: u64 = 3;
 
-/// What the pages must be.
+/// The expected versions of each page.
 type Truth = Vec<Mutex<Vec<PageBuf>>>;
 
 struct Stress {
@@ -26,7 +26,7 @@ struct Stress {
 }
 
 impl Stress {
-    /// Changes pages and, like a buffer pool that evicts, offers some of them.
+    /// Changes pages and offers some of them, like a buffer pool that evicts.
     fn write(&self, random: &SplitMix, disk: &FakeDisk) {
         for value in 0..CHANGES {
             let number = (random.next_u64() % u64::from(PAGES)) as u32;
@@ -85,7 +85,7 @@ impl Stress {
         match (result, expected) {
             (Ok(_), Some(expected)) => assert_eq!(chain(&found), chain(expected)),
             (Err(PageStoreError::Absent(_)), None) => {}
-            // The horizon may have moved between the question and the read.
+            // The horizon may have moved between the two calls.
             (Err(PageStoreError::TooOld { kept_from, .. }), _) => {
                 assert!(wanted < kept_from.max(horizon));
             }

@@ -22,7 +22,7 @@ fn queued(lsn: u64) -> Option<Arc<StockedPage>> {
     Some(Arc::new(Arc::<PageStock>::default().copy(&image)))
 }
 
-/// Base and stretch of log, in short form.
+/// The base and the part of the log that a read needs, in short form.
 fn planned(view: &PageView, wanted: Option<u64>, usable: usize) -> String {
     let plan = match view.plan(wanted.map(Lsn), usable) {
         Ok(plan) => plan,

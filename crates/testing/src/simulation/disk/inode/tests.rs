@@ -98,7 +98,7 @@ fn cut_and_extended_again_it_shows_zeros() {
     assert!(bytes[..3].iter().all(|byte| *byte == 7) && bytes[3..].iter().all(|byte| *byte == 0));
 }
 
-/// A file as a list of bytes, with what each of its sectors has held since the last sync.
+/// A file as a list of bytes, with the states of each sector since the last sync.
 struct Model {
     bytes: Vec<u8>,
     states: Vec<HashSet<Vec<u8>>>,
