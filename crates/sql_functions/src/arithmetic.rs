@@ -301,7 +301,7 @@ fn divide(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         return division_by_zero(call);
     }
     let scale = exact_digits(&call.result.kind).1;
-    let [from, by] = [&call.arguments[0], &call.arguments[1]].map(|ty| exact_digits(&ty.kind).1);
+    let [from, by] = [call.arguments[0], call.arguments[1]].map(|ty| exact_digits(&ty.kind).1);
     let digits = quotient_digits(from, by, call.context.div_precision_increment);
     exact_result(decimal(a).quotient(&divisor, digits, scale), call, shown)
 }

@@ -66,7 +66,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Datum::text(collation_of(call).name))
     }),
     lenient!("COERCIBILITY", 1..=1, [Any] => bigint, |_, call: &Call<'_>| {
-        Ok(Datum::Int(coercibility(&call.arguments[0])))
+        Ok(Datum::Int(coercibility(call.arguments[0])))
     }),
     lenient!("NAME_CONST", 2..=2, [Any] => second, |a: &[Datum], _| Ok(a[1].clone())),
     lenient!("BENCHMARK", 2..=2, [Int, Any] => signature::int, |a: &[Datum], _| {
@@ -113,7 +113,7 @@ fn second(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 }
 
 fn collation_of(call: &Call<'_>) -> &'static collation::Collation {
-    let ty = &call.arguments[0];
+    let ty = call.arguments[0];
     let binary = firn_format::value::CollationId::BINARY;
     let id = match ty.kind {
         TypeKind::Json => firn_format::value::CollationId(46),

@@ -20,20 +20,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn left(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let text = Units::new(&arguments[0], &call.arguments[0]);
+    let text = Units::new(&arguments[0], call.arguments[0]);
     let count = usize::try_from(int(&arguments[1])).unwrap_or(0);
     Ok(Datum::text(text.slice(0, count)))
 }
 
 fn right(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let text = Units::new(&arguments[0], &call.arguments[0]);
+    let text = Units::new(&arguments[0], call.arguments[0]);
     let count = usize::try_from(int(&arguments[1])).unwrap_or(0);
     let start = text.len().saturating_sub(count);
     Ok(Datum::text(text.slice(start, count)))
 }
 
 fn substring(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let text = Units::new(&arguments[0], &call.arguments[0]);
+    let text = Units::new(&arguments[0], call.arguments[0]);
     let count =
         arguments.get(2).map_or(usize::MAX, |count| usize::try_from(int(count)).unwrap_or(0));
     let start = match int(&arguments[1]) {
@@ -80,7 +80,7 @@ fn resolve_insert(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
 }
 
 fn insert(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let binary = if call.result.kind.is_binary() { call.result } else { &call.arguments[0] };
+    let binary = if call.result.kind.is_binary() { call.result } else { call.arguments[0] };
     let text = Units::new(&arguments[0], binary);
     let (position, count, new) = (int(&arguments[1]), int(&arguments[2]), bytes(&arguments[3]));
     let length = text.len();

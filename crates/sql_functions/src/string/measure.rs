@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Datum::Int(stored_length(&a[0], call) as i64 * 8))
     }),
     strict!("CHAR_LENGTH", 1..=1, [Text] => bigint, |a: &[Datum], call: &Call<'_>| {
-        Ok(Datum::Int(Units::new(&a[0], &call.arguments[0]).len() as i64))
+        Ok(Datum::Int(Units::new(&a[0], call.arguments[0]).len() as i64))
     }),
     strict!("ASCII", 1..=1, [Text] => int_type, |a: &[Datum], call: &Call<'_>| {
         Ok(Datum::Int(first_character(&a[0], call).first().copied().unwrap_or(0).into()))
@@ -36,7 +36,7 @@ fn stored_length(text: &Datum, call: &Call<'_>) -> usize {
 
 /// The first character's bytes in the text's own character set.
 fn first_character<'t>(text: &'t Datum, call: &Call<'_>) -> Cow<'t, [u8]> {
-    let ty = &call.arguments[0];
+    let ty = call.arguments[0];
     let first = Units::new(text, ty).iter().next().unwrap_or_default();
     ty.collation().map_or(first.into(), |id| collation::get(id).charset.encode(first))
 }

@@ -153,7 +153,7 @@ fn moved(
 
 /// NULL, and a warning, for dates out of range.
 fn beyond(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
-    if call.result.kind != TypeKind::Date && !is_too_long(&a[1], unit, &call.arguments[1]) {
+    if call.result.kind != TypeKind::Date && !is_too_long(&a[1], unit, call.arguments[1]) {
         return overflow("datetime", call);
     }
     call.context.warn(CODE_OUT_OF_RANGE, || {

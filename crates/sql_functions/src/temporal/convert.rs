@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     // A text compared with a date; the binder adds this call.
     strict!("DATE OF TEXT", 1..=1, [Text] => moment_of_first, |a: &[Datum], call: &Call<'_>| {
-        let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
+        let date = cast::cast(&a[0], call.arguments[0], call.result, call.context)?;
         Ok(if date.is_null() { DateTime::default().into() } else { date })
     }),
     // A year beside a date; it then has neither month nor day.
@@ -33,7 +33,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     // The same for a text beside a column of dates, of which only the day counts.
     strict!("DAY OF TEXT", 1..=1, [Text] => day_of_first, |a: &[Datum], call: &Call<'_>| {
-        let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
+        let date = cast::cast(&a[0], call.arguments[0], call.result, call.context)?;
         Ok(if date.is_null() { Date::default().into() } else { date })
     }),
     strict!("TIME", 1..=1, resolve_time, |a: &[Datum], call: &Call<'_>| {

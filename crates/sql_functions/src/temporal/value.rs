@@ -228,7 +228,7 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
             Some(Interval::from_decimal(unit, &count.number))
         }
         Datum::Double(count) if !unit.is_compound() && unit != IntervalUnit::Second => {
-            Some(Interval::from_number(unit, whole_double(*count, &call.arguments[1])))
+            Some(Interval::from_number(unit, whole_double(*count, call.arguments[1])))
         }
         other if unit.is_compound() => {
             Interval::from_text(unit, decimal(other).to_string().as_bytes())
