@@ -190,7 +190,7 @@ fn read_common(matches: &ArgMatches) -> Common {
     let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
     let by = if text(matches, "load") == Some("infile") { LoadBy::Infile } else { LoadBy::Insert };
     Common {
-        load: LoadOptions { connections, by, is_told: true },
+        load: LoadOptions { connections, by, reports_progress: true },
         run: RunOptions {
             connections,
             duration: duration("seconds"),

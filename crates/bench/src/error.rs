@@ -17,7 +17,7 @@ pub enum BenchError {
         reason: String,
     },
     /// The server refused, or the connection broke.
-    #[error("{statement}: {}", told(error))]
+    #[error("{statement}: {}", message_of(error))]
     Server {
         /// The beginning of the statement.
         statement: String,
@@ -48,7 +48,7 @@ pub enum BenchError {
 /// An error of the client library in one line, as MySQL's own clients write it: code and SQLSTATE
 /// if the server sent them, without the library's type names.
 #[must_use]
-pub fn told(error: &mysql::Error) -> String {
+pub fn message_of(error: &mysql::Error) -> String {
     use mysql::{DriverError, Error};
     match error {
         Error::MySqlError(error) => {

@@ -41,4 +41,4 @@ pub mod ycsb;
 
 pub use command_line::commands;
 pub use dispatch::dispatch;
-pub use error::{BenchError, Conflict, told};
+pub use error::{BenchError, Conflict, message_of};

@@ -235,8 +235,8 @@ pub fn load(
             });
         }
         let is_over = || at_work.load(Ordering::Acquire) == 0;
-        if options.is_told {
-            loading.tell_until(&is_over);
+        if options.reports_progress {
+            loading.report_until(&is_over);
         }
         Ok::<_, BenchError>(())
     })?;

@@ -81,7 +81,7 @@ impl Loading {
     }
 
     /// Reports progress until `is_over` returns true. Blocks.
-    pub fn tell_until(&self, is_over: &dyn Fn() -> bool) {
+    pub fn report_until(&self, is_over: &dyn Fn() -> bool) {
         let (mut ticks, every) = (0u64, if self.is_terminal { 1 } else { 10 });
         while !is_over() {
             firn_base::task::sleep(TICK);

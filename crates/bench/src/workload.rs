@@ -30,7 +30,7 @@ pub struct LoadOptions {
     pub connections: usize,
     pub by: LoadBy,
     /// Whether progress is reported.
-    pub is_told: bool,
+    pub reports_progress: bool,
 }
 
 /// A condition on the data.

@@ -78,7 +78,7 @@ pub(crate) fn run(
 ) -> Result<Flow, ClientError> {
     match run_command(shell, command, out) {
         Err(ClientError::Server(error)) => {
-            eprintln!("{}", firn_bench::told(&error));
+            eprintln!("{}", firn_bench::message_of(&error));
             Ok(Flow::Failed)
         }
         Err(ClientError::Options(why)) => {

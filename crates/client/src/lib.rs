@@ -41,7 +41,7 @@ pub enum ClientError {
     #[error("{0}")]
     Options(String),
     /// An error of the server or of the connection to it.
-    #[error("{}", firn_bench::told(.0))]
+    #[error("{}", firn_bench::message_of(.0))]
     Server(#[from] mysql::Error),
     /// A file, the terminal or standard output failed.
     #[error("{0}")]

@@ -162,7 +162,7 @@ impl Shell {
             Err(ClientError::Server(error)) => {
                 out.flush()?;
                 let line = statement.line;
-                let message = firn_bench::told(&error);
+                let message = firn_bench::message_of(&error);
                 match message.split_once(": ") {
                     Some((code, rest)) if !self.is_interactive => {
                         eprintln!("{code} at line {line}: {rest}");

@@ -178,7 +178,7 @@ fn present(
 fn load(demo: &Demo, target: &Target, out: &mut dyn Write) -> Result<(), CommandError> {
     let clock = Environment::system().clock;
     let began = clock.monotonic();
-    let options = LoadOptions { connections: 2, by: LoadBy::Insert, is_told: true };
+    let options = LoadOptions { connections: 2, by: LoadBy::Insert, reports_progress: true };
     let rows = demo.tpcc.prepare(target, &options).map_err(super::BenchError::from)?;
     let seconds = clock.monotonic().saturating_sub(began).as_secs_f64();
     writeln!(

@@ -48,7 +48,7 @@ impl Served {
 }
 
 fn load_options(by: LoadBy) -> LoadOptions {
-    LoadOptions { connections: 2, by, is_told: false }
+    LoadOptions { connections: 2, by, reports_progress: false }
 }
 
 fn check(suite: &dyn Suite, target: &Target) {

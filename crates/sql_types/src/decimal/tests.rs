@@ -1,5 +1,5 @@
 use firn_format::value::DecimalType;
-use num_bigint::BigInt;
+use num_bigint::{BigInt, BigUint};
 use proptest::prelude::*;
 
 use super::*;
@@ -111,7 +111,36 @@ fn model(number: &Decimal, scale: u32) -> BigInt {
     unscaled * BigInt::from(10).pow(scale - u32::from(number.scale()))
 }
 
+#[test]
+fn a_word_of_a_quotient_that_was_guessed_too_large_is_corrected() {
+    let dividend = [3, 0, 1 << 63, 0, 0, 0, 0, 0];
+    let (quotient, remainder) = wide::divide(&dividend, &[1, 0, 1 << 61, 0]);
+    assert_eq!((quotient, remainder), ([3, 0, 0, 0, 0, 0, 0, 0], [0, 0, 1 << 61, 0]));
+}
+
+/// A word, often one at which a digit of a long division is guessed wrong.
+fn word() -> impl Strategy<Value = u64> {
+    let extremes = [0, 1, 1 << 63, (1 << 63) - 1, u64::MAX - 1, u64::MAX];
+    prop_oneof![prop::sample::select(extremes.to_vec()), any::<u64>()]
+}
+
+fn number(words: &[u64]) -> BigUint {
+    BigUint::from_bytes_le(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
+}
+
 proptest! {
+    #[test]
+    fn long_division_agrees_with_big_integers(
+        dividend in prop::array::uniform8(word()), divisor in prop::array::uniform4(word()),
+        length in 1_usize..=4
+    ) {
+        let divisor = std::array::from_fn(|at| if at < length { divisor[at] } else { 0 });
+        prop_assume!(divisor != [0; 4]);
+        let (quotient, remainder) = wide::divide(&dividend, &divisor);
+        prop_assert_eq!(number(&quotient), number(&dividend) / number(&divisor));
+        prop_assert_eq!(number(&remainder), number(&dividend) % number(&divisor));
+    }
+
     #[test]
     fn it_calculates_as_big_integers_do(a in any_decimal(), b in any_decimal()) {
         let (x, y) = (model(&a, 40), model(&b, 40));

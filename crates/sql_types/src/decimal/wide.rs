@@ -38,8 +38,15 @@ pub(super) fn add(a: &Wide, b: &Wide) -> Option<Wide> {
 
 /// `a - b`, for `a >= b`.
 pub(super) fn subtract(a: &Wide, b: &Wide) -> Wide {
-    debug_assert!(compare(a, b).is_ge(), "the minuend is the larger");
-    wrapping_subtract(a, b)
+    let mut difference = [0; 4];
+    let mut borrow = false;
+    for (slot, (&a, &b)) in difference.iter_mut().zip(a.iter().zip(b)) {
+        let (partial, first) = a.overflowing_sub(b);
+        let (total, second) = partial.overflowing_sub(u64::from(borrow));
+        (*slot, borrow) = (total, first | second);
+    }
+    debug_assert!(!borrow, "the minuend is the larger");
+    difference
 }
 
 /// `value * factor + addend`, `None` beyond 256 bits.
@@ -89,49 +96,90 @@ pub(super) fn divide_small(value: &mut [u64], divisor: u64) -> u64 {
     remainder as u64
 }
 
-/// Quotient and remainder, bit by bit from the highest set one; the quotient of 512 bits. `divisor`
-/// is not 0.
+/// Quotient and remainder; the quotient of 512 bits. `divisor` is not 0.
+///
+/// This is Knuth's algorithm D (The Art of Computer Programming, volume 2, 4.3.1): long division
+/// by words. Shifting the divisor's highest bit to the top of its word makes the guess of a word of
+/// the quotient, from the two highest words, at most one too large after its correction.
 pub(super) fn divide(dividend: &[u64; 8], divisor: &Wide) -> ([u64; 8], Wide) {
+    let length = divisor.iter().rposition(|&word| word != 0).map_or(1, |last| last + 1);
     let mut quotient = [0; 8];
-    if divisor[1..] == [0, 0, 0] {
+    if length == 1 {
         quotient = *dividend;
         let remainder = divide_small(&mut quotient, divisor[0]);
         return (quotient, [remainder, 0, 0, 0]);
     }
-    let mut remainder = [0; 4];
-    for bit in (0..bit_length(dividend)).rev() {
-        let top = remainder[3] >> (WORD_BITS - 1) == 1;
-        remainder = shift_left_one(&remainder);
-        remainder[0] |= dividend[bit / 64] >> (bit % 64) & 1;
-        if top || compare(&remainder, divisor).is_ge() {
-            remainder = wrapping_subtract(&remainder, divisor);
-            quotient[bit / 64] |= 1 << (bit % 64);
+    let shift = divisor[length - 1].leading_zeros();
+    let mut rest = [0; 9];
+    shift_left(dividend, shift, &mut rest);
+    let mut shifted = [0; 5];
+    shift_left(divisor, shift, &mut shifted);
+    let divisor = &shifted[..length];
+    for at in (0..=dividend.len() - length).rev() {
+        let part = &mut rest[at..=at + length];
+        let word = guess(part, divisor);
+        let is_too_large = subtract_product(part, word, divisor);
+        if is_too_large {
+            add_back(part, divisor);
         }
+        quotient[at] = word - u64::from(is_too_large);
+    }
+    let mut remainder = [0; 4];
+    for (at, word) in remainder[..length].iter_mut().enumerate() {
+        *word = ((u128::from(rest[at]) | u128::from(rest[at + 1]) << WORD_BITS) >> shift) as u64;
     }
     (quotient, remainder)
 }
 
-fn wrapping_subtract(a: &Wide, b: &Wide) -> Wide {
-    let mut difference = [0; 4];
-    let mut borrow = false;
-    for (slot, (&a, &b)) in difference.iter_mut().zip(a.iter().zip(b)) {
-        let (partial, first) = a.overflowing_sub(b);
+/// `words << shift` for a shift below 64; `shifted` has one word more.
+fn shift_left(words: &[u64], shift: u32, shifted: &mut [u64]) {
+    let mut carry = 0;
+    for (slot, &word) in shifted.iter_mut().zip(words.iter().chain(&[0])) {
+        let wide = u128::from(word) << shift | carry;
+        *slot = wide as u64;
+        carry = wide >> WORD_BITS;
+    }
+}
+
+/// The quotient of `part`, which has one word more, by `divisor`, or one more than that.
+fn guess(part: &[u64], divisor: &[u64]) -> u64 {
+    let n = divisor.len();
+    let highest = u128::from(divisor[n - 1]);
+    let two = u128::from(part[n]) << WORD_BITS | u128::from(part[n - 1]);
+    let (mut word, mut rest) = (two / highest, two % highest);
+    while word >> WORD_BITS != 0
+        || word * u128::from(divisor[n - 2]) > (rest << WORD_BITS | u128::from(part[n - 2]))
+    {
+        word -= 1;
+        rest += highest;
+        if rest >> WORD_BITS != 0 {
+            break;
+        }
+    }
+    word as u64
+}
+
+/// `part -= word * divisor`, modulo the length of `part`; whether the product was the larger.
+fn subtract_product(part: &mut [u64], word: u64, divisor: &[u64]) -> bool {
+    let (mut carry, mut borrow) = (0, false);
+    for (slot, &digit) in part.iter_mut().zip(divisor.iter().chain(&[0])) {
+        let product = u128::from(word) * u128::from(digit) + carry;
+        carry = product >> WORD_BITS;
+        let (partial, first) = slot.overflowing_sub(product as u64);
         let (total, second) = partial.overflowing_sub(u64::from(borrow));
         (*slot, borrow) = (total, first | second);
     }
-    difference
+    borrow
 }
 
-fn shift_left_one(value: &Wide) -> Wide {
-    std::array::from_fn(|at| {
-        let below = if at == 0 { 0 } else { value[at - 1] >> (WORD_BITS - 1) };
-        value[at] << 1 | below
-    })
-}
-
-fn bit_length(value: &[u64; 8]) -> usize {
-    let highest = value.iter().rposition(|&word| word != 0);
-    highest.map_or(0, |at| at * 64 + 64 - value[at].leading_zeros() as usize)
+/// `part += divisor`, modulo the length of `part`.
+fn add_back(part: &mut [u64], divisor: &[u64]) {
+    let mut carry = 0;
+    for (slot, &digit) in part.iter_mut().zip(divisor.iter().chain(&[0])) {
+        let sum = u128::from(*slot) + u128::from(digit) + carry;
+        *slot = sum as u64;
+        carry = sum >> WORD_BITS;
+    }
 }
 
 /// The lower half of 512 bits, `None` if the upper half is not zero.

@@ -8,7 +8,7 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
 /// Functions of a stack that a report shows.
-const TOLD_FUNCTIONS: usize = 8;
+const REPORTED_FUNCTIONS: usize = 8;
 
 /// The payload that unwinds a task that must stop. It calls no panic hook and prints nothing.
 pub(super) struct Stopped;
@@ -89,7 +89,7 @@ pub(super) fn own_functions(backtrace: &Backtrace) -> Vec<String> {
         let place = pair[1].strip_prefix("at ")?;
         (!is_foreign(place)).then(|| format!("{} at {place}", without_generics(name)))
     });
-    frames.take(TOLD_FUNCTIONS).collect()
+    frames.take(REPORTED_FUNCTIONS).collect()
 }
 
 /// Whether a place is in the standard library, the waiting primitives or the simulator itself.

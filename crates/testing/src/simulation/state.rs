@@ -27,7 +27,7 @@ pub(super) type ProcessId = usize;
 /// Simulated time of each switch point, so that a task that polls reaches its deadline.
 const STEP: Duration = Duration::from_micros(1);
 /// Turns that a failure's report shows.
-const TOLD_TURNS: usize = 64;
+const REPORTED_TURNS: usize = 64;
 
 /// Limits of a run.
 #[derive(Debug, Clone, Copy)]
@@ -354,7 +354,7 @@ impl State {
             self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
             self.trace_hash ^= self.trace_hash >> 29;
         }
-        if self.turns.len() == TOLD_TURNS {
+        if self.turns.len() == REPORTED_TURNS {
             self.turns.pop_front();
         }
         self.turns.push_back((self.now, task));
