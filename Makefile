@@ -1,4 +1,5 @@
-# The two commands of the house. Both install what a bare Debian machine lacks (scripts/bootstrap.sh).
+# The two commands of the house. Both install what a bare Debian machine lacks
+# (scripts/bootstrap.sh).
 
 .PHONY: run test format clean
 

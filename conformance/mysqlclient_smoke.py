@@ -87,7 +87,8 @@ def errors(connection):
 def large(connection):
     cursor = connection.cursor()
     cursor.execute("CREATE TABLE large (id INT PRIMARY KEY, content LONGBLOB)")
-    # The C library refuses texts over its own 16 MiB and a bit, so that the value grows at the server.
+    # The C library refuses texts over its own 16 MiB and a bit, so that the value grows at the
+    # server.
     content = bytes(range(256)) * (16 << 10)
     cursor.execute("INSERT INTO large VALUES (1, %s)", (content,))
     cursor.execute("UPDATE large SET content = CONCAT(content, content, content, content, content)")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Real clients against a Firn of this checkout: `conformance/run.sh [CLIENT…]`. A server is started on a free port over a
-# temporary directory, and ended by its process id. Clients come from Debian's packages and from their languages'
-# registries; one that cannot be installed is skipped, and said to be. What they build goes to the target directory.
+# Real clients against a Firn of this checkout: `conformance/run.sh [CLIENT…]`. A server is started
+# on a free port over a temporary directory, and ended by its process id. Clients come from Debian's
+# packages and from their languages' registries; one that cannot be installed is skipped, and said
+# to be. What they build goes to the target directory.
 set -euo pipefail
 # shellcheck source=conformance/server.sh
 . "$(dirname "${BASH_SOURCE[0]}")/server.sh"
@@ -86,7 +87,8 @@ go_sql_driver() {
     "$built/go_sql_driver" "$port"
 }
 
-# Connector/J, without a build tool's project: Maven fetches the one archive, javac compiles the one file.
+# Connector/J, without a build tool's project: Maven fetches the one archive, javac compiles the one
+# file.
 connector_j() {
     have javac || install default-jdk-headless || return 77
     have mvn || install maven || return 77
@@ -116,8 +118,9 @@ sqlx() {
     "$CARGO_TARGET_DIR/debug/sqlx_smoke" "$port"
 }
 
-# Random queries and writes, compared with MySQL's answers. A longer run, of more kinds and with more compared:
-# RANDOM_QUERIES=10000 RANDOM_SEED=7 RANDOM_KINDS=queries,expressions,writes RANDOM_ASPECTS=rows,affected,contents.
+# Random queries and writes, compared with MySQL's answers. A longer run, of more kinds and with
+# more compared: RANDOM_QUERIES=10000 RANDOM_SEED=7 RANDOM_KINDS=queries,expressions,writes
+# RANDOM_ASPECTS=rows,affected,contents.
 random_queries() {
     local python
     python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
@@ -145,7 +148,8 @@ recorded() {
     "$python" "$here/recorded" --port "$port"
 }
 
-# A schema with all types out of MariaDB into Firn, and from there into MariaDB again: rows and dumps are the same.
+# A schema with all types out of MariaDB into Firn, and from there into MariaDB again: rows and
+# dumps are the same.
 exchange() {
     [ -n "$mariadb_server" ] && have mariadb-dump || return 77
     local firn=(-h 127.0.0.1 -P "$port" -u root) theirs=(-S "$work/mariadb.sock" -u root)
@@ -165,8 +169,8 @@ exchange() {
     diff "$work/theirs.sql" "$work/returned.sql"
 }
 
-# What MySQL's sample databases are made of, out of MySQL into Firn, and from there into MySQL again: tables, rows, and
-# what views show are the same everywhere.
+# What MySQL's sample databases are made of, out of MySQL into Firn, and from there into MySQL
+# again: tables, rows, and what views show are the same everywhere.
 exchange_mysql() {
     [ -n "$mysql_port" ] && { have mariadb-dump || install mariadb-client; } || return 77
     local firn=(-h 127.0.0.1 -P "$port" -u root) theirs=(--skip-ssl -h 127.0.0.1 -P "$mysql_port" -u root)
@@ -200,7 +204,8 @@ exchange_mysql() {
     mariadb "${theirs[@]}" -e 'DROP DATABASE samples; DROP DATABASE returned'
 }
 
-# Schema tools and object mappers of Java, fetched by Maven: Liquibase, Flyway, Hibernate, and Connector/J's metadata and XA.
+# Schema tools and object mappers of Java, fetched by Maven: Liquibase, Flyway, Hibernate, and
+# Connector/J's metadata and XA.
 java_tools() {
     have javac || install default-jdk-headless || return 77
     have mvn || install maven || return 77

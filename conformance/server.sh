@@ -1,4 +1,5 @@
-# Sourced by the scripts beside it: a Firn of this checkout on a free port over a temporary directory.
+# Sourced by the scripts beside it: a Firn of this checkout on a free port over a temporary
+# directory.
 #
 #   start [OPTION…]     builds it if need be and starts it; sets server (its process id) and port
 #   restart             starts it again at the same port over the same directory

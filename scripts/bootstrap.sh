@@ -2,8 +2,8 @@
 # Installs what building Firn needs and this machine lacks: a C linker, certificates for the crate
 # registry, and a Rust toolchain. Does nothing, and needs no rights, where all of it is there.
 #
-# Everything comes from Debian's packages (as root, or through sudo), except that rustup, where it is
-# installed, is asked for the pinned toolchain first.
+# Everything comes from Debian's packages (as root, or through sudo), except that rustup, where it
+# is installed, is asked for the pinned toolchain first.
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 . "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"

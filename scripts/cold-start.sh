@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a newcomer gets: clones the last commit into a temporary directory, without anything that was built
-# before, and runs the two commands of the README.
+# What a newcomer gets: clones the last commit into a temporary directory, without anything that was
+# built before, and runs the two commands of the README.
 #
 #   scripts/cold-start.sh          on this machine, with its Rust
 #   scripts/cold-start.sh bare     in a fresh Debian 12 (debootstrap into the temporary directory; as root)
@@ -41,7 +41,8 @@ make_bare_debian() {
         >"$work/debootstrap.log"
     printf 'deb %s/debian bookworm main\ndeb %s/debian bookworm-updates main\ndeb %s/debian-security bookworm-security main\n' \
         "$mirror" "$mirror" "$mirror" >"$root/etc/apt/sources.list"
-    # The way out to the network is this machine's: its resolver and its own certificate authorities.
+    # The way out to the network is this machine's: its resolver and its own certificate
+    # authorities.
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
         cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/"

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Loads the same rows into two servers in turns, and says how long each took: by LOAD DATA LOCAL, or by COPY into PostgreSQL.
+# Loads the same rows into two servers in turns, and says how long each took: by LOAD DATA LOCAL, or
+# by COPY into PostgreSQL.
 #
 #   scripts/load-data.sh PORT_A PORT_B [ROWS [ROUNDS]]       MySQL servers on 127.0.0.1, user root without a password
 #   scripts/load-data.sh PORT_A postgres:PORT_B …            the second one is PostgreSQL, user postgres
 #
-# Rows have eight columns and 74 bytes, in the order of the primary key. The servers must allow local_infile to be set.
+# Rows have eight columns and 74 bytes, in the order of the primary key. The servers must allow
+# local_infile to be set.
 set -euo pipefail
 servers=("$1" "$2")
 rows=${3:-10000000}

@@ -4,7 +4,8 @@
 #   target/release/firn  ─►  target/stripped/firn        no symbols
 #                            target/stripped/firn.debug  the symbols; debuggers and backtraces find them
 #
-# Nothing is compiled for it, and target/release/firn stays as it was. Does nothing if both are up to date.
+# Nothing is compiled for it, and target/release/firn stays as it was. Does nothing if both are up
+# to date.
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 . "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"

@@ -15,8 +15,8 @@ export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 all_steps="formatting documents imports features lints tests messages conformance simulation crash_loop interleavings"
 steps=("$@")
 
-# Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
-# it adds is no fault of the change.
+# Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and
+# what it adds is no fault of the change.
 formatting() {
     is_pinned_cargo || { echo "skipped: not the pinned toolchain"; return 0; }
     cargo fmt --all --check
@@ -61,8 +61,8 @@ lints() {
     cargo clippy --locked --release --workspace --all-targets "${deny[@]}"
 }
 
-# Everything but what has a step of its own. All three ask for the workspace, so that features, and with them
-# what is built, are the same.
+# Everything but what has a step of its own. All three ask for the workspace, so that features, and
+# with them what is built, are the same.
 tests() {
     cargo test --locked --release --workspace -- --skip simulated:: --skip kill_loop::
 }
@@ -74,7 +74,8 @@ messages() {
 
 # Clients that others wrote, against a server of this checkout.
 conformance() {
-    # The binary that the tests have: another set of features would compile the large crates once more.
+    # The binary that the tests have: another set of features would compile the large crates once
+    # more.
     cargo test --locked --release --workspace --no-run --quiet
     FIRN=${CARGO_TARGET_DIR:-$repository/target}/release/firn conformance/run.sh
 }

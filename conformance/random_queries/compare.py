@@ -58,7 +58,8 @@ def kept(column, is_derived):
     if not original_table:
         original_name = ""
         flags &= ~(DEFAULT_FLAG | BLOB_FLAG)
-        # Long texts that are worked out are told of in bytes or in characters, and are no VARCHAR there.
+        # Long texts that are worked out are told of in bytes or in characters, and are no VARCHAR
+        # there.
         kind = BLOB if kind in TEXTS and length > LONGEST_KEPT_BYTES else kind
         length = 0 if kind in LONG_TEXTS else length
         kind = LONGLONG if kind in INTEGERS else BLOB if kind in LONG_TEXTS else VAR_STRING if kind in (NULL, *TEXTS) else kind
@@ -111,7 +112,8 @@ def same_rows(one, other, is_ordered, floats):
     if one == other:
         return True
     if not is_ordered:
-        # What is the same to the last digit goes away first: then near numbers have only each other left.
+        # What is the same to the last digit goes away first: then near numbers have only each other
+        # left.
         left, right = collections.Counter(one), collections.Counter(other)
 
         def key(row):

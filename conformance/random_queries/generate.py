@@ -12,7 +12,8 @@ TRUTH = "truth"
 KINDS = [INTEGER, INTEGER, DECIMAL, DOUBLE, TEXT, TEXT, DATE, MOMENT, TIME]
 NUMBERS = [INTEGER, INTEGER, DECIMAL, DOUBLE]
 
-# What gives a value of a kind: a template and the kinds of its arguments. `#` stands for a small number.
+# What gives a value of a kind: a template and the kinds of its arguments. `#` stands for a small
+# number.
 FUNCTIONS = {
     INTEGER: [
         ("({} + {})", INTEGER, INTEGER), ("({} - CAST({} AS SIGNED))", "small", "small"), ("({} * #)", INTEGER), ("(- {})", "small"),
@@ -112,7 +113,8 @@ class Generator:
     def chance(self, of):
         return self.random.random() < of
 
-    # Expressions. A scope is a list of (text, kind) that stand for columns, or for what a grouped query may show.
+    # Expressions. A scope is a list of (text, kind) that stand for columns, or for what a grouped
+    # query may show.
 
     def constant(self, kind):
         pick = self.random.choice
@@ -197,7 +199,8 @@ class Generator:
         return Expression(TRUTH, template, [self.argument(of, scope, depth - 1, TRUTH) for of in kinds])
 
     def compared(self, kind, other, scope, depth):
-        # Dates are compared with texts that are dates: what others say, MySQL refuses in some places (1525).
+        # Dates are compared with texts that are dates: what others say, MySQL refuses in some
+        # places (1525).
         if other == "date_text":
             right = Expression(TEXT, "CAST({} AS CHAR)", [self.leaf(DATE, scope)])
         else:

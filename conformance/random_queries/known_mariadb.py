@@ -28,7 +28,8 @@ def has(pattern):
     return lambda text, firn, mariadb: bool(re.search(pattern, text))
 
 
-# Name, reason, and whether it holds: of the text and both outcomes (rows, or the number of an error).
+# Name, reason, and whether it holds: of the text and both outcomes (rows, or the number of an
+# error).
 RULES = [
     (
         "TIMEDIFF at its limit",

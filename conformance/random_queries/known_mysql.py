@@ -32,7 +32,8 @@ def fewer_rows(firn, mysql):
     return isinstance(firn, tuple) and isinstance(mysql, tuple) and len(mysql) < len(firn)
 
 
-# Name, reason, and whether it holds: of the text and both outcomes (rows, or the number of an error).
+# Name, reason, and whether it holds: of the text and both outcomes (rows, or the number of an
+# error).
 RULES = [
     (
         "one of several equal texts",

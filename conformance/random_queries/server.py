@@ -14,8 +14,9 @@ SESSION = [
 PARTNER = {
     "Firn": [],
     "MySQL": ["SET SESSION max_execution_time = 20000"],
-    # ONLY_FULL_GROUP_BY keeps smaller queries from having several answers; MariaDB knows a rougher one. It takes a
-    # subquery's answer for another row whose values are equal in *their* collation, not in the subquery's.
+    # ONLY_FULL_GROUP_BY keeps smaller queries from having several answers; MariaDB knows a rougher
+    # one. It takes a subquery's answer for another row whose values are equal in *their* collation,
+    # not in the subquery's.
     "MariaDB": [
         "SET SESSION sql_mode = REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY', '')",
         "SET SESSION optimizer_switch = 'subquery_cache=off', max_statement_time = 20",

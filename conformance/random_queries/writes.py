@@ -33,7 +33,8 @@ FITTING = {
     "z": ["7", "12345", "NULL"], "j": ["'[1]'", "'{{}}'", "'null'", "NULL", "JSON_ARRAY(1, 2)"], "f": ["0.05", "1234.56", "-1", "NULL"], "l": ["0", "b'10101'", "31", "NULL"],
     "m": ["'12:30:00.005'", "'-1:00'", "123", "NULL"], "o": ["'ab'", "x'00FF'", "''", "NULL"],
 }
-# What fits into few columns: errors where the mode is strict, warnings and other values where it is not.
+# What fits into few columns: errors where the mode is strict, warnings and other values where it is
+# not.
 UNFITTING = ["'1x'", "''", "'abcdefghijk'", "-1", "300", "99999999999", "1.555", "1e40", "'2024-02-30'", "'0000-00-00'", "x'FF'", "NULL", "'a'", "TRUE", "DATE'2024-05-06'", "TIME'10:11:12'", "DEFAULT"]
 ROWS = {"w1": 9, "w2": 6, "w3": 10, "w4": 7}
 
@@ -208,7 +209,8 @@ class WriteGenerator:
         table = self.random.choice(list(TABLES))
         ignore = self.random.choice(["", "", " IGNORE"])
         order = f" ORDER BY {', '.join(key + self.random.choice(['', ' DESC']) for key in KEYS[table])}" if KEYS[table] else ""
-        # Rows change in the order of a key: which of two takes a unique value first is to be the same.
+        # Rows change in the order of a key: which of two takes a unique value first is to be the
+        # same.
         if order and self.chance(0.3):
             order += " LIMIT 2"
         where = [self.condition(COLUMNS[table])] if self.chance(0.7) else []

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Isolation of a Firn of this checkout, judged by adya (crates.io) over the wire: `conformance/suites/adya.sh [TRANSACTIONS]`.
-# Each isolation level runs undisturbed, then with `kill -9` and a restart again and again, then with the
-# process stopped in between. A history that fails is kept, and its place is printed.
+# Isolation of a Firn of this checkout, judged by adya (crates.io) over the wire:
+# `conformance/suites/adya.sh [TRANSACTIONS]`. Each isolation level runs undisturbed, then with
+# `kill -9` and a restart again and again, then with the process stopped in between. A history that
+# fails is kept, and its place is printed.
 set -euo pipefail
 # shellcheck source=conformance/server.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../server.sh"
@@ -11,7 +12,8 @@ adya=$built/adya/bin/adya
 start
 mariadb -h 127.0.0.1 -P "$port" -u root -e 'CREATE DATABASE adya'
 
-# What the nemesis calls. The server is not this script's child then, and is known by its process id in a file.
+# What the nemesis calls. The server is not this script's child then, and is known by its process id
+# in a file.
 cat >"$work/nemesis" <<EOF
 #!/usr/bin/env bash
 server=\$(cat "$work/server.pid" 2>/dev/null)

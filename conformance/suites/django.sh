@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Django's own tests of its database layer, from its source distribution, against a Firn of this checkout:
-# `conformance/suites/django.sh [APP…]`.
+# Django's own tests of its database layer, from its source distribution, against a Firn of this
+# checkout: `conformance/suites/django.sh [APP…]`.
 set -euo pipefail
 # shellcheck source=conformance/server.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../server.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# SQLAlchemy's dialect compliance suite, from its source distribution, against a Firn of this checkout:
-# `conformance/suites/sqlalchemy.sh [PYTEST OPTION…]`.
+# SQLAlchemy's dialect compliance suite, from its source distribution, against a Firn of this
+# checkout: `conformance/suites/sqlalchemy.sh [PYTEST OPTION…]`.
 set -euo pipefail
 # shellcheck source=conformance/server.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../server.sh"

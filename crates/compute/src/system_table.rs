@@ -1,7 +1,8 @@
 //! One of the server's own tables: keys and documents, in the schema `mysql`.
 //!
-//! What must survive a restart beside users' tables (accounts, persisted variables) is kept in ordinary
-//! tables through the same seam, so it is logged, recovered and replicated like everything else.
+//! What must survive a restart beside users' tables (accounts, persisted variables) is kept in
+//! ordinary tables through the same seam, so it is logged, recovered and replicated like everything
+//! else.
 //!
 //! A node that does not write makes no tables: one that is not there yet is empty, and is found
 //! once the node that writes has made it.
@@ -109,8 +110,8 @@ impl SystemTable {
         Ok(documents)
     }
 
-    /// Stores documents by key, and takes out those of keys without one; all or nothing. Blocks until it
-    /// is durable. Answers a snapshot that sees it.
+    /// Stores documents by key, and takes out those of keys without one; all or nothing. Blocks
+    /// until it is durable. Answers a snapshot that sees it.
     ///
     /// # Errors
     /// If it cannot be stored.

@@ -49,8 +49,8 @@ pub trait AccountStore: Send + Sync {
     /// # Errors
     /// Why they cannot be read.
     fn load(&self, since: Cts) -> Result<Vec<Vec<u8>>, StoreError>;
-    /// Stores documents by account, and takes those out that have none now; all or nothing. Blocks until
-    /// it is durable. Answers a snapshot that sees it.
+    /// Stores documents by account, and takes those out that have none now; all or nothing. Blocks
+    /// until it is durable. Answers a snapshot that sees it.
     ///
     /// # Errors
     /// Why they cannot be stored.
