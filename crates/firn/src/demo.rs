@@ -111,7 +111,7 @@ impl Demo {
     }
 }
 
-/// Runs the demonstration. Blocks until it is over; with `--stay`, until Ctrl-C.
+/// Runs the demonstration. Blocks until it is over, or until Ctrl-C if the node is kept.
 ///
 /// # Errors
 /// If the node does not start, or the workload fails.

@@ -63,7 +63,7 @@ impl Client {
 fn thousands_of_clients_that_come_at_once_are_all_served() {
     const CLIENTS: usize = 3000;
     let server = Server::start(&[], &[]);
-    // Both ends of each connection count for this machine, the server's ends for the server.
+    // This process may open as many files as the limit says, and each client is one.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
     let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
     let files: usize = files.split_whitespace().next().unwrap().parse().unwrap_or(CLIENTS * 2);

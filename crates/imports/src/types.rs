@@ -5,7 +5,7 @@
 //!   fn bind(table: &TableModel)           TableModel: named in one more file
 //! ```
 //!
-//! A type is identified by its name. If several crates define the name, methods are counted by
+//! A type is identified by its name. If the name is defined several times, methods are counted by
 //! crate, and files are not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
