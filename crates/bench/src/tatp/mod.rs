@@ -107,10 +107,8 @@ impl Case for Tatp {
     }
 
     fn more(&self, measured: &Measured) -> Vec<Section> {
-        let mut section = Section::new(
-            "Transactions that came to something",
-            &["transaction", "%", "expected %"],
-        );
+        let mut section =
+            Section::new("Transactions that found their rows", &["transaction", "%", "expected %"]);
         for (kind, counted) in KINDS.iter().zip(&measured.kinds) {
             let all = counted.transactions();
             let share = (all > 0).then(|| (all - counted.fruitless) as f64 * 100.0 / all as f64);
