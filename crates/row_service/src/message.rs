@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use firn_api::rows::{
     BuildProgress, Estimate, Fetched, FoundRow, IsolationLevel, LeafVersion, LockDuration,
-    LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowsError, Savepoint,
-    ScanOptions, Summary,
+    LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowWrite, RowsError,
+    Savepoint, ScanOptions, Summary,
 };
 use firn_base::{Cts, TableId};
 use firn_format::key::KeyRange;
@@ -296,6 +296,11 @@ pub enum TransactionCall<'a> {
         #[serde(borrow)]
         xid: &'a Bytes,
         locks: Option<Handle>,
+    },
+    WriteRows {
+        table: TableVersion,
+        #[serde(borrow)]
+        rows: Vec<RowWrite<'a>>,
     },
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use firn_api::rows::{
     Direction, Estimate, Filter, IsolationLevel, LockDuration, MetadataLock, ReadMark, ReadMode,
-    RowSpan, RowsError, Savepoint, ScanOptions, WaitPolicy,
+    RowSpan, RowWrite, RowsError, Savepoint, ScanOptions, WaitPolicy,
 };
 use firn_base::{Cts, IndexId, TableId};
 use firn_format::key::KeyRange;
@@ -48,6 +48,8 @@ fn messages_have_these_bytes() {
         ..ScanOptions::all()
     };
     let row = vec![ValueRef::Null, ValueRef::Int(-1), ValueRef::UInt(9), ValueRef::Bytes(b"ab")];
+    let write = |changes| RowWrite { key: b"k", payload: b"kp", changes };
+    let writes = vec![write(Some(vec![(1, ValueRef::Int(-1))])), write(None)];
     let acquire = LocksCall::Acquire {
         table: TableId(7),
         lock: MetadataLock::Read,
@@ -70,6 +72,7 @@ fn messages_have_these_bytes() {
         ),
         transaction(vec![Setting::EndStatement], TransactionCall::Insert { table: TABLE, row }),
         transaction(Vec::new(), TransactionCall::Commit),
+        transaction(Vec::new(), TransactionCall::WriteRows { table: TABLE, rows: writes }),
         Message::Call {
             number: CallNumber(2),
             call: Call::Locks { handle: Handle(8), call: acquire },
@@ -89,6 +92,8 @@ fn messages_have_these_bytes() {
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [EndStatement], call: Insert { table: TableVersion { table: TableId(7), version: 3 }, row: [Null, Int(-1), UInt(9), Bytes([97, 98])] } } }
         01 00 ac 02 01 05 00 14
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Commit } }
+        01 00 ac 02 01 05 00 17 07 03 02 01 6b 02 6b 70 01 01 01 01 01 01 6b 02 6b 70 00
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: WriteRows { table: TableVersion { table: TableId(7), version: 3 }, rows: [RowWrite { key: [107], payload: [107, 112], changes: Some([(1, Int(-1))]) }, RowWrite { key: [107], payload: [107, 112], changes: None }] } } }
         01 00 02 02 08 00 07 01 00 32 00 00
             Call { number: CallNumber(2), call: Locks { handle: Handle(8), call: Acquire { table: TableId(7), lock: Read, duration: Transaction, timeout: 50s, transaction: None } } }
         01 01 ac 02

@@ -168,6 +168,18 @@ pub struct FoundRow {
     pub payload: Vec<u8>,
 }
 
+/// A write of a row that was read with [`ReadMode::Update`].
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct RowWrite<'a> {
+    /// The primary key's bytes.
+    pub key: &'a [u8],
+    /// The row's bytes, as they were read.
+    pub payload: &'a [u8],
+    /// The new values of columns by ordinal; `None` deletes the row.
+    #[serde(borrow)]
+    pub changes: Option<Vec<(usize, ValueRef<'a>)>>,
+}
+
 /// A row found by a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRow<'a> {
@@ -486,6 +498,27 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// As [`Transaction::insert`].
     fn delete(&mut self, table: &TableRef, key: &[u8], payload: &[u8]) -> RowsResult<()>;
+    /// Changes and deletes rows, one after the other.
+    ///
+    /// # Errors
+    /// As [`Transaction::update`] and [`Transaction::delete`], for any of the rows. All of them
+    /// are as before then, unless the error ends the transaction.
+    fn write_rows(&mut self, table: &TableRef, rows: &[RowWrite<'_>]) -> RowsResult<()> {
+        let before = self.savepoint();
+        for row in rows {
+            let written = match &row.changes {
+                Some(changes) => self.update(table, row.key, row.payload, changes),
+                None => self.delete(table, row.key, row.payload),
+            };
+            if let Err(error) = written {
+                if !error.ends_transaction() {
+                    self.rollback_to(before)?;
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
 
     /// The current point.
     fn savepoint(&self) -> Savepoint;

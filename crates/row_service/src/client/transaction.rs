@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use firn_api::rows::{
     Cancellation, DetachedLocks, FoundRow, IsolationLevel, MetadataContext, Prepared, ReadMark,
-    ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summary, TableRef, Transaction,
+    ReadMode, RowWrite, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summary, TableRef,
+    Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -391,6 +392,11 @@ impl Transaction for RemoteTransaction {
         let table = version_of(table)?;
         let (key, payload) = (Bytes::new(key), Bytes::new(payload));
         self.ask(TransactionCall::Delete { table, key, payload }).map(|_| ())
+    }
+
+    fn write_rows(&mut self, table: &TableRef, rows: &[RowWrite<'_>]) -> RowsResult<()> {
+        let (table, rows) = (version_of(table)?, rows.to_vec());
+        self.ask(TransactionCall::WriteRows { table, rows }).map(|_| ())
     }
 
     fn savepoint(&self) -> Savepoint {

@@ -170,6 +170,7 @@ impl RowService {
             | TransactionCall::InsertRows { .. }
             | TransactionCall::Update { .. }
             | TransactionCall::Delete { .. }
+            | TransactionCall::WriteRows { .. }
             | TransactionCall::RollbackTo { .. } => self.write(served, call),
             _ => self.read(served, call),
         }
@@ -313,6 +314,9 @@ impl RowService {
             }
             TransactionCall::Delete { table: version, key, payload } => {
                 inner.delete(&table(version)?, key, payload)?;
+            }
+            TransactionCall::WriteRows { table: version, rows } => {
+                inner.write_rows(&table(version)?, &rows)?;
             }
             TransactionCall::RollbackTo { savepoint } => {
                 inner.rollback_to(savepoint.unwrap_or(first))?;

@@ -67,3 +67,15 @@ pub struct WriteTarget {
     /// In the order in which they are evaluated.
     pub checks: Vec<RowCheck>,
 }
+
+impl WriteTarget {
+    /// Whether an update may change a column.
+    #[must_use]
+    pub fn changes_column(&self, ordinal: u16) -> bool {
+        let follows = self
+            .table
+            .by_ordinal(ordinal)
+            .is_some_and(|column| column.on_update_now.is_some() || column.generated.is_some());
+        follows || self.assignments.iter().any(|one| one.ordinal == ordinal)
+    }
+}

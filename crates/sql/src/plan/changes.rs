@@ -89,12 +89,5 @@ fn changes_way(access: &Access, target: &WriteTarget) -> bool {
         Some(number) => target.table.index_numbered(number),
         None => target.table.primary_key(),
     };
-    let is_set = |ordinal: u16| {
-        let on_update = target
-            .table
-            .by_ordinal(ordinal)
-            .is_some_and(|column| column.on_update_now.is_some() || column.generated.is_some());
-        on_update || target.assignments.iter().any(|one| one.ordinal == ordinal)
-    };
-    index.is_some_and(|index| index.parts.iter().any(|part| is_set(part.ordinal)))
+    index.is_some_and(|index| index.parts.iter().any(|part| target.changes_column(part.ordinal)))
 }

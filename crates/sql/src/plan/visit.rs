@@ -117,6 +117,54 @@ pub fn for_each_input<'a>(node: &'a PlanNode, visit: &mut dyn FnMut(&'a PlanNode
     }
 }
 
+/// Calls `visit` for each expression of a node itself.
+pub fn for_each_expression<'a>(node: &'a PlanNode, visit: &mut dyn FnMut(&'a Expression)) {
+    match &node.kind {
+        NodeKind::Scan(scan) => scan.conditions.iter().for_each(visit),
+        NodeKind::Filter { conditions, .. } | NodeKind::NestedLoop { conditions, .. } => {
+            conditions.iter().for_each(visit);
+        }
+        NodeKind::HashJoin { keys, conditions, .. } => {
+            conditions.iter().for_each(&mut *visit);
+            for (left, right) in keys {
+                visit(left);
+                visit(right);
+            }
+        }
+        NodeKind::Compute { outputs, .. } => outputs.iter().for_each(|(_, value)| visit(value)),
+        NodeKind::Values { rows, .. } => rows.iter().flatten().for_each(visit),
+        NodeKind::Aggregate { groups, aggregates, .. } => {
+            groups.iter().for_each(|(_, value)| visit(value));
+            aggregates.iter().flat_map(|call| &call.arguments).for_each(visit);
+        }
+        NodeKind::Sort { keys, .. } => keys.iter().for_each(|key| visit(&key.expression)),
+        _ => {}
+    }
+}
+
+/// Whether `test` holds for an expression that a node or its inputs evaluate for their rows; it
+/// looks at operands itself.
+pub fn any_expression(node: &PlanNode, test: &dyn Fn(&Expression) -> bool) -> bool {
+    let mut found = false;
+    let mut look = |expression: &Expression| found = found || test(expression);
+    for_each_expression(node, &mut look);
+    match &node.kind {
+        NodeKind::JsonTable { document, .. } => look(document),
+        NodeKind::Window(window) => {
+            window.calls.iter().flat_map(|call| &call.arguments).for_each(look);
+        }
+        NodeKind::Derived { query, .. } => {
+            query.columns.iter().for_each(|column| look(&column.value));
+        }
+        NodeKind::SetOperation { inputs, .. } => {
+            inputs.iter().flat_map(|query| &query.columns).for_each(|column| look(&column.value));
+        }
+        _ => {}
+    }
+    for_each_input(node, &mut |input| found = found || any_expression(input, test));
+    found
+}
+
 /// Adds the slots that a node and its inputs fill.
 pub fn add_fills(node: &PlanNode, into: &mut SlotSet) {
     match &node.kind {

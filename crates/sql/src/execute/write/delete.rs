@@ -15,6 +15,7 @@ use super::super::memory::Reservation;
 use super::super::operator::build;
 use super::super::seen::SeenKeys;
 use super::super::{Execution, Outcome};
+use super::batch::{BatchedWrite, WriteBatch, Written, may_run_ahead, write_all};
 use super::foreign_key::ForeignKeys;
 use super::is_ignorable;
 use super::point::Point;
@@ -56,6 +57,8 @@ struct Target<'p> {
     /// Keys and bytes of rows that are deleted once all have been collected.
     pending: VecDeque<KeyAndPayload>,
     held: Reservation,
+    /// Deletions that wait for others; `None` if each is made at once.
+    batch: Option<WriteBatch>,
 }
 
 /// Deletes the rows of a plan.
@@ -68,6 +71,7 @@ pub(crate) fn delete(plan: &DeletePlan, execution: &mut Execution<'_>) -> Result
             keys: ForeignKeys::of(&target.table, execution)?,
             pending: VecDeque::new(),
             held: execution.memory().reservation(),
+            batch: None,
         });
     }
     let gathers = plan.gather_first || plan.targets.len() > 1;
@@ -82,13 +86,38 @@ pub(crate) fn delete(plan: &DeletePlan, execution: &mut Execution<'_>) -> Result
                 deleter.delete(0, &row.key, &row.payload, execution)
             })?;
         }
-        None => deleter.delete_source(execution)?,
+        None => {
+            deleter.batch_writes(execution)?;
+            if let Err(error) = deleter.delete_source(execution) {
+                // The error of an earlier row, not yet deleted, comes first.
+                let goes_on = !error.ends_transaction() && execution.check_cancelled().is_ok();
+                if !deleter.gathers && goes_on {
+                    deleter.delete_pending(execution)?;
+                }
+                return Err(error);
+            }
+        }
     }
     deleter.delete_pending(execution)?;
     Ok(Outcome { affected: deleter.affected, found: deleter.affected, ..Outcome::default() })
 }
 
 impl Deleter<'_> {
+    /// Lets deletions wait for others where that saves messages and changes nothing else.
+    fn batch_writes(&mut self, execution: &Execution<'_>) -> Result<()> {
+        if !execution.is_remote || self.rereads {
+            return Ok(());
+        }
+        for target in &mut self.targets {
+            let in_order =
+                self.gathers || !self.plan.ignore && may_run_ahead(&self.plan.source, target.plan);
+            if in_order && !target.keys.follow_delete(execution)? {
+                target.batch = Some(WriteBatch::default());
+            }
+        }
+        Ok(())
+    }
+
     fn delete_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         execution.scans_row_by_row = self.rereads && !self.gathers;
         let mut source = build(&self.plan.source, execution);
@@ -129,12 +158,14 @@ impl Deleter<'_> {
         &mut self.seen[place].1
     }
 
+    /// Makes all deletions that have not been made yet.
     fn delete_pending(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         for number in 0..self.targets.len() {
             while let Some((key, payload)) = self.targets[number].pending.pop_front() {
                 execution.check_cancelled()?;
                 self.delete_present(number, &key, &payload, execution)?;
             }
+            self.delete_batch(number, execution)?;
         }
         Ok(())
     }
@@ -157,7 +188,49 @@ impl Deleter<'_> {
         }
     }
 
+    /// Deletes a row, or puts its deletion in the batch.
     fn delete(
+        &mut self,
+        number: usize,
+        key: &[u8],
+        payload: &[u8],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let Some(batch) = &mut self.targets[number].batch else {
+            return self.delete_alone(number, key, payload, execution);
+        };
+        let write = BatchedWrite::new(key, payload, None, execution);
+        if batch.add(write) { self.delete_batch(number, execution) } else { Ok(()) }
+    }
+
+    /// Makes the deletions in a target's batch.
+    fn delete_batch(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
+        let target = &mut self.targets[number];
+        let rows = target.batch.as_mut().map(WriteBatch::take).unwrap_or_default();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        match write_all(&rows, &target.table, execution)? {
+            Written::All => {
+                self.affected += rows.len() as u64;
+                execution.rows.deleted += rows.len() as u64;
+            }
+            Written::None => {
+                // More of them may follow.
+                target.batch = None;
+                for row in &rows {
+                    let deleted = self.delete_alone(number, &row.key, &row.payload, execution);
+                    if deleted.is_err() && !self.gathers {
+                        row.forget_later_conditions(execution);
+                    }
+                    deleted?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_alone(
         &mut self,
         number: usize,
         key: &[u8],

@@ -160,6 +160,33 @@ impl ForeignKeys {
         Ok(false)
     }
 
+    /// Whether something follows an update of these columns: a look for parents, or changes of
+    /// children.
+    pub(super) fn follow_update(
+        &mut self,
+        changes: &dyn Fn(u16) -> bool,
+        execution: &Execution<'_>,
+    ) -> Result<bool> {
+        let mut key_parts = self.model.primary_key().into_iter().flat_map(|key| &key.parts);
+        let moves = key_parts.any(|part| changes(part.ordinal));
+        let needs_parent =
+            |key: &ForeignKeyModel| moves || key.columns.iter().any(|column| changes(*column));
+        if self.parents.iter().any(|parent| needs_parent(&self.model.foreign_keys[parent.key])) {
+            return Ok(true);
+        }
+        let Some(children) = self.children(execution)? else { return Ok(false) };
+        Ok(children.iter().any(|child| {
+            // A missing column is reported with the first change.
+            let columns = parent_columns(&self.model, child.foreign_key());
+            columns.map_or(true, |columns| columns.iter().any(|column| changes(*column)))
+        }))
+    }
+
+    /// Whether something follows the deletion of a row.
+    pub(super) fn follow_delete(&mut self, execution: &Execution<'_>) -> Result<bool> {
+        Ok(self.children(execution)?.is_some())
+    }
+
     /// A change of a row of this table, as the cause for changes of its children.
     fn cause<'c>(&self, updates: bool, above: Option<&'c Cause<'c>>) -> Cause<'c> {
         let depth = above.map_or(0, |above| above.depth + 1);

@@ -12,6 +12,7 @@
 //! 3. with `IGNORE`, a row that fails is left out, with a warning; what it wrote is undone first.
 
 mod assign;
+mod batch;
 mod change;
 mod delete;
 mod duplicate;

@@ -13,9 +13,9 @@ use crate::types::Datum;
 pub(super) type Row = Vec<Datum>;
 
 /// The most rows of a batch.
-const MOST_ROWS: usize = 256;
+pub(super) const MOST_ROWS: usize = 256;
 /// Rows with about this total size make a batch, however few they are.
-const MOST_BYTES: usize = 256 << 10;
+pub(super) const MOST_BYTES: usize = 256 << 10;
 /// The size assumed for a document.
 const DOCUMENT_BYTES: usize = MOST_BYTES / 8;
 

@@ -30,6 +30,7 @@ use super::super::operator::build;
 use super::super::seen::SeenKeys;
 use super::super::{Execution, Outcome, values};
 use super::assign::Nulls;
+use super::batch::{BatchedWrite, WriteBatch, Written, may_run_ahead, write_all};
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
@@ -70,20 +71,20 @@ pub(super) fn update_row(
         return Err(refusal(error, model, &mut value, context));
     }
     execution.rows.updated += 1;
-    pass_number(model, table, changes, execution).map_err(Refusal::Other)?;
+    pass_number(given_number(model, changes), table, execution).map_err(Refusal::Other)?;
     keys.after_update(table, payload, &values, None, execution).map_err(Refusal::Other)
 }
 
-/// Reports to the counter an `AUTO_INCREMENT` value that a row was given.
-fn pass_number(
-    model: &TableModel,
-    table: &TableRef,
-    changes: &Changes,
-    execution: &Execution<'_>,
-) -> Result<()> {
-    let Some(ordinal) = model.auto_increment else { return Ok(()) };
+/// The `AUTO_INCREMENT` value that a change gives a row.
+fn given_number(model: &TableModel, changes: &Changes) -> Option<u64> {
+    let ordinal = model.auto_increment?;
     let given = changes.iter().find(|(of, _)| *of == ordinal);
-    match given.and_then(|(_, value)| positive(value)) {
+    given.and_then(|(_, value)| positive(value))
+}
+
+/// Reports to the counter an `AUTO_INCREMENT` value that a row was given.
+fn pass_number(number: Option<u64>, table: &TableRef, execution: &Execution<'_>) -> Result<()> {
+    match number {
         Some(number) => execution.node.pass_auto_increment(table, number).map_err(from_rows),
         None => Ok(()),
     }
@@ -141,6 +142,8 @@ struct Target<'p> {
     held: Reservation,
     /// Slots of other rows that checks read.
     beside: Box<[Slot]>,
+    /// Writes that wait for others; `None` if each is made at once.
+    batch: Option<WriteBatch>,
 }
 
 /// A change that is made when all rows have been collected.
@@ -171,6 +174,7 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
             pending: VecDeque::new(),
             held: execution.memory().reservation(),
             beside: Box::default(),
+            batch: None,
         });
     }
     let keys = targets.iter_mut().map(|target| &mut target.keys);
@@ -186,9 +190,12 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
             })?;
         }
         None => {
+            updater.batch_writes(execution)?;
             if let Err(error) = updater.update_source(execution) {
                 // The error of an earlier row, not yet written, comes first.
-                if reads_one_table(&plan.source) && execution.check_cancelled().is_ok() {
+                let writes_first = !updater.gathers || reads_one_table(&plan.source);
+                let goes_on = !error.ends_transaction() && execution.check_cancelled().is_ok();
+                if writes_first && goes_on {
                     updater.make_pending(execution)?;
                 }
                 return Err(error);
@@ -259,6 +266,22 @@ impl Pending {
 }
 
 impl Updater<'_> {
+    /// Lets writes wait for others where that saves messages and changes nothing else.
+    fn batch_writes(&mut self, execution: &Execution<'_>) -> Result<()> {
+        if !execution.is_remote || self.rereads {
+            return Ok(());
+        }
+        for target in &mut self.targets {
+            let in_order =
+                self.gathers || !self.plan.ignore && may_run_ahead(&self.plan.source, target.plan);
+            let changes = |ordinal: u16| target.plan.changes_column(ordinal);
+            if in_order && !target.keys.follow_update(&changes, execution)? {
+                target.batch = Some(WriteBatch::default());
+            }
+        }
+        Ok(())
+    }
+
     fn update_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         if self.rereads {
             execution.scans_row_by_row = !self.gathers;
@@ -372,6 +395,7 @@ impl Updater<'_> {
         Ok(())
     }
 
+    /// Makes all changes that have not been made yet.
     fn make_pending(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let mut present = Vec::new();
         for number in 0..self.targets.len() {
@@ -400,6 +424,7 @@ impl Updater<'_> {
                     Err(error) => self.or_ignored(error, execution)?,
                 }
             }
+            self.make_batch(number, execution)?;
         }
         Ok(())
     }
@@ -413,7 +438,63 @@ impl Updater<'_> {
         Ok(())
     }
 
+    /// Makes a change, or puts it in the batch.
     fn make(
+        &mut self,
+        number: usize,
+        key: &[u8],
+        payload: &[u8],
+        changes: &Changes,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let Some(batch) = &mut self.targets[number].batch else {
+            return self.make_alone(number, key, payload, changes, execution);
+        };
+        let write = BatchedWrite::new(key, payload, Some(changes.clone()), execution);
+        if batch.add(write) { self.make_batch(number, execution) } else { Ok(()) }
+    }
+
+    /// Makes the changes in a target's batch.
+    fn make_batch(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
+        let target = &mut self.targets[number];
+        let rows = target.batch.as_mut().map(WriteBatch::take).unwrap_or_default();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        match write_all(&rows, &target.table, execution)? {
+            Written::All => {
+                self.changed += rows.len() as u64;
+                execution.rows.updated += rows.len() as u64;
+                let changes = rows.iter().filter_map(|row| row.changes.as_ref());
+                let numbers = changes.filter_map(|one| given_number(&target.plan.table, one));
+                pass_number(numbers.max(), &target.table, execution)
+            }
+            Written::None => {
+                // More of them may follow.
+                target.batch = None;
+                self.make_each(number, &rows, execution)
+            }
+        }
+    }
+
+    fn make_each(
+        &mut self,
+        number: usize,
+        rows: &[BatchedWrite],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        for row in rows {
+            let Some(changes) = &row.changes else { continue };
+            let made = self.make_alone(number, &row.key, &row.payload, changes, execution);
+            if made.is_err() && !self.gathers {
+                row.forget_later_conditions(execution);
+            }
+            made?;
+        }
+        Ok(())
+    }
+
+    fn make_alone(
         &mut self,
         number: usize,
         key: &[u8],

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::expression::visit::for_each_operand;
 use crate::expression::{Expression, ExpressionKind, Slot, Subquery};
-use crate::plan::visit::for_each_input;
+use crate::plan::visit::{for_each_expression, for_each_input};
 use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan, SubqueryPlan};
 
 use super::expression::text;
@@ -110,31 +110,6 @@ impl<'p> Names<'p> {
             self.add_query(&subqueries[subquery.number].query);
         }
         for_each_operand(expression, &mut |operand| self.add_subqueries(operand));
-    }
-}
-
-/// Calls `visit` for each expression of a node itself.
-pub(super) fn for_each_expression<'a>(node: &'a PlanNode, visit: &mut dyn FnMut(&'a Expression)) {
-    match &node.kind {
-        NodeKind::Scan(scan) => scan.conditions.iter().for_each(visit),
-        NodeKind::Filter { conditions, .. } | NodeKind::NestedLoop { conditions, .. } => {
-            conditions.iter().for_each(visit);
-        }
-        NodeKind::HashJoin { keys, conditions, .. } => {
-            conditions.iter().for_each(&mut *visit);
-            for (left, right) in keys {
-                visit(left);
-                visit(right);
-            }
-        }
-        NodeKind::Compute { outputs, .. } => outputs.iter().for_each(|(_, value)| visit(value)),
-        NodeKind::Values { rows, .. } => rows.iter().flatten().for_each(visit),
-        NodeKind::Aggregate { groups, aggregates, .. } => {
-            groups.iter().for_each(|(_, value)| visit(value));
-            aggregates.iter().flat_map(|call| &call.arguments).for_each(visit);
-        }
-        NodeKind::Sort { keys, .. } => keys.iter().for_each(|key| visit(&key.expression)),
-        _ => {}
     }
 }
 

@@ -1,13 +1,13 @@
 //! The traditional format: a row for each table.
 
 use crate::expression::{Expression, ExpressionKind};
-use crate::plan::visit::for_each_input;
+use crate::plan::visit::{for_each_expression, for_each_input};
 use crate::plan::{
     Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan, SubqueryPlan,
 };
 use crate::types::SqlType;
 
-use super::names::{Names, for_each_expression, subqueries_of};
+use super::names::{Names, subqueries_of};
 
 /// The columns of the traditional format.
 pub const TABLE_COLUMNS: [&str; 12] = [

@@ -9,14 +9,14 @@ use std::fmt::Write;
 
 use crate::expression::{Expression, SortKey, Subquery};
 use crate::logical::{JoinKind, SetOperation};
-use crate::plan::visit::for_each_input;
+use crate::plan::visit::{for_each_expression, for_each_input};
 use crate::plan::{
     Access, Counters, NodeKind, PlanNode, PreparedPlan, QueryPlan, RangePlan, ScanPlan,
     StatementPlan, WindowPlan,
 };
 
 use super::expression::{aggregate, conditions_text, list_text, text as expression_text};
-use super::names::{Names, for_each_expression, subqueries_of};
+use super::names::{Names, subqueries_of};
 
 /// Writes a tree.
 struct Writer<'p> {
