@@ -46,7 +46,10 @@ pub(crate) struct Cursor<'p> {
 }
 
 /// The most rows that are looked up together.
-const MOST_LOOKED_UP: usize = 256;
+pub(crate) const MOST_LOOKED_UP: usize = 256;
+
+/// A full key of a unique index, by the index's number; `None`: the clustered one.
+pub(crate) type IndexKey = (Option<usize>, Vec<u8>);
 
 /// Where the current row is.
 enum Source {
@@ -94,11 +97,7 @@ impl<'p> Cursor<'p> {
 
     /// Begins before the first row.
     pub(crate) fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
-        let write = self.plan.mode != ReadMode::Consistent || self.plan.row_payload.is_some();
-        let table = match self.table.take() {
-            Some(table) => table,
-            None => execution.table(&self.plan.table, write)?,
-        };
+        let table = self.open_table(execution)?;
         self.source = Source::Nowhere;
         self.steps.clear();
         self.found.clear();
@@ -114,6 +113,52 @@ impl<'p> Cursor<'p> {
         };
         self.table = Some(table);
         Ok(())
+    }
+
+    fn open_table(&mut self, execution: &mut Execution<'_>) -> Result<TableRef> {
+        let write = self.plan.mode != ReadMode::Consistent || self.plan.row_payload.is_some();
+        match self.table.take() {
+            Some(table) => Ok(table),
+            None => execution.table(&self.plan.table, write),
+        }
+    }
+
+    /// The key of the row to which the access path leads with the present slots; `None` if no row
+    /// can have it. Only for a path that is a point.
+    pub(crate) fn point_key(&mut self, execution: &mut Execution<'_>) -> Result<Option<IndexKey>> {
+        let table = self.open_table(execution)?;
+        self.steps.clear();
+        access::steps(self.plan, &table, execution, &mut self.steps)?;
+        self.table = Some(table);
+        Ok(self.steps.pop().and_then(|(index, step)| match step {
+            Step::Point(key) => Some((index, key)),
+            Step::Range(_) => None,
+        }))
+    }
+
+    /// Looks up rows by keys of [`Cursor::point_key`]; `found` gets the result for each.
+    pub(crate) fn look_up_all(
+        &mut self,
+        index: Option<usize>,
+        keys: &[Vec<u8>],
+        found: &mut Vec<Option<FoundRow>>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        execution.check_cancelled()?;
+        let table = self.open_table(execution)?;
+        let mode = self.plan.mode;
+        let looked_up = execution.transaction.get_rows(&table, index, keys, mode, found);
+        self.table = Some(table);
+        looked_up.map_err(from_rows)?;
+        execution.rows.points += keys.len() as u64;
+        Ok(())
+    }
+
+    /// Goes to a row that was looked up.
+    pub(crate) fn go_to(&mut self, row: FoundRow, execution: &mut Execution<'_>) {
+        (self.key, self.payload) = (row.key, row.payload);
+        execution.rows.found += 1;
+        self.source = Source::Buffers;
     }
 
     /// Goes to the next row; false if there is none.
@@ -162,9 +207,7 @@ impl<'p> Cursor<'p> {
             self.source = Source::Nowhere;
             if let Some(found) = self.found.pop() {
                 if let Some(row) = found {
-                    (self.key, self.payload) = (row.key, row.payload);
-                    execution.rows.found += 1;
-                    self.source = Source::Buffers;
+                    self.go_to(row, execution);
                     return Ok(true);
                 }
                 continue;
@@ -272,8 +315,6 @@ impl<'p> Cursor<'p> {
         first: Vec<u8>,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        execution.check_cancelled()?;
-        let Some(table) = &self.table else { return Ok(()) };
         let mut keys = vec![first];
         while keys.len() < MOST_LOOKED_UP
             && let Some((_, Step::Point(key))) =
@@ -281,11 +322,10 @@ impl<'p> Cursor<'p> {
         {
             keys.push(key);
         }
-        let (transaction, mode) = (&mut *execution.transaction, self.plan.mode);
-        let looked_up = transaction.get_rows(table, index, &keys, mode, &mut self.found);
-        looked_up.map_err(from_rows)?;
-        self.found.reverse();
-        execution.rows.points += keys.len() as u64;
+        let mut found = std::mem::take(&mut self.found);
+        self.look_up_all(index, &keys, &mut found, execution)?;
+        found.reverse();
+        self.found = found;
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use super::common_table::CommonTableScan;
 use super::counters::Counted;
 use super::derived::Derived;
 use super::distinct::Distinct;
-use super::join::{HashJoin, NestedLoop};
+use super::join::{HashJoin, KeyJoin, KeyJoinPlan, NestedLoop};
 use super::json_table::JsonTable;
 use super::limit::{Limit, rows_wanted};
 use super::scan::TableScan;
@@ -69,6 +69,13 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::Filter { input, conditions } => Box::new(Filter::new(below(input), conditions)),
         NodeKind::Compute { input, outputs } => Box::new(Compute::new(below(input), outputs)),
         NodeKind::NestedLoop { left, right, join, conditions, right_slots } => {
+            if execution.is_remote
+                && execution.counters.is_none()
+                && let Some(plan) = KeyJoinPlan::of(node, execution)
+            {
+                let left = below(plan.left());
+                return Box::new(KeyJoin::new(plan, left));
+            }
             Box::new(NestedLoop::new(below(left), below(right), *join, conditions, right_slots))
         }
         NodeKind::HashJoin { left, right, .. } => {

@@ -1,6 +1,6 @@
 //! Rows of a table in the frame.
 
-use firn_api::rows::{RowContent, TableRef, Transaction, cell_value};
+use firn_api::rows::{FoundRow, RowContent, TableRef, Transaction, cell_value};
 use firn_base::memory::UNASKED_BYTES;
 use firn_format::row::{ColumnValue, RowView};
 use firn_format::value::ValueRef;
@@ -37,6 +37,18 @@ impl<'p> TableScan<'p> {
     pub(crate) fn wanting(mut self, rows: u64) -> TableScan<'p> {
         self.cursor = self.cursor.wanting(rows);
         self
+    }
+
+    /// The cursor over the rows.
+    pub(crate) fn cursor(&mut self) -> &mut Cursor<'p> {
+        &mut self.cursor
+    }
+
+    /// Goes to a row that was looked up; whether it meets the conditions.
+    pub(crate) fn show(&mut self, row: FoundRow, execution: &mut Execution<'_>) -> Result<bool> {
+        self.cursor.go_to(row, execution);
+        self.fill(execution)?;
+        all_true(&self.plan.conditions, execution)
     }
 
     /// Fills the slots with the values of the cursor's row.
