@@ -21,6 +21,7 @@ use firn_format::value;
 
 use super::decimal::Decimal;
 use super::json::JsonValue;
+use super::number_text::double_to_text;
 use super::octets::Octets;
 
 /// A value at run time.
@@ -102,7 +103,7 @@ impl Datum {
             Datum::Null => "NULL".to_owned(),
             Datum::Int(number) => number.to_string(),
             Datum::UInt(number) => number.to_string(),
-            Datum::Double(number) => number.to_string(),
+            Datum::Double(number) => double_to_text(*number).to_str_lossy().into_owned(),
             Datum::Decimal(number) => number.to_string(),
             Datum::Text(octets) => octets.to_str_lossy().into_owned(),
             Datum::Date(packed) => format::date_text(value::Date::unpack(*packed)),

@@ -344,3 +344,9 @@ fn modes_are_named() {
          ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
     );
 }
+
+#[test]
+fn messages_show_doubles_as_results_do() {
+    assert_eq!(Datum::Double(1e20).plain_text(), "1e20");
+    assert_eq!(Datum::Double(-0.5).plain_text(), "-0.5");
+}
