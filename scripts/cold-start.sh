@@ -30,7 +30,8 @@ in_bare_debian() {
 
 # The mirror that this machine's own apt is set up with.
 debian_mirror() {
-    cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+    # Either may be missing.
+    { cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null || true; } |
         grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1 | sed 's|/debian/* *$||'
 }
 
