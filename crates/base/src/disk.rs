@@ -12,6 +12,7 @@
 //!   and a later sync that succeeds says nothing about it either: the operating system may have
 //!   dropped it.
 
+mod temporary;
 mod write_back;
 
 use std::fs;
@@ -19,6 +20,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use crate::pool_thread;
+
+pub use temporary::{TemporaryDirectory, TemporaryFile};
 
 /// The unit that a disk writes as a whole.
 pub const SECTOR_BYTES: usize = 512;
@@ -101,7 +106,7 @@ struct SystemFile(fs::File);
 
 impl File for SystemFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(into, offset)
+        pool_thread::wait(|| self.0.read_exact_at(into, offset))
     }
 
     fn begin_read(&self, offset: u64, length: u64) {
@@ -111,11 +116,11 @@ impl File for SystemFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        pool_thread::wait(|| self.0.write_all_at(bytes, offset))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        pool_thread::wait(|| self.0.sync_data())
     }
 
     fn begin_write_back(&self, offset: u64, length: u64) {

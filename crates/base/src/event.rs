@@ -25,6 +25,7 @@ use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
+use crate::pool_thread;
 use crate::scheduler::{monotonic, scheduler};
 
 /// An event count. See the module's page for the protocol.
@@ -53,14 +54,14 @@ impl Event {
     /// Blocks until a notification after `ticket` was taken, or until `timeout` has passed. May
     /// return early without a reason. False if the time ran out. Never call it with a latch held.
     pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
+        if self.count.load(Ordering::SeqCst) != ticket.0 {
+            return true;
+        }
         if let Some(scheduler) = scheduler() {
-            if self.count.load(Ordering::SeqCst) != ticket.0 {
-                return true;
-            }
             return scheduler.wait(self.key(), timeout);
         }
         self.waiters.fetch_add(1, Ordering::SeqCst);
-        let woken = self.futex_wait(ticket, timeout);
+        let woken = pool_thread::wait(|| self.futex_wait(ticket, timeout));
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         woken
     }

@@ -18,6 +18,7 @@ pub mod ids;
 pub mod memory;
 pub mod network;
 pub mod number_text;
+pub mod pool_thread;
 pub mod random;
 mod scheduler;
 pub mod stack;

@@ -74,6 +74,12 @@ pub(crate) fn scheduler() -> Option<Arc<dyn Scheduler>> {
     SCHEDULER.try_with(|slot| slot.borrow().clone()).ok().flatten()
 }
 
+/// Whether this thread runs under a scheduler instead of the operating system.
+#[must_use]
+pub fn is_simulated() -> bool {
+    scheduler().is_some()
+}
+
 /// Lets other tasks run.
 pub fn yield_now() {
     match scheduler() {

@@ -15,7 +15,9 @@ use crate::event::Event;
 use crate::scheduler::scheduler;
 use crate::stack;
 
-pub use crate::scheduler::{Scheduler, install_scheduler, monotonic, thread_number, yield_now};
+pub use crate::scheduler::{
+    Scheduler, install_scheduler, is_simulated, monotonic, thread_number, yield_now,
+};
 
 /// A started task. Dropping the handle detaches it.
 pub trait TaskHandle: Send {

@@ -6,53 +6,39 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use firn_api::rows::IsolationLevel;
-use firn_base::memory;
+use firn_base::disk::Disk;
+use firn_base::{memory, task};
 use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
 use firn_sql::execute::{Execution, Outcome, ResultSink};
 use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
-use tokio::runtime::Runtime;
 
 use crate::cache::ColumnCache;
+use crate::resources::Resources;
 use crate::spill::Spill;
 use crate::stop::{Result, Stop, declined};
-use crate::translate::{self, Answer};
+use crate::threads::Threads;
+use crate::translate::{self, Answer, Way};
 
 /// Bytes of a result that are held back until the attempt can no longer be abandoned.
 const HELD_BYTES: usize = 16 << 20;
 
-/// How groups are gathered and joins are executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// By hash tables in memory.
-    Memory,
-    /// By sorts, which spill to disk.
-    Disk,
-}
-
 /// The vectorised engine of a process.
 #[derive(Debug)]
 pub struct Engine {
-    threads: usize,
-    runtime: OnceLock<Runtime>,
-    spill: Option<Spill>,
-    column_cache: Option<Arc<ColumnCache>>,
+    resources: Resources,
 }
 
 impl Engine {
     /// An engine with this many threads, which start with the first statement.
     #[must_use]
     pub fn new(threads: usize) -> Engine {
-        Engine {
-            threads: threads.max(1),
-            runtime: OnceLock::new(),
-            spill: None,
-            column_cache: None,
-        }
+        let threads = Threads::new(threads);
+        Engine { resources: Resources { threads, spill: None, column_cache: None } }
     }
 
     /// The engine with memory for columns that it keeps between statements.
@@ -60,61 +46,29 @@ impl Engine {
     pub fn with_column_cache(mut self, limit_bytes: u64) -> Engine {
         let cache = Arc::new(ColumnCache::new(limit_bytes));
         memory::register_cache(&(Arc::clone(&cache) as Arc<dyn memory::Cache>));
-        self.column_cache = Some(cache);
+        self.resources.column_cache = Some(cache);
         self
     }
 
     /// The memory of the columns that are kept between statements.
     #[must_use]
     pub fn column_cache_bytes(&self) -> u64 {
-        self.column_cache.as_ref().map_or(0, |cache| cache.used_bytes())
-    }
-
-    /// Columns that are kept between statements.
-    pub(crate) fn column_cache(&self) -> Option<&Arc<ColumnCache>> {
-        self.column_cache.as_ref()
+        self.resources.column_cache.as_ref().map_or(0, |cache| cache.used_bytes())
     }
 
     /// Lets statements spill to files in `directory`, which must hold nothing else; each statement
-    /// may use `limit_bytes`. Removes what a former process left there.
+    /// may use `limit_bytes`. Removes what a former process left there. Blocks.
     ///
     /// # Errors
     /// If the directory can be neither emptied nor made.
-    pub fn with_spill(mut self, directory: &Path, limit_bytes: u64) -> io::Result<Engine> {
-        self.spill = Some(Spill::open(directory, limit_bytes)?);
+    pub fn with_spill(
+        mut self,
+        disk: Arc<dyn Disk>,
+        directory: &Path,
+        limit_bytes: u64,
+    ) -> io::Result<Engine> {
+        self.resources.spill = Some(Spill::open(disk, directory, limit_bytes)?);
         Ok(self)
-    }
-
-    /// The place for spilled data.
-    pub(crate) fn spill(&self) -> Option<&Spill> {
-        self.spill.as_ref()
-    }
-
-    pub(crate) fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// The runtime of the engine's threads.
-    pub(crate) fn handle(&self) -> Result<&tokio::runtime::Handle> {
-        if let Some(runtime) = self.runtime.get() {
-            return Ok(runtime.handle());
-        }
-        let built = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(self.threads)
-            .thread_name("vectorised")
-            .build();
-        match built {
-            Ok(runtime) => Ok(self.runtime.get_or_init(|| runtime).handle()),
-            Err(error) => declined(format!("there are no threads: {error}")),
-        }
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -129,6 +83,10 @@ impl VectorisedEngine for Engine {
         execution: &mut Execution<'_>,
         sink: &mut dyn ResultSink,
     ) -> firn_sql::error::Result<Attempt> {
+        if task::is_simulated() {
+            let why = "the simulator runs no threads of the library's";
+            return Ok(Attempt::Declined(Unsupported(why.to_owned())));
+        }
         let StatementPlan::Query(query) = &plan.statement else {
             return Ok(Attempt::Declined(Unsupported("it is no query".to_owned())));
         };
@@ -137,7 +95,10 @@ impl VectorisedEngine for Engine {
         }
         let mut result = Held::new(query, sink, execution.limits.select_rows);
         let mut ran = self.attempt(plan, query, Way::Memory, execution, &mut result);
-        if self.spill.is_some() && !result.has_begun && ran.as_ref().is_err_and(Stop::is_memory) {
+        if self.resources.spill.is_some()
+            && !result.has_begun
+            && ran.as_ref().is_err_and(Stop::is_memory)
+        {
             result.forget();
             ran = self.attempt(plan, query, Way::Disk, execution, &mut result);
         }
@@ -173,7 +134,7 @@ impl Engine {
         let mut take = |execution: &mut Execution<'x>, answer: &Answer, batch| {
             result.take(execution, answer, batch)
         };
-        let warned = translate::answer(self, way, plan, query, execution, &mut take)?;
+        let warned = translate::answer(&self.resources, way, plan, query, execution, &mut take)?;
         match warned && !result.has_begun {
             true => declined("it warns"),
             false => result.finish(execution),

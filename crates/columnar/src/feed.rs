@@ -32,10 +32,9 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+use crate::batch::batch_of;
 use crate::operator::{leaf, properties, schema_of};
-use crate::run::caught;
-use crate::scan::batch_of;
-use crate::stop::Result;
+use crate::stop::{Result, caught};
 use crate::value::{Builder, Field};
 
 /// Rows of a batch that a feed gives.

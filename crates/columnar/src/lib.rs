@@ -12,21 +12,25 @@
 //! expressions without a kernel. An attempt that cannot give an exact answer is abandoned before
 //! any row was sent, and the row executor runs the statement.
 //!
-//! Threads: the session's own, and those of one runtime for the process, one for each processor.
-//! Tasks read tables through readers of the session's snapshot, which end with the run.
+//! Threads: the session's own, and those of one runtime for the process (`threads.rs`), which lets
+//! one task for each processor compute and any number of them wait. Tasks read tables through
+//! readers of the session's snapshot, which end with the run.
 
 mod aggregate;
+mod batch;
 mod cache;
 mod engine;
 mod expression;
 mod feed;
 mod memory;
 mod operator;
+mod resources;
 mod run;
 mod scan;
 mod scope;
 mod spill;
 mod stop;
+mod threads;
 mod translate;
 mod value;
 

@@ -1,7 +1,6 @@
 //! Runs a plan: tasks compute, and the session feeds them, takes the result and checks whether to
 //! stop.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,15 +11,15 @@ use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::{ExecutionPlan, execute_stream};
 use firn_sql::execute::Execution;
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use tokio::sync::Semaphore;
 
-use crate::engine::Engine;
+use crate::batch::BATCH_ROWS;
 use crate::feed::{Feed, Inbox, Message};
 use crate::memory::BudgetPool;
-use crate::scan::BATCH_ROWS;
+use crate::resources::Resources;
 use crate::scope::Scope;
-use crate::stop::{Result, declined};
+use crate::stop::{Result, caught};
 
 /// How long the session waits before it checks again whether it was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -35,7 +34,7 @@ pub(crate) type Taker<'t, 'x> = dyn FnMut(&mut Execution<'x>, RecordBatch) -> Re
 
 /// Runs a plan on the runtime's threads, and feeds it. When this returns no task of it is left.
 pub(crate) fn drive<'x>(
-    engine: &Engine,
+    resources: &Resources,
     plan: Arc<dyn ExecutionPlan>,
     feeds: &mut [Feed<'_>],
     inbox: &Arc<Inbox>,
@@ -44,8 +43,9 @@ pub(crate) fn drive<'x>(
     take: &mut Taker<'_, 'x>,
 ) -> Result<()> {
     let permits = Arc::new(Semaphore::new(RESULTS_AHEAD));
-    let context = task_context(engine, scope)?;
-    let root = engine.handle()?.spawn(root(plan, context, Arc::clone(inbox), Arc::clone(&permits)));
+    let context = task_context(resources, scope)?;
+    let runtime = resources.threads.handle()?;
+    let root = runtime.spawn(root(plan, context, Arc::clone(inbox), Arc::clone(&permits)));
     let done = attend(feeds, inbox, &permits, execution, take);
     root.abort();
     scope.end();
@@ -60,13 +60,6 @@ async fn root(
 ) {
     let done = caught(pass_result(plan, context, &inbox, &permits)).await;
     inbox.push(Message::End(done));
-}
-
-/// Returns a task's result, or reports its panic; without the report, the session would wait
-/// forever.
-pub(crate) async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let done = AssertUnwindSafe(work).catch_unwind().await;
-    done.unwrap_or_else(|_| declined("a task of the engine has panicked"))
 }
 
 async fn pass_result(
@@ -115,8 +108,8 @@ fn attend<'x>(
 }
 
 /// The settings for the library's operators: batch size, memory, files.
-fn task_context(engine: &Engine, scope: &Arc<Scope>) -> Result<Arc<TaskContext>> {
-    let disk = match engine.spill() {
+fn task_context(resources: &Resources, scope: &Arc<Scope>) -> Result<Arc<TaskContext>> {
+    let disk = match &resources.spill {
         Some(spill) => spill.files(),
         None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
     };
@@ -132,17 +125,4 @@ fn task_context(engine: &Engine, scope: &Arc<Scope>) -> Result<Arc<TaskContext>>
         .with_extension(Arc::clone(scope));
     let context = TaskContext::default().with_session_config(config).with_runtime(runtime);
     Ok(Arc::new(context))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stop::Stop;
-
-    #[test]
-    fn a_task_that_panics_leaves_the_statement_to_the_row_executor() {
-        let work = async { if true { panic!("on purpose") } else { Ok(7) } };
-        let done = caught(work).now_or_never().expect("it waits for nothing");
-        assert!(matches!(done, Err(Stop::Declined(_))), "{done:?}");
-    }
 }

@@ -2,10 +2,13 @@
 //!
 //! Both are passed through the library's error type and recovered from it at the session.
 
+use std::panic::AssertUnwindSafe;
+
 use arrow::error::ArrowError;
 use datafusion_common::DataFusionError;
 use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::execute::vectorised::Unsupported;
+use futures::FutureExt;
 
 /// Why the engine stops.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -38,6 +41,13 @@ pub(crate) type Result<T> = std::result::Result<T, Stop>;
 /// Leaves the statement to the row executor.
 pub(crate) fn declined<T>(why: impl Into<String>) -> Result<T> {
     Err(Stop::Declined(why.into()))
+}
+
+/// Returns a task's result, or reports its panic; without the report, the session would wait
+/// forever.
+pub(crate) async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|_| declined("a task of the engine has panicked"))
 }
 
 impl From<SqlError> for Stop {
@@ -98,5 +108,17 @@ impl From<Stop> for DataFusionError {
 impl From<Stop> for ArrowError {
     fn from(stop: Stop) -> ArrowError {
         ArrowError::ExternalError(Box::new(stop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_panics_leaves_the_statement_to_the_row_executor() {
+        let work = async { if true { panic!("on purpose") } else { Ok(7) } };
+        let done = caught(work).now_or_never().expect("it waits for nothing");
+        assert!(matches!(done, Err(Stop::Declined(_))), "{done:?}");
     }
 }

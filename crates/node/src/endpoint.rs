@@ -217,7 +217,7 @@ fn open_instance(
     let variables = variables(options);
     let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
     variables.install("server_uuid", Setting::text(&uuid.to_string()));
-    let vectorised = Arc::new(vectorised(options));
+    let vectorised = Arc::new(vectorised(environment, options));
     let columns = Arc::downgrade(&vectorised);
     node.count_column_cache(move || {
         columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
@@ -256,12 +256,13 @@ const MOST_SPILLED_BYTES: u64 = 64 << 30;
 /// Default of [`EndpointOptions::column_cache_bytes`].
 const COLUMN_CACHE_BYTES: u64 = 64 << 20;
 
-fn vectorised(options: &EndpointOptions) -> firn_columnar::Engine {
+fn vectorised(environment: &Environment, options: &EndpointOptions) -> firn_columnar::Engine {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let engine =
         || firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes);
     let directory = options.data_dir.join("spill-columns");
-    engine().with_spill(&directory, MOST_SPILLED_BYTES).unwrap_or_else(|error| {
+    let disk = Arc::clone(&environment.disk);
+    engine().with_spill(disk, &directory, MOST_SPILLED_BYTES).unwrap_or_else(|error| {
         tracing::warn!(%error, "statements over columns cannot spill rows to the disk");
         engine()
     })

@@ -24,7 +24,7 @@ use rustix::net::{
 use super::frame::{FrameError, FrameHeader, HEADER_BYTES};
 use super::sockets::ListeningSocket;
 use super::{Address, Connection, Delivery, Listener, Network, NetworkError, NetworkResult};
-use crate::task;
+use crate::{pool_thread, task};
 
 /// Most bytes of one read of a socket: many small messages.
 const READ_BYTES: usize = 64 << 10;
@@ -114,7 +114,7 @@ impl Deadline {
                 tv_nsec: i64::from(left.subsec_nanos()),
             });
             let mut sockets = [PollFd::new(socket, what)];
-            match rustix::event::poll(&mut sockets, left.as_ref()) {
+            match pool_thread::wait(|| rustix::event::poll(&mut sockets, left.as_ref())) {
                 Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}

@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 
 use super::{over_input, properties};
 use crate::aggregate::{Accumulator, Call};
-use crate::scan::{BATCH_ROWS, batch_of};
+use crate::batch::{BATCH_ROWS, batch_of};
 use crate::scope::Scope;
 use crate::stop::{Result, Stop};
 

@@ -15,8 +15,8 @@ use firn_format::value::CollationId;
 use futures::StreamExt;
 
 use super::{chosen, over_input, properties};
+use crate::batch::batch_of;
 use crate::expression::{Kernel, negate_zero_away, weights};
-use crate::scan::batch_of;
 use crate::scope::Scope;
 use crate::stop::Result;
 use crate::value::Physical;

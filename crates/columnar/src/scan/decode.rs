@@ -12,7 +12,8 @@ use firn_sql::error::damaged;
 use firn_sql::execute::error::{from_row, from_rows};
 use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
 
-use super::{BATCH_BYTES, BATCH_ROWS, ScanColumn, ScanShape};
+use super::{BATCH_BYTES, ScanColumn, ScanShape};
+use crate::batch::BATCH_ROWS;
 use crate::cache::PackedRows;
 use crate::cache::packed::{Chosen, Packed};
 use crate::stop::{Result, declined};

@@ -36,6 +36,7 @@ use firn_sql::execute::error::from_rows;
 use firn_sql::types::TimeZone;
 use parking_lot::Mutex;
 
+use crate::batch::{BATCH_ROWS, batch_of};
 use crate::cache::{CacheUse, Kept, PackedRows, Place};
 use crate::expression::Kernel;
 use crate::operator::{leaf, properties, schema_of};
@@ -46,7 +47,6 @@ use crate::value::Field;
 pub(crate) use decode::Decoder;
 use decode::Gathered;
 
-pub(crate) const BATCH_ROWS: usize = 8192;
 /// The most bytes of rows for a batch.
 const BATCH_BYTES: usize = 4 << 20;
 /// Most leaves whose columns are kept together.
@@ -412,16 +412,6 @@ fn fetch_unless_kept(
             fetched => return Ok((fetched, named.unwrap_or(Kept::Nothing))),
         }
     }
-}
-
-/// A batch, which may have no columns.
-pub(crate) fn batch_of(
-    schema: SchemaRef,
-    columns: Vec<arrow::array::ArrayRef>,
-    rows: usize,
-) -> Result<RecordBatch> {
-    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
 fn sql(error: firn_api::rows::RowsError) -> SqlError {

@@ -9,9 +9,8 @@ use firn_sql::plan::visit::{self, SlotSet};
 use firn_sql::types::SqlType;
 
 use super::sort::{key_output, sorted_by};
-use super::{Relation, Translator, single};
+use super::{Relation, Translator, Way, single};
 use crate::aggregate::{Call, CallKind};
-use crate::engine::Way;
 use crate::expression::Kernel;
 use crate::operator::{HashAggregate, Output, SortedAggregate, Stage};
 use crate::stop::{Result, declined};

@@ -26,8 +26,7 @@ use firn_sql::plan::{Access, JoinKind, NodeKind, PlanNode, RangePlan, ScanPlan};
 use firn_sql::types::{ComparisonKind, SqlType, comparison_kind};
 
 use super::sort::sorted_by;
-use super::{Relation, Translator, kept, single};
-use crate::engine::Way;
+use super::{Relation, Translator, Way, kept, single};
 use crate::expression::{Kernel, KernelExpression, column};
 use crate::feed::Work;
 use crate::operator::{Output, Stage};

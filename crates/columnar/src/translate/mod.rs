@@ -32,16 +32,25 @@ use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan};
 use firn_sql::types::SqlType;
 use rustc_hash::FxHashMap;
 
-use crate::engine::{Engine, Way};
 use crate::expression::{Compiler, Kernel};
 use crate::feed::{Feed, FeedLeaf, Inbox, Source, Work};
 use crate::operator::{Output, Stage};
+use crate::resources::Resources;
 use crate::run::drive;
 use crate::scope::Scope;
 use crate::stop::{Result, Stop, declined};
 use crate::value::{Field, Physical};
 
 pub(crate) use check::check;
+
+/// How groups are gathered and joins are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By hash tables in memory.
+    Memory,
+    /// By sorts, which spill to disk.
+    Disk,
+}
 
 /// The translated rows of a node.
 pub(crate) struct Relation {
@@ -96,7 +105,7 @@ pub(crate) type AnswerTaker<'t, 'x> =
 
 /// Answers a query in batches; whether evaluation has left warnings with the engine's threads.
 pub(crate) fn answer<'x>(
-    engine: &Engine,
+    resources: &Resources,
     way: Way,
     plan: &PreparedPlan,
     query: &QueryPlan,
@@ -104,7 +113,7 @@ pub(crate) fn answer<'x>(
     take: &mut AnswerTaker<'_, 'x>,
 ) -> Result<bool> {
     let scope = Scope::new(execution);
-    let mut translator = Translator::new(engine, way, plan, &scope, execution);
+    let mut translator = Translator::new(resources, way, plan, &scope, execution);
     let (relation, answer) = translator.query(query)?;
     if translator.scans == 0 {
         return declined("no part of it is over columns");
@@ -115,7 +124,7 @@ pub(crate) fn answer<'x>(
 
 /// A translation in progress.
 pub(crate) struct Translator<'p, 'e, 'x> {
-    pub(crate) engine: &'e Engine,
+    pub(crate) resources: &'e Resources,
     pub(crate) way: Way,
     pub(crate) plan: &'p PreparedPlan,
     pub(crate) scope: Arc<Scope>,
@@ -135,14 +144,14 @@ pub(crate) struct Translator<'p, 'e, 'x> {
 
 impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
     fn new(
-        engine: &'e Engine,
+        resources: &'e Resources,
         way: Way,
         plan: &'p PreparedPlan,
         scope: &Arc<Scope>,
         execution: &'e mut Execution<'x>,
     ) -> Translator<'p, 'e, 'x> {
         Translator {
-            engine,
+            resources,
             way,
             plan,
             scope: Arc::clone(scope),
@@ -163,8 +172,8 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         take: &mut crate::run::Taker<'_, 'x>,
     ) -> Result<()> {
         let plan = single(plan);
-        let Translator { engine, inbox, scope, execution, .. } = self;
-        drive(engine, plan, &mut self.feeds, &inbox, &scope, execution, take)
+        let Translator { resources, inbox, scope, execution, .. } = self;
+        drive(resources, plan, &mut self.feeds, &inbox, &scope, execution, take)
     }
 
     /// A query with its columns computed.
@@ -314,7 +323,8 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
     fn collect(&mut self, query: &'p QueryPlan) -> Result<(Vec<RecordBatch>, Vec<Physical>)> {
         // A run waits for the readers of its scope, so it needs a separate scope.
         let scope = Scope::new(self.execution);
-        let mut inner = Translator::new(self.engine, self.way, self.plan, &scope, self.execution);
+        let mut inner =
+            Translator::new(self.resources, self.way, self.plan, &scope, self.execution);
         inner.next_slot = self.next_slot;
         inner.common.clone_from(&self.common);
         let (relation, answer) = inner.query(query)?;

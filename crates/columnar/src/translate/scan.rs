@@ -107,7 +107,7 @@ impl<'p> Translator<'p, '_, '_> {
 
     /// The cache for the scan's columns.
     fn cache_use(&self, shape: &ScanShape, ways: &ScanWays, covered: bool) -> Option<CacheUse> {
-        let cache = self.engine.column_cache()?;
+        let cache = self.resources.column_cache.as_ref()?;
         if !self.execution.limits.uses_column_cache || shape.direction != Direction::Forward {
             return None;
         }
@@ -130,7 +130,7 @@ impl<'p> Translator<'p, '_, '_> {
 
     /// The parts of a scan that are read at the same time.
     fn split(&mut self, plan: &ScanPlan, ways: &ScanWays) -> Vec<Vec<Way>> {
-        let threads = self.engine.threads();
+        let threads = self.resources.threads.workers();
         let [(index, range)] = &ways.ranges[..] else { return vec![ways.ranges.clone()] };
         let is_worth_it = plan.table.statistics.rows() >= SPLIT_ROWS && threads > 1;
         if self.ordered || !is_worth_it {

@@ -14,6 +14,7 @@ mod executors;
 mod kept_columns;
 mod kill;
 mod messages;
+mod page_waits;
 mod plans;
 mod renewal;
 mod replica;

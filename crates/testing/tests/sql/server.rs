@@ -31,29 +31,40 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Server {
-        Server::start_in(LocalServerState::of_one_node(), as_wanted)
+        Server::start_with(as_wanted)
+    }
+
+    /// A server on another machine than this one.
+    pub(crate) fn start_over(environment: &Environment, options: &NodeOptions) -> Server {
+        Server::start_in(environment, options, LocalServerState::of_one_node(), as_wanted)
     }
 
     /// A server that reaches its node through `reach`.
     pub(crate) fn start_with(reach: impl FnOnce(Rows) -> Rows) -> Server {
-        Server::start_in(LocalServerState::of_one_node(), reach)
+        let (environment, options) = (Environment::system(), NodeOptions::default());
+        Server::start_in(&environment, &options, LocalServerState::of_one_node(), reach)
     }
 
     /// Starts a server that more compute nodes may join.
     pub(crate) fn start_of_several() -> Server {
-        Server::start_in(LocalServerState::of_nodes(), as_wanted)
+        let (environment, options) = (Environment::system(), NodeOptions::default());
+        Server::start_in(&environment, &options, LocalServerState::of_nodes(), as_wanted)
     }
 
-    fn start_in(state: LocalServerState, reach: impl FnOnce(Rows) -> Rows) -> Server {
+    fn start_in(
+        environment: &Environment,
+        options: &NodeOptions,
+        state: LocalServerState,
+        reach: impl FnOnce(Rows) -> Rows,
+    ) -> Server {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let environment = Environment::system();
-        let node = LocalNode::open(&environment, directory.path(), &NodeOptions::default());
+        let node = LocalNode::open(environment, directory.path(), options);
         let node = Arc::new(node.expect("an empty directory opens"));
         let files = directory.path().join("files");
         std::fs::create_dir(&files).expect("a directory for files of statements");
         let state = Arc::new(state);
         let rows = reach(open_rows(&node).expect("a dictionary"));
-        let endpoint = start_endpoint(&node, &state, rows, directory.path(), &files);
+        let endpoint = start_endpoint(environment, &node, &state, rows, directory.path(), &files);
         Server { endpoint, state, node, directory }
     }
 
@@ -62,7 +73,8 @@ impl Server {
         let data_dir = self.directory.path().join(name);
         std::fs::create_dir(&data_dir).expect("a directory for the compute node");
         let files = self.directory.path().join("files");
-        start_endpoint(&self.node, &self.state, as_wanted(rows), &data_dir, &files)
+        let environment = Environment::system();
+        start_endpoint(&environment, &self.node, &self.state, as_wanted(rows), &data_dir, &files)
     }
 
     /// The database node that writes.
@@ -96,6 +108,7 @@ pub(crate) fn remote(link: Arc<dyn Link>) -> Rows {
 }
 
 fn start_endpoint(
+    environment: &Environment,
     node: &Arc<LocalNode>,
     state: &Arc<LocalServerState>,
     rows: Arc<dyn DatabaseNode>,
@@ -109,7 +122,7 @@ fn start_endpoint(
         ..EndpointOptions::default()
     };
     let seams = ComputeSeams { rows, server: Arc::clone(state) as _ };
-    let endpoint = Endpoint::start_over(&Environment::system(), node, seams, &options);
+    let endpoint = Endpoint::start_over(environment, node, seams, &options);
     endpoint.expect("an endpoint")
 }
 

@@ -13,11 +13,10 @@ mod codec;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use firn_base::disk::{Disk, File, OpenMode};
+use firn_base::disk::{Disk, TemporaryDirectory, TemporaryFile};
 
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
@@ -28,11 +27,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 const LENGTH_BYTES: usize = 4;
 
 /// The directory where statements put rows for which they have no memory.
-#[derive(Clone)]
-pub struct SpillDirectory {
-    disk: Arc<dyn Disk>,
-    path: Arc<Path>,
-}
+#[derive(Debug, Clone)]
+pub struct SpillDirectory(TemporaryDirectory);
 
 impl SpillDirectory {
     /// A directory that is used for nothing else.
@@ -40,8 +36,8 @@ impl SpillDirectory {
     /// # Errors
     /// 1 if it cannot be made.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<SpillDirectory> {
-        disk.create_directory(path).map_err(|error| failed(path, &error))?;
-        Ok(SpillDirectory { disk, path: path.into() })
+        let directory = TemporaryDirectory::open(disk, path);
+        directory.map(SpillDirectory).map_err(|error| failed(path, &error))
     }
 
     /// Removes files left by an earlier life of the process.
@@ -49,10 +45,7 @@ impl SpillDirectory {
     /// # Errors
     /// If a file cannot be removed.
     pub fn clear(&self) -> Result<()> {
-        let names = self.disk.list(&self.path).map_err(|error| failed(&self.path, &error))?;
-        names
-            .iter()
-            .try_for_each(|name| self.disk.remove(name).map_err(|error| failed(name, &error)))
+        self.0.clear().map_err(|error| failed(self.0.path(), &error))
     }
 
     /// An empty file.
@@ -60,39 +53,14 @@ impl SpillDirectory {
     /// # Errors
     /// 1 if it cannot be created.
     pub(crate) fn create(&self) -> Result<SpillFile> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = self.path.join(format!("rows-{}-{number}", std::process::id()));
-        let file = self.disk.open(&path, OpenMode::CreateNew);
-        let file = file.map_err(|error| failed(&path, &error))?;
-        let file = RemovedFile { disk: self.disk.clone(), path, file };
+        let file = self.0.create().map_err(|error| failed(self.0.path(), &error))?;
         Ok(SpillFile { file: Arc::new(file), length: 0, buffer: Vec::new(), rows: 0 })
-    }
-}
-
-impl std::fmt::Debug for SpillDirectory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("SpillDirectory").field(&self.path).finish()
-    }
-}
-
-/// A file that is removed when its last user drops it.
-struct RemovedFile {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    file: Arc<dyn File>,
-}
-
-impl Drop for RemovedFile {
-    fn drop(&mut self) {
-        // A file that stays behind is removed when the node starts again.
-        let _ = self.disk.remove(&self.path);
     }
 }
 
 /// Rows that are being written.
 pub(crate) struct SpillFile {
-    file: Arc<RemovedFile>,
+    file: Arc<TemporaryFile>,
     length: u64,
     buffer: Vec<u8>,
     rows: u64,
@@ -126,9 +94,12 @@ impl SpillFile {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let written = self.file.file.write_at(&self.buffer, self.length);
+        let written = self.file.write_at(&self.buffer, self.length);
         written.map_err(|error| {
-            SqlError::new(3, format!("Error writing file '{}' ({error})", self.file.path.display()))
+            SqlError::new(
+                3,
+                format!("Error writing file '{}' ({error})", self.file.path().display()),
+            )
         })?;
         self.length += self.buffer.len() as u64;
         self.buffer.clear();
@@ -148,7 +119,7 @@ impl SpillFile {
 
 /// Reads a file's rows in the order in which they were added.
 pub(crate) struct SpillReader {
-    file: Arc<RemovedFile>,
+    file: Arc<TemporaryFile>,
     length: u64,
     /// Up to where the buffer has been filled.
     offset: u64,
@@ -206,9 +177,12 @@ impl SpillReader {
         self.position = 0;
         let more = left.min(BUFFER_BYTES.max(wanted - present) as u64) as usize;
         self.buffer.resize(present + more, 0);
-        let read = self.file.file.read_at(&mut self.buffer[present..], self.offset);
+        let read = self.file.read_at(&mut self.buffer[present..], self.offset);
         read.map_err(|error| {
-            SqlError::new(2, format!("Error reading file '{}' ({error})", self.file.path.display()))
+            SqlError::new(
+                2,
+                format!("Error reading file '{}' ({error})", self.file.path().display()),
+            )
         })?;
         self.offset += more as u64;
         Ok(true)
@@ -216,7 +190,7 @@ impl SpillReader {
 
     /// The error of a file whose rows differ from those that were written.
     pub(crate) fn damaged(&self) -> SqlError {
-        let path = self.file.path.display();
+        let path = self.file.path().display();
         SqlError::new(2, format!("Error reading file '{path}' (its rows are damaged)"))
     }
 }
