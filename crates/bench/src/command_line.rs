@@ -7,10 +7,12 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::client::{Mode, Target};
 use crate::error::BenchError;
+use crate::flags::{count, flag, number};
+use crate::load::{LoadBy, LoadOptions};
 use crate::output::Files;
 use crate::run::RunOptions;
 use crate::suites;
-use crate::workload::{LoadBy, LoadOptions, Suite};
+use crate::workload::Suite;
 
 /// An action on a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,14 +30,6 @@ const ACTIONS: [(&str, Action, &str); 4] = [
     ("check", Action::Check, "Look whether the data is consistent"),
     ("cleanup", Action::Cleanup, "Drop the tables"),
 ];
-
-pub(crate) fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help).global(true)
-}
-
-pub(crate) fn number(name: &'static str, default: &'static str, help: &'static str) -> Arg {
-    flag(name, "N", help).value_parser(value_parser!(u64).range(1..)).default_value(default)
-}
 
 fn seconds(name: &'static str, default: &'static str, help: &'static str) -> Arg {
     flag(name, "SECONDS", help).value_parser(parse_seconds).default_value(default)
@@ -165,11 +159,6 @@ pub(crate) struct Comparison {
 
 fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
     matches.get_one::<String>(name).map(String::as_str)
-}
-
-/// The value of a number flag that has a default.
-pub(crate) fn count(matches: &ArgMatches, name: &str) -> u64 {
-    *matches.get_one::<u64>(name).expect("the flag has a default")
 }
 
 fn target(matches: &ArgMatches, url: &str, suite: &dyn Suite) -> Result<Target, BenchError> {

@@ -19,6 +19,7 @@ mod command_line;
 mod dispatch;
 mod error;
 mod figure;
+mod flags;
 pub mod live;
 pub mod load;
 pub mod measure;

@@ -20,7 +20,26 @@ use parking_lot::Mutex;
 use crate::client::{Session, Target, amount};
 use crate::error::BenchError;
 use crate::progress::Loading;
-use crate::workload::{LoadBy, LoadOptions};
+
+/// How data is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadBy {
+    /// `INSERT` of many rows each.
+    #[default]
+    Insert,
+    /// `LOAD DATA LOCAL INFILE`.
+    Infile,
+}
+
+/// How a load is run.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// Connections that load at once.
+    pub connections: usize,
+    pub by: LoadBy,
+    /// Whether progress is reported.
+    pub reports_progress: bool,
+}
 
 /// A batch of this length is sent. Servers accept statements of at least 1 MiB.
 const INSERT_BYTES: usize = 256 << 10;

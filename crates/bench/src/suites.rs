@@ -2,8 +2,8 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::command_line::{count, flag, number};
 use crate::error::BenchError;
+use crate::flags::{count, flag, number};
 use crate::sysbench::{Distribution, Shape, Sysbench};
 use crate::tatp::Tatp;
 use crate::tpcc::{self, Scale, Tpcc};

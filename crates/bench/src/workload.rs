@@ -10,28 +10,9 @@ use std::time::Duration;
 
 use crate::client::{Session, Target};
 use crate::error::BenchError;
+use crate::load::{self, LoadOptions};
 use crate::measure::Measured;
 use crate::report::Section;
-
-/// How data is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LoadBy {
-    /// `INSERT` of many rows each.
-    #[default]
-    Insert,
-    /// `LOAD DATA LOCAL INFILE`.
-    Infile,
-}
-
-/// How a load is run.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadOptions {
-    /// Connections that load at once.
-    pub connections: usize,
-    pub by: LoadBy,
-    /// Whether progress is reported.
-    pub reports_progress: bool,
-}
 
 /// A condition on the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +69,7 @@ pub trait Suite: Sync {
     /// # Errors
     /// If the server refuses.
     fn cleanup(&self, target: &Target) -> Result<(), BenchError> {
-        crate::load::drop_tables(&mut target.connect()?, &self.tables())
+        load::drop_tables(&mut target.connect()?, &self.tables())
     }
 
     /// Writes the data to files instead of a server, if the workload supports that.

@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 
 use super::ClientError;
 use super::output::Format;
-use super::shell::{Expanded, Flow, Shell};
+use super::shell::{Expanded, Flow, Shell, show_failure};
 
 /// A command and its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,14 @@ pub(crate) fn parse(line: &str) -> Option<Command> {
     }
 }
 
-/// Runs a command.
+impl Command {
+    /// The file whose statements the command runs, if that is what it does.
+    pub(crate) fn script(&self) -> Option<&Path> {
+        (self.name == "\\i").then(|| Path::new(&self.argument))
+    }
+}
+
+/// Runs a command that is no [`Command::script`].
 ///
 /// # Errors
 /// If `out` cannot be written. Other failures are reported to the user.
@@ -76,17 +83,7 @@ pub(crate) fn run(
     command: &Command,
     out: &mut dyn Write,
 ) -> Result<Flow, ClientError> {
-    match run_command(shell, command, out) {
-        Err(ClientError::Server(error)) => {
-            eprintln!("{}", firn_bench::message_of(&error));
-            Ok(Flow::Failed)
-        }
-        Err(ClientError::Options(why)) => {
-            eprintln!("{why}");
-            Ok(Flow::Failed)
-        }
-        done => done,
-    }
+    show_failure(run_command(shell, command, out))
 }
 
 fn run_command(
@@ -105,7 +102,6 @@ fn run_command(
             list(shell, &command.name, argument, out)?;
         }
         "\\e" => edit(shell, argument)?,
-        "\\i" => return run_file(shell, Path::new(argument), out),
         "\\o" => {
             let unknown =
                 || ClientError::Options(format!("\\o takes one of {}", Format::NAMES.join(", ")));
@@ -283,30 +279,6 @@ fn edit(shell: &mut Shell, file: &str) -> Result<(), ClientError> {
         shell.initial = Some(std::fs::read_to_string(path)?.trim_end().to_owned());
     }
     Ok(())
-}
-
-/// Depth at which files that run files end.
-const DEEPEST: usize = 16;
-
-fn run_file(shell: &mut Shell, path: &Path, out: &mut dyn Write) -> Result<Flow, ClientError> {
-    if shell.depth >= DEEPEST {
-        return Err(ClientError::Options(format!(
-            "{}: files run each other too deeply",
-            path.display()
-        )));
-    }
-    let file = std::fs::File::open(path)
-        .map_err(|error| ClientError::Options(format!("{}: {error}", path.display())))?;
-    let outer = std::mem::take(&mut shell.splitter);
-    shell.depth += 1;
-    let ran = super::run_lines(shell, &mut io::BufReader::new(file), out);
-    shell.depth -= 1;
-    shell.splitter = outer;
-    match ran {
-        Ok(()) => Ok(Flow::Continue),
-        Err(ClientError::Stopped) => Ok(Flow::Failed),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::highlight::highlighted;
 use super::names::Names;
+use super::script::take_line;
 use super::shell::{Flow, Shell};
 use super::splitter::Splitter;
 use super::{ClientError, commands, completion, history};
@@ -137,7 +138,7 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
 /// Runs an input line by line: pasted text may hold several statements and commands of the prompt.
 fn take_input(shell: &mut Shell, input: &str, out: &mut dyn Write) -> Result<Flow, ClientError> {
     for line in input.lines() {
-        if shell.take_line(format!("{line}\n").as_bytes(), out)? == Flow::Quit {
+        if take_line(shell, format!("{line}\n").as_bytes(), out)? == Flow::Quit {
             return Ok(Flow::Quit);
         }
     }

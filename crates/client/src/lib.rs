@@ -1,9 +1,9 @@
 //! `firn sql`: a prompt against any server that speaks MySQL's protocol, and a runner of scripts.
 //!
 //! ```text
-//!   editor (a terminal) ─┐                                    ┌─► output: table, vertical, tab, csv, json
-//!   standard input ──────┼─► splitter ─► shell ─► connection ─┤
-//!   --execute ───────────┘       └─► commands (\d, \timing …) └─► errors: one line, code, SQLSTATE
+//!   editor (a terminal) ─┐                                      ┌─► output: table, vertical, tab, csv, json
+//!   standard input ──────┼─► script ────► shell ─► connection ──┤
+//!   --execute ───────────┘     └─► commands (\d, \timing …) ─┘   └─► errors: one line, code, SQLSTATE
 //! ```
 //!
 //! Of a server it knows only what the protocol tells.
@@ -20,17 +20,19 @@ mod names;
 mod options;
 mod output;
 mod pager;
+mod script;
 mod shell;
 mod splitter;
 mod words;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
 use clap::ArgMatches;
 use firn_base::Environment;
 
 use options::Options;
-use shell::{Flow, Shell};
+use script::run_lines;
+use shell::Shell;
 
 pub use options::command;
 
@@ -71,37 +73,4 @@ pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), ClientError>
     }
     let text = options.execute.join(";\n");
     run_lines(&mut shell, &mut text.as_bytes(), out)
-}
-
-/// Runs the statements of a text. The first that fails ends it, unless `--force` is given.
-fn run_lines(
-    shell: &mut Shell,
-    input: &mut dyn BufRead,
-    out: &mut dyn Write,
-) -> Result<(), ClientError> {
-    let mut line = Vec::new();
-    let mut failed = false;
-    loop {
-        line.clear();
-        let flow = match input.read_until(b'\n', &mut line)? {
-            0 => shell.finish(out)?,
-            _ => shell.take_line(&line, out)?,
-        };
-        match flow {
-            Flow::Continue if line.is_empty() => break,
-            Flow::Continue => {}
-            Flow::Failed => {
-                failed = true;
-                if !shell.goes_on() || line.is_empty() {
-                    break;
-                }
-            }
-            Flow::Quit => break,
-        }
-    }
-    out.flush()?;
-    match failed {
-        true => Err(ClientError::Stopped),
-        false => Ok(()),
-    }
 }

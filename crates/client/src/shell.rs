@@ -1,4 +1,4 @@
-//! From statements to answers: the part that the prompt and scripts share.
+//! Statements to answers: a connection and how its answers are shown.
 
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::options::Options;
 use super::output::{Format, Header, Screen, row_writer, write_table};
 use super::splitter::{Ending, Splitter, Statement};
 use super::words;
-use super::{ClientError, commands, pager};
+use super::{ClientError, pager};
 
 /// How to continue after a line or a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,19 @@ pub(crate) enum Flow {
     /// A statement failed, and the user has seen the error.
     Failed,
     Quit,
+}
+
+/// Shows why something did not succeed, if the user or the server can do something about it.
+///
+/// # Errors
+/// Every other error.
+pub(crate) fn show_failure(done: Result<Flow, ClientError>) -> Result<Flow, ClientError> {
+    match done {
+        Err(ClientError::Server(error)) => eprintln!("{}", firn_bench::message_of(&error)),
+        Err(ClientError::Options(why)) => eprintln!("{why}"),
+        done => return done,
+    }
+    Ok(Flow::Failed)
 }
 
 /// When rows are shown vertically.
@@ -93,51 +106,11 @@ impl Shell {
         self.options.goes_on
     }
 
-    /// Runs a line of a script or of the prompt: a command of the client, or a part of statements.
+    /// Runs a statement; an error of the server is shown.
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub(crate) fn take_line(
-        &mut self,
-        line: &[u8],
-        out: &mut dyn Write,
-    ) -> Result<Flow, ClientError> {
-        if self.splitter.is_between_statements()
-            && let Ok(text) = std::str::from_utf8(line)
-            && let Some(command) = commands::parse(text)
-        {
-            // Blank lines before a statement count as lines of the script.
-            self.splitter.push(line);
-            self.splitter.clear();
-            return commands::run(self, &command, out);
-        }
-        self.splitter.push(line);
-        let mut flow = Flow::Continue;
-        while let Some(statement) = self.splitter.next() {
-            let ended = self.run_statement(&statement, out)?;
-            if ended != Flow::Continue {
-                flow = ended;
-                if !self.goes_on() {
-                    self.splitter.clear();
-                    break;
-                }
-            }
-        }
-        Ok(flow)
-    }
-
-    /// Runs the rest of the text after the last delimiter.
-    ///
-    /// # Errors
-    /// If `out` cannot be written.
-    pub(crate) fn finish(&mut self, out: &mut dyn Write) -> Result<Flow, ClientError> {
-        match self.splitter.finish() {
-            Some(statement) => self.run_statement(&statement, out),
-            None => Ok(Flow::Continue),
-        }
-    }
-
-    fn run_statement(
+    pub(crate) fn run_statement(
         &mut self,
         statement: &Statement,
         out: &mut dyn Write,

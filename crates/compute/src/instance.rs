@@ -26,7 +26,7 @@ use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
 use crate::process_state::state_of;
 use crate::server::{self, WriteGate};
-use crate::status::{Figure, Status, StatusCounts, server_figures};
+use crate::status::{Status, StatusCounts};
 use crate::variables::{
     GlobalVariables, PersistedVariables, Setting, decode_setting, encode_setting,
 };
@@ -303,12 +303,6 @@ impl Instance {
         let mut totals = self.status.read();
         sessions.values().for_each(|one| totals.add(&one.facts.status.read()));
         totals
-    }
-
-    /// All figures, for a metrics scrape. `connections` are the server's.
-    #[must_use]
-    pub fn figures(&self, connections: &Connections) -> Vec<Figure> {
-        server_figures(self, connections, None)
     }
 
     /// `FLUSH STATUS`: the session's counters are added to the totals and restart at zero.

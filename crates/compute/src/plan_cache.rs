@@ -24,6 +24,8 @@ use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
+use crate::accounts::need::Need;
+use crate::statement_kind::StatementKind;
 use crate::status::Command;
 
 /// A plan, with further data for the session.
@@ -33,9 +35,9 @@ pub struct CachedPlan {
     /// The result's columns as packets, for clients whose results are in UTF-8.
     pub columns: Option<EncodedColumns>,
     /// The privileges that the session needs.
-    pub needs: Vec<crate::privileges::Need>,
+    pub needs: Vec<Need>,
     /// The kind of statement, for counters and for statements that end a transaction.
-    pub kind: crate::privileges::StatementKind,
+    pub kind: StatementKind,
     /// [`PlanCache::generation`] before it was made.
     generation: u64,
     /// The last generation whose statistics were those that it was made from.
@@ -53,8 +55,8 @@ impl CachedPlan {
     pub fn new(
         plan: PreparedPlan,
         columns: Option<EncodedColumns>,
-        needs: Vec<crate::privileges::Need>,
-        kind: crate::privileges::StatementKind,
+        needs: Vec<Need>,
+        kind: StatementKind,
         generation: u64,
     ) -> CachedPlan {
         let (command, shape) = (Some(Command::of_plan(kind, &plan)), PlanShape::of(&plan));

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use firn_base::Environment;
 use firn_bench::client::{Mode, Target};
+use firn_bench::load::{LoadBy, LoadOptions};
 use firn_bench::measure::Measured;
 use firn_bench::run::{RunOptions, run};
 use firn_bench::sysbench::{Distribution, Shape, Sysbench};
 use firn_bench::tatp::Tatp;
 use firn_bench::tpcc::{MIX, Scale, Tpcc};
 use firn_bench::tpch::Tpch;
-use firn_bench::workload::{LoadBy, LoadOptions, Suite};
+use firn_bench::workload::Suite;
 use firn_bench::ycsb::Ycsb;
 use firn_node::endpoint::{Endpoint, EndpointOptions};
 use firn_node::node::{LocalNode, NodeOptions};

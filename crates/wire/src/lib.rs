@@ -8,8 +8,10 @@
 //! connection.
 
 pub mod auth;
+mod cancellation;
 mod channel;
 mod command;
+mod connections;
 #[doc(hidden)]
 pub mod decoding;
 mod error;
@@ -22,19 +24,16 @@ mod service;
 mod value;
 
 pub use auth::Credentials;
+pub use cancellation::{CancelReason, Canceller};
 pub use channel::{CompressionAlgorithm, PeerAddress, TlsFiles, TlsInformation, TlsMode};
 pub use command::CommandCode;
+pub use connections::{ConnectionControl, ConnectionState, ConnectionStatistics, Connections};
 pub use error::{ServerError, WireError};
 pub use flags::{Capabilities, ColumnFlags, Status};
 pub use reply::{
     ColumnDefinition, Completion, EncodedColumns, LocalInfile, Replies, ReplyRecorder, ResultSet,
     Row, RowFormat, SessionChange,
 };
-pub use server::{
-    ConnectionControl, ConnectionState, ConnectionStatistics, Connections, LimitValues, Limits,
-    Server, ServerOptions,
-};
-pub use service::{
-    CancelReason, Canceller, Execution, FieldDefinition, Login, Prepared, Query, Service, Session,
-};
+pub use server::{LimitValues, Limits, Server, ServerOptions};
+pub use service::{Execution, FieldDefinition, Login, Prepared, Query, Service, Session};
 pub use value::{Attribute, ColumnType, Date, DateTime, Parameter, Time};

@@ -18,11 +18,12 @@
 use std::sync::Arc;
 
 use crate::auth::Credentials;
+use crate::cancellation::Canceller;
 use crate::channel::{PeerAddress, TlsInformation};
+use crate::connections::{ConnectionControl, Connections};
 use crate::error::{ServerError, WireError};
 use crate::flags::{Capabilities, Status};
 use crate::reply::{ColumnDefinition, EncodedColumns, Replies};
-use crate::server::{ConnectionControl, Connections};
 use crate::value::{Attribute, Parameter};
 
 /// Opens sessions. One for all connections of a server.
@@ -199,25 +200,4 @@ pub trait Session: Send {
 
     /// Interrupts the statement that this session runs. Called once, after the session was opened.
     fn canceller(&self) -> Arc<dyn Canceller>;
-}
-
-/// Why a statement is interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelReason {
-    /// `KILL QUERY`: the statement ends with error 1317, the session continues.
-    KillQuery,
-    /// `KILL`: the connection will be closed.
-    KillConnection,
-    /// The client has disconnected.
-    Disconnected,
-    /// The server is shutting down and has waited long enough.
-    Shutdown,
-}
-
-/// Interrupts a session's statement.
-pub trait Canceller: Send + Sync {
-    /// Makes the running statement end soon, wherever it waits. Has no effect if none is running:
-    /// it must not hit a later statement (except for reasons other than `KillQuery`, after which no
-    /// statement follows). Does not block.
-    fn cancel(&self, reason: CancelReason);
 }

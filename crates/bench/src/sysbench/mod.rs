@@ -12,9 +12,9 @@ pub use self::keys::Distribution;
 use self::worker::{BulkWorker, ShapeWorker};
 use crate::client::Target;
 use crate::error::BenchError;
-use crate::load::{load, make_tables};
+use crate::load::{LoadOptions, load, make_tables};
 use crate::random::Draw;
-use crate::workload::{Case, Condition, LoadOptions, Suite, Worker};
+use crate::workload::{Case, Condition, Suite, Worker};
 
 /// The shape of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

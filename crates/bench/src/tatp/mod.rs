@@ -11,10 +11,10 @@ mod transactions;
 use self::transactions::{KINDS, Registrar};
 use crate::client::Target;
 use crate::error::BenchError;
-use crate::load::{load as load_parts, make_tables};
+use crate::load::{LoadOptions, load as load_parts, make_tables};
 use crate::measure::Measured;
 use crate::report::Section;
-use crate::workload::{Case, Condition, LoadOptions, Suite, Worker};
+use crate::workload::{Case, Condition, Suite, Worker};
 
 const TABLES: [&str; 4] = ["subscriber", "access_info", "special_facility", "call_forwarding"];
 

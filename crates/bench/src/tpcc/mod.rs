@@ -33,9 +33,9 @@ use self::payment::Payment;
 use self::stock_level::StockLevel;
 use crate::client::{Session, Target};
 use crate::error::BenchError;
-use crate::load::{load as load_parts, make_tables};
+use crate::load::{LoadOptions, load as load_parts, make_tables};
 use crate::random::Draw;
-use crate::workload::{Case, Condition, Counted, LoadOptions, Next, Outcome, Suite, Worker};
+use crate::workload::{Case, Condition, Counted, Next, Outcome, Suite, Worker};
 
 /// The kinds, in the order of their indexes.
 const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];

@@ -21,10 +21,10 @@ use self::generate::{Generator, Sizes};
 use self::words::TextPool;
 use crate::client::{Session, Target};
 use crate::error::BenchError;
-use crate::load::{export, load, make_tables};
+use crate::load::{LoadOptions, export, load, make_tables};
 use crate::measure::Measured;
 use crate::report::Section;
-use crate::workload::{Case, Condition, LoadOptions, Next, Outcome, Suite, Worker};
+use crate::workload::{Case, Condition, Next, Outcome, Suite, Worker};
 
 /// The TPC-H suite.
 #[derive(Debug, Clone)]

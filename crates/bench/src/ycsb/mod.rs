@@ -21,9 +21,9 @@ use parking_lot::Mutex;
 use self::worker::Caller;
 use crate::client::{Target, whole};
 use crate::error::BenchError;
-use crate::load::{load, make_tables};
+use crate::load::{LoadOptions, load, make_tables};
 use crate::random::{Draw, ZIPFIAN_THETA, Zipfian, scatter};
-use crate::workload::{Case, Condition, LoadOptions, Suite, Worker};
+use crate::workload::{Case, Condition, Suite, Worker};
 
 const TABLE: &str = "usertable";
 const FIELDS: usize = 10;

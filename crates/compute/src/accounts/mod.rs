@@ -18,6 +18,7 @@ mod account;
 mod book;
 mod document;
 mod grants;
+pub mod need;
 mod passwords;
 mod policy;
 mod privilege;

@@ -13,9 +13,9 @@ use firn_sql::grammar::ast::{
 use super::account::{Account, AccountName};
 use super::book::{AccountBook, StoreError};
 use super::grants::{Grants, Level};
+use super::need::denied;
 use super::policy::PolicyDefaults;
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
-use crate::privileges::denied;
 
 type Accounts = BTreeMap<AccountName, Arc<Account>>;
 

@@ -11,8 +11,8 @@ use firn_wire::auth::{AuthPlugin, caching_sha2};
 
 use super::SqlSession;
 use super::answer::Table;
+use crate::accounts::need::table_denied;
 use crate::accounts::{Account, AccountContext, AccountName, PolicyDefaults, Privilege};
-use crate::privileges::table_denied;
 
 /// A plugin's stored form of a password; `None` for an unknown plugin.
 fn hash(plugin: &str, password: &str) -> Option<String> {

@@ -20,7 +20,7 @@ use super::answer::Table;
 use super::guards::LockedTable;
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
-use crate::privileges::Need;
+use crate::accounts::need::Need;
 
 type Answered = std::result::Result<(), WireError>;
 

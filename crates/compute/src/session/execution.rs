@@ -23,10 +23,11 @@ use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
 
 use super::{SqlSession, executor, told};
+use crate::accounts::need;
 use crate::columns;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::{self, StatementKind};
 use crate::sink::WireSink;
+use crate::statement_kind::StatementKind;
 use crate::status::{Command, count};
 
 type Answered = std::result::Result<(), WireError>;
@@ -243,7 +244,7 @@ impl SqlSession {
                 context.needs_of_refused.take().iter().map(super::tables::need).collect();
             match self.judges_view {
                 true => self.rights.require_for_view(&needs)?,
-                false => privileges::check_tables(&needs, &self.rights.who())?,
+                false => need::check_tables(&needs, &self.rights.who())?,
             }
         }
         let plan = planned?;

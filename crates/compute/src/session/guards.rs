@@ -16,8 +16,8 @@ use firn_sql::plan::{Access, NamedTable, NodeKind, PlanNode, StatementPlan, Writ
 
 use super::{SqlSession, is_virtual};
 use crate::plan_cache::CachedPlan;
-use crate::privileges::StatementKind;
 use crate::server::{self, Writing};
+use crate::statement_kind::StatementKind;
 
 /// A table that `LOCK TABLES` has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]

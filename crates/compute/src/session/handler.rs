@@ -32,7 +32,7 @@ use super::answer::Table;
 use super::execution::{Arguments, Gathered};
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
-use crate::privileges::Need;
+use crate::accounts::need::Need;
 
 /// A table that is open for reading.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use super::SqlSession;
 use super::execution::Arguments;
 use crate::logs::{SlowEntry, Who, is_administrative};
 use crate::plan_cache::CachedPlan;
-use crate::privileges::StatementKind;
+use crate::statement_kind::StatementKind;
 use crate::status::{StatementClass, Status, add, count};
 
 /// The counts of a statement so far.

@@ -236,7 +236,7 @@ impl SqlSession {
             || known.iter().find(|name| is_virtual(name) && name.eq_ignore_ascii_case(schema));
         let unknown = || SqlError::new(1049, format!("Unknown database '{schema}'"));
         let name = exact.or_else(virtually);
-        if !name.is_some_and(|name| crate::privileges::is_open(name))
+        if !name.is_some_and(|name| crate::accounts::need::is_open(name))
             && !self.rights.grants.uses_schema(schema)
         {
             return Err(self.rights.schema_denied(schema));

@@ -5,7 +5,7 @@ use firn_sql::grammar::ast::TableName;
 
 use super::SqlSession;
 use crate::accounts::Privilege;
-use crate::privileges::{is_open, table_denied};
+use crate::accounts::need::{is_open, table_denied};
 
 impl SqlSession {
     /// The schema of a table's name; empty if it has none and there is no current one.

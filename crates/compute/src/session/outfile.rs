@@ -27,8 +27,8 @@ use firn_sql::types::{Datum, EvaluationContext, SqlType, TypeKind, cast};
 use super::SqlSession;
 use super::execution::Arguments;
 use crate::accounts::Privilege;
+use crate::accounts::need::Need;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::Need;
 
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 1 << 18;

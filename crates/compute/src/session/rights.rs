@@ -13,10 +13,10 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::plan::{NeedOf, ViewUser};
 use rustc_hash::FxHashMap;
 
+use crate::accounts::need::{self, Need, Who, denied};
 use crate::accounts::{Account, AccountName, Exceeded, Grants, Privilege};
 use crate::facts::Facts;
 use crate::instance::Instance;
-use crate::privileges::{self, Need, Who, denied};
 
 /// A view's creator needs one of these privileges on each column that the view shows.
 const FOR_VIEWS: [Privilege; 4] =
@@ -126,9 +126,9 @@ impl Rights {
     /// Refuses unless the needs are met.
     ///
     /// # Errors
-    /// See [`privileges::check`].
+    /// See [`need::check`].
     pub(super) fn require(&self, needs: &[Need]) -> Result<()> {
-        privileges::check(needs, &self.who())
+        need::check(needs, &self.who())
     }
 
     /// Refuses unless the session has one of some global privileges, static or dynamic.
@@ -146,7 +146,7 @@ impl Rights {
     /// Refuses unless all needs of a plan are met, including those of its views.
     ///
     /// # Errors
-    /// As [`privileges::check`]; 1356 and 1449 for privileges that views lack.
+    /// As [`need::check`]; 1356 and 1449 for privileges that views lack.
     #[inline]
     pub(super) fn check_needs(&mut self, needs: &[Need]) -> Result<()> {
         let is_met = |need: &Need| need.through.is_none() && need.is_met(&self.grants);
@@ -261,14 +261,14 @@ impl Rights {
         };
         let of_tables = |need: &&Need| need.of != NeedOf::Columns;
         if let Some(need) = own().filter(of_tables).find(|need| !some(need)) {
-            return Err(privileges::table_denied("ANY", need.table.as_deref().unwrap_or(""), &who));
+            return Err(need::table_denied("ANY", need.table.as_deref().unwrap_or(""), &who));
         }
         for need in own().filter(|need| need.of == NeedOf::Columns) {
             for column in &need.columns {
                 let one = Need { columns: vec![Arc::clone(column)], ..need.clone() };
                 if !some(&one) {
                     let table = need.table.as_deref().unwrap_or("");
-                    return Err(privileges::column_denied("create view", column, table, &who));
+                    return Err(need::column_denied("create view", column, table, &who));
                 }
             }
         }

@@ -15,8 +15,8 @@ use super::account::AccountStatements;
 use super::answer::{Table, text_type};
 use super::execution::Arguments;
 use crate::accounts::Privilege;
+use crate::accounts::need::{Need, is_open, table_denied};
 use crate::columns;
-use crate::privileges::{Need, is_open, table_denied};
 
 type Answered = std::result::Result<(), WireError>;
 

@@ -12,11 +12,11 @@ use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Connections, TlsInformation};
 
 use super::connection::ConnectionState;
+use crate::accounts::need::is_open;
 use crate::accounts::{Grants, Privilege};
 use crate::facts::Facts;
 use crate::instance::Instance;
-use crate::privileges::is_open;
-use crate::status::server_figures;
+use crate::server_figures::server_figures;
 use crate::variables::{self, SessionVariables, Setting};
 
 /// A change that the client may want to learn with the next OK.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use firn_sql::plan::{NeededPrivilege, PlanNeed};
 use firn_sql::types::Datum;
 
+use crate::accounts::need::Need;
 use crate::accounts::{Account, AccountName, Grants, Privilege, PrivilegeSet};
 use crate::instance::Instance;
-use crate::privileges::Need;
 
 /// A plan's need in the terms of accounts.
 pub(super) fn need(need: &PlanNeed) -> Need {

@@ -3,7 +3,7 @@
 use firn_sql::grammar::ast::{MaintenanceOperation, Show, ShowCreate, Statement, Xa};
 use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, StatementPlan};
 
-use crate::privileges::StatementKind;
+use crate::statement_kind::StatementKind;
 
 macro_rules! commands {
     ($($variant:ident $name:literal)*) => {

@@ -14,13 +14,12 @@
 mod command;
 mod figure;
 mod node;
-mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use command::Command;
 pub use figure::{Figure, Kind, Metric};
-pub(crate) use server::server_figures;
+pub(crate) use node::node_figures;
 
 /// Bounds of the buckets of durations, in microseconds; the last bucket has none.
 pub const DURATION_BOUNDS_US: [u64; 16] = [

@@ -14,7 +14,7 @@ const PAGE_BYTES: u64 = PAGE_SIZE as u64;
 /// Microseconds in a second.
 const MICROSECONDS: u32 = 1_000_000;
 
-pub(super) fn node_figures(report: &NodeReport) -> Vec<Figure> {
+pub(crate) fn node_figures(report: &NodeReport) -> Vec<Figure> {
     let mut figures = memory(&report.memory);
     figures.extend(pool(&report.pool, &report.memory, &report.pages));
     figures.extend(locks(&report.locks));

@@ -9,11 +9,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connections::ConnectionControl;
 use super::shared::Shared;
 use crate::auth::{SCRAMBLE_LENGTH, scramble};
 use crate::channel::{Channel, Patience, PeerAddress, Received, Socket};
 use crate::command::Statements;
+use crate::connections::ConnectionControl;
 use crate::error::{ServerError, WireError};
 use crate::flags::Capabilities;
 use crate::handshake::put_greeting;

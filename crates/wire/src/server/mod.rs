@@ -10,12 +10,11 @@
 //! After 100 ms without a command, the poller gets the connection, and the thread serves another
 //! one.
 //!
-//! The latch rules are numbered in the files: 1 connections, 2 workers, 3 watch, 4 poller. No two
-//! of their mutexes are ever held at once.
+//! The latch rules are numbered in the files: 1 the registry (`crate::connections`), 2 workers,
+//! 3 watch, 4 poller. No two of their mutexes are ever held at once.
 
 mod accept;
 mod connection;
-mod connections;
 mod dispatch;
 mod login;
 mod options;
@@ -33,10 +32,11 @@ use firn_base::Environment;
 use firn_base::task::TaskHandle;
 use parking_lot::Mutex;
 
+use crate::cancellation::CancelReason;
 use crate::channel::{Listener, TlsAcceptor};
-use crate::service::{CancelReason, Service};
+use crate::connections::Connections;
+use crate::service::Service;
 
-pub use connections::{ConnectionControl, ConnectionState, ConnectionStatistics, Connections};
 pub use options::{LimitValues, Limits, ServerOptions};
 use poller::Poller;
 use shared::Shared;

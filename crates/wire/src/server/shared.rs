@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_base::Environment;
 
-use super::connections::Connections;
 use super::options::{Limits, ServerOptions};
 use super::poller::Poller;
 use super::watch::DisconnectWatch;
 use super::workers::Workers;
 use crate::auth::{RsaKey, caching_sha2};
 use crate::channel::TlsAcceptor;
+use crate::connections::Connections;
 use crate::flags::Capabilities;
 use crate::handshake::SUPPORTED;
 use crate::service::Service;

@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::connections::ConnectionControl;
-use crate::service::CancelReason;
+use crate::cancellation::CancelReason;
+use crate::connections::ConnectionControl;
 
 /// A disconnect is noticed at once if the statement has run for two intervals, otherwise as soon as
 /// it has.

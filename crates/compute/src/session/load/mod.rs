@@ -29,8 +29,8 @@ use firn_wire::{Replies, WireError};
 use super::execution::{Arguments, NoRows};
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
+use crate::accounts::need::Need;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::Need;
 use fields::{FieldReader, Line};
 use lines::LineRows;
 

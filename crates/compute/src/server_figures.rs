@@ -2,10 +2,8 @@
 
 use firn_wire::{ConnectionStatistics, Connections};
 
-use super::StatusCounts;
-use super::figure::Figure;
-use super::node::node_figures;
 use crate::instance::Instance;
+use crate::status::{Figure, StatusCounts, node_figures};
 
 /// Counters that monitors read and that never change here, because the feature does not exist.
 const NEVER: [&str; 40] = [
@@ -50,6 +48,14 @@ const NEVER: [&str; 40] = [
     "Tc_log_page_waits",
     "Innodb_dblwr_writes",
 ];
+
+impl Instance {
+    /// All figures, for a metrics scrape. `connections` are the server's.
+    #[must_use]
+    pub fn figures(&self, connections: &Connections) -> Vec<Figure> {
+        server_figures(self, connections, None)
+    }
+}
 
 /// All figures of a server. `own` are the session's counts, which replace the totals where a
 /// counter belongs to a session.

@@ -12,9 +12,9 @@ use firn_base::event::Event;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use crate::cancellation::{CancelReason, Canceller};
 use crate::channel::{PeerAddress, Socket};
 use crate::command::CommandCode;
-use crate::service::{CancelReason, Canceller};
 
 /// The command code of an idle connection.
 const IDLE: u8 = 0xff;
@@ -25,7 +25,7 @@ pub struct ConnectionControl {
     peer: PeerAddress,
     socket: Option<Arc<Socket>>,
     /// Set when the connection must end. The next read or write sees it.
-    pub(super) closing: Arc<AtomicBool>,
+    pub(crate) closing: Arc<AtomicBool>,
     canceller: Mutex<Option<Arc<dyn Canceller>>>,
     /// The running command's code, or [`IDLE`].
     command: AtomicU8,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for ConnectionControl {
 }
 
 impl ConnectionControl {
-    pub(super) fn new(id: u32, peer: PeerAddress, socket: Option<Arc<Socket>>) -> Self {
+    pub(crate) fn new(id: u32, peer: PeerAddress, socket: Option<Arc<Socket>>) -> Self {
         ConnectionControl {
             id,
             peer,
@@ -99,30 +99,30 @@ impl ConnectionControl {
         self.closing.load(Ordering::Relaxed)
     }
 
-    pub(super) fn socket(&self) -> Option<&Arc<Socket>> {
+    pub(crate) fn socket(&self) -> Option<&Arc<Socket>> {
         self.socket.as_ref()
     }
 
-    pub(super) fn set_canceller(&self, canceller: Option<Arc<dyn Canceller>>) {
+    pub(crate) fn set_canceller(&self, canceller: Option<Arc<dyn Canceller>>) {
         // The former one is dropped after the mutex is free (rule 1).
         let former = std::mem::replace(&mut *self.canceller.lock(), canceller);
         drop(former);
     }
 
     #[inline]
-    pub(super) fn begin_command(&self, code: CommandCode, now: Duration) {
+    pub(crate) fn begin_command(&self, code: CommandCode, now: Duration) {
         self.since_ms.store(now.as_millis() as u64, Ordering::Relaxed);
         self.commands.store(self.commands.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.command.store(code as u8, Ordering::Release);
     }
 
     #[inline]
-    pub(super) fn end_command(&self) {
+    pub(crate) fn end_command(&self) {
         self.command.store(IDLE, Ordering::Release);
     }
 
     /// Notes that the client has ended the connection with `COM_QUIT`.
-    pub(super) fn say_good_bye(&self) {
+    pub(crate) fn say_good_bye(&self) {
         self.said_good_bye.store(true, Ordering::Relaxed);
     }
 
@@ -132,18 +132,18 @@ impl ConnectionControl {
         self.socket.as_ref().map_or((0, 0), |socket| socket.traffic())
     }
 
-    pub(super) fn idle_since(&self, now: Duration) {
+    pub(crate) fn idle_since(&self, now: Duration) {
         self.since_ms.store(now.as_millis() as u64, Ordering::Relaxed);
     }
 
     /// The running command's number, if one is running.
-    pub(super) fn running(&self) -> Option<u64> {
+    pub(crate) fn running(&self) -> Option<u64> {
         (self.command.load(Ordering::Acquire) != IDLE)
             .then(|| self.commands.load(Ordering::Relaxed))
     }
 
     /// Interrupts the running statement.
-    pub(super) fn cancel(&self, reason: CancelReason) {
+    pub(crate) fn cancel(&self, reason: CancelReason) {
         let canceller = self.canceller.lock().clone();
         if let Some(canceller) = canceller {
             canceller.cancel(reason);
@@ -152,21 +152,21 @@ impl ConnectionControl {
 
     /// Ends the connection: interrupts and answers the running statement, then closes the
     /// connection.
-    pub(super) fn end(&self, reason: CancelReason) {
+    pub(crate) fn end(&self, reason: CancelReason) {
         self.closing.store(true, Ordering::Relaxed);
         self.cancel(reason);
         self.stop_reading();
     }
 
     /// Stops receiving from the client, so that a wait for its next command ends too.
-    pub(super) fn stop_reading(&self) {
+    pub(crate) fn stop_reading(&self) {
         if let Some(socket) = &self.socket {
             socket.shut_down_reading();
         }
     }
 
     /// Closes both directions, even in the middle of a command or reply.
-    pub(super) fn disconnect(&self) {
+    pub(crate) fn disconnect(&self) {
         if let Some(socket) = &self.socket {
             socket.shut_down();
         }
@@ -246,10 +246,10 @@ pub struct Connections {
     /// How many have logged in.
     logged_in: AtomicU64,
     /// Prepared statements open in all connections.
-    pub(super) statements: AtomicU64,
+    pub(crate) statements: AtomicU64,
     tallies: Tallies,
     /// Notified when a connection has ended.
-    pub(super) ended: Event,
+    pub(crate) ended: Event,
 }
 
 impl std::fmt::Debug for Connections {
@@ -313,7 +313,7 @@ impl Connections {
     }
 
     /// Counts a client that was refused because there were too many.
-    pub(super) fn count_refused(&self) {
+    pub(crate) fn count_refused(&self) {
         self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
         self.tallies.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -351,12 +351,12 @@ impl Connections {
         states
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<ConnectionControl>> {
+    pub(crate) fn all(&self) -> Vec<Arc<ConnectionControl>> {
         self.by_id.lock().values().cloned().collect()
     }
 
     /// Registers a new connection under a new number.
-    pub(super) fn register(
+    pub(crate) fn register(
         &self,
         peer: PeerAddress,
         socket: Arc<Socket>,
@@ -377,7 +377,7 @@ impl Connections {
         }
     }
 
-    pub(super) fn unregister(&self, id: u32) {
+    pub(crate) fn unregister(&self, id: u32) {
         let removed = self.by_id.lock().remove(&id);
         if let Some(connection) = removed {
             self.tally(&connection);
@@ -401,12 +401,12 @@ impl Connections {
     }
 
     /// How many have logged in.
-    pub(super) fn logged_in(&self) -> u64 {
+    pub(crate) fn logged_in(&self) -> u64 {
         self.logged_in.load(Ordering::SeqCst)
     }
 
     /// Counts a connection among those that have logged in; false if there are `limit` already.
-    pub(super) fn admit(&self, connection: &ConnectionControl, limit: u64) -> bool {
+    pub(crate) fn admit(&self, connection: &ConnectionControl, limit: u64) -> bool {
         let counted = self.logged_in.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
             (count < limit).then_some(count + 1)
         });
@@ -424,7 +424,7 @@ impl Connections {
 
     /// If more than `limit` connections are logging in, ends the one that has been logging in for
     /// longest.
-    pub(super) fn make_room(&self, limit: u64) {
+    pub(crate) fn make_room(&self, limit: u64) {
         let oldest = {
             let by_id = self.by_id.lock();
             if (by_id.len() as u64).saturating_sub(self.logged_in()) <= limit {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::plan::{NeedOf, ViewUser};
 
-use crate::accounts::{AccountName, Grants, Privilege};
+use super::{AccountName, Grants, Privilege};
 
 /// A privilege that a statement needs on something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,47 +21,6 @@ pub struct Need {
     pub columns: Vec<Arc<str>>,
     /// The view through which the table is used.
     pub through: Option<Arc<ViewUser>>,
-}
-
-/// The kind of a plan's statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatementKind {
-    /// `SELECT` and the like.
-    Select,
-    /// `SELECT … FOR UPDATE`: a read that locks as for a change.
-    LockingSelect,
-    /// `INSERT`
-    Insert,
-    /// `REPLACE`
-    Replace,
-    /// `UPDATE`
-    Update,
-    /// `DELETE`
-    Delete,
-}
-
-impl StatementKind {
-    /// Whether rows are written.
-    #[must_use]
-    pub fn writes(self) -> bool {
-        !matches!(self, StatementKind::Select | StatementKind::LockingSelect)
-    }
-
-    /// Whether the client learns an `AUTO_INCREMENT` value.
-    #[must_use]
-    pub fn tells_ids(self) -> bool {
-        matches!(self, StatementKind::Insert | StatementKind::Replace | StatementKind::Update)
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            StatementKind::Select | StatementKind::LockingSelect => "SELECT",
-            StatementKind::Insert => "INSERT",
-            StatementKind::Replace => "REPLACE",
-            StatementKind::Update => "UPDATE",
-            StatementKind::Delete => "DELETE",
-        }
-    }
 }
 
 impl Need {
@@ -235,12 +194,6 @@ fn refuse_first(needs: &[Need], who: &Who<'_>, wanted: impl Fn(&Need) -> bool) -
     match needs.iter().find(is_unmet) {
         Some(need) => Err(need.refusal(needs, who)),
         None => Ok(()),
-    }
-}
-
-impl std::fmt::Display for StatementKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.word())
     }
 }
 

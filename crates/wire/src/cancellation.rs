@@ -1,0 +1,23 @@
+//! Interrupting a statement: what a session offers to the other threads, which call it for a `KILL`,
+//! for a client that has gone, and at the end of the server.
+
+/// Why a statement is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelReason {
+    /// `KILL QUERY`: the statement ends with error 1317, the session continues.
+    KillQuery,
+    /// `KILL`: the connection will be closed.
+    KillConnection,
+    /// The client has disconnected.
+    Disconnected,
+    /// The server is shutting down and has waited long enough.
+    Shutdown,
+}
+
+/// Interrupts a session's statement.
+pub trait Canceller: Send + Sync {
+    /// Makes the running statement end soon, wherever it waits. Has no effect if none is running:
+    /// it must not hit a later statement (except for reasons other than `KillQuery`, after which no
+    /// statement follows). Does not block.
+    fn cancel(&self, reason: CancelReason);
+}
