@@ -17,7 +17,7 @@ use firn_sql::types::Datum;
 use firn_wire::{Replies, WireError};
 
 use super::answer::Table;
-use super::guards::LockedTable;
+use super::locked_tables::{LockedTable, LockedTables};
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
@@ -108,7 +108,12 @@ impl DefinitionStatements<'_> {
             _ => Vec::new(),
         };
         changed.into_iter().try_for_each(|table| {
-            self.session.judge_name(&self.session.schema_of(table), &table.name, &table.name, true)
+            self.session.locked.judge(
+                &self.session.schema_of(table),
+                &table.name,
+                &table.name,
+                true,
+            )
         })
     }
 
@@ -473,7 +478,7 @@ impl DefinitionStatements<'_> {
     /// # Errors
     /// Unknown tables, locks that were not granted, 1142 without the privilege.
     pub(super) fn run_lock_tables(&mut self, locks: &[ast::TableLock]) -> Result<()> {
-        self.session.forget_locked_tables();
+        self.session.locked = LockedTables::default();
         self.session.transactions.unlock_tables()?;
         let mut locked = Vec::new();
         for lock in locks {
@@ -495,7 +500,7 @@ impl DefinitionStatements<'_> {
         let writes = locked.iter().any(|one| one.writes);
         let writing = if writes { self.session.begin_writing()? } else { None };
         self.session.take_table_locks(&locked)?;
-        (self.session.locked_tables, self.session.locked_writing) = (locked, writing);
+        self.session.locked = LockedTables { tables: locked, writing };
         Ok(())
     }
 
@@ -505,8 +510,8 @@ impl DefinitionStatements<'_> {
     /// If the log has failed.
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
         self.session.instance.server.release_read_lock(self.session.facts.id);
-        if !self.session.locked_tables.is_empty() {
-            self.session.forget_locked_tables();
+        if !self.session.locked.is_empty() {
+            self.session.locked = LockedTables::default();
             self.session.transactions.unlock_tables()?;
         }
         Ok(())

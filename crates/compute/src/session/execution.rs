@@ -22,6 +22,7 @@ use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
 
+use super::select_into::SelectIntoStatements;
 use super::{SqlSession, executor, told};
 use crate::accounts::need;
 use crate::columns;
@@ -148,7 +149,8 @@ impl SqlSession {
                 self.tell_conditions(&plan);
                 match statement {
                     Statement::Select(select) if select.into.is_some() => {
-                        self.run_select_into(select, &plan, &arguments, replies)
+                        let mut into = SelectIntoStatements { session: self };
+                        into.run(select, &plan, &arguments, replies)
                     }
                     _ => self.run_plan(&plan, &arguments, replies),
                 }

@@ -1,11 +1,5 @@
 //! Checks of a plan before it runs: its tables are locked if `LOCK TABLES` is in force, it does not
 //! write without a condition (`sql_safe_updates`), and how long it may take.
-//!
-//! ```text
-//!   LOCK TABLES t READ, u AS x WRITE
-//!     SELECT … FROM t      goes      INSERT INTO t   1099
-//!     UPDATE u AS x        goes      SELECT … FROM u 1100
-//! ```
 
 use std::time::Duration;
 
@@ -19,15 +13,6 @@ use crate::plan_cache::CachedPlan;
 use crate::server::{self, Writing};
 use crate::statement_kind::StatementKind;
 
-/// A table that `LOCK TABLES` has locked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LockedTable {
-    pub(super) schema: String,
-    pub(super) table: String,
-    pub(super) alias: String,
-    pub(super) writes: bool,
-}
-
 /// The name in the process list.
 const WAITING: &str = "Waiting for global read lock";
 
@@ -37,7 +22,7 @@ impl SqlSession {
     /// # Errors
     /// 1099 and 1100 under `LOCK TABLES`, 1175 under `sql_safe_updates`.
     pub(super) fn guard(&self, plan: &CachedPlan) -> Result<()> {
-        if !self.locked_tables.is_empty() {
+        if !self.locked.is_empty() {
             plan.plan.tables.iter().try_for_each(|table| self.judge(table))?;
         }
         match self.settings.safe_updates && writes_without_looking(&plan.plan.statement) {
@@ -56,7 +41,7 @@ impl SqlSession {
     /// # Errors
     /// 1223, 1205, 1317.
     pub(super) fn begin_writing(&self) -> Result<Option<Writing>> {
-        if self.locked_writing.is_some() {
+        if self.locked.writing.is_some() {
             return Ok(None);
         }
         if let Some(writing) = self.instance.write_gate.try_write() {
@@ -86,12 +71,6 @@ impl SqlSession {
         }
     }
 
-    /// `LOCK TABLES` is no longer in force.
-    pub(super) fn forget_locked_tables(&mut self) {
-        self.locked_tables.clear();
-        self.locked_writing = None;
-    }
-
     /// Whether this use of a table is allowed under `LOCK TABLES`.
     fn judge(&self, named: &NamedTable) -> Result<()> {
         let is_temporary = || {
@@ -100,40 +79,7 @@ impl SqlSession {
         if is_virtual(&named.schema) || is_temporary() {
             return Ok(());
         }
-        self.judge_name(&named.schema, &named.table, &named.alias, named.writes)
-    }
-
-    /// As [`SqlSession::guard`], for a table by its name.
-    ///
-    /// # Errors
-    /// 1099, 1100.
-    pub(super) fn judge_name(
-        &self,
-        schema: &str,
-        table: &str,
-        alias: &str,
-        writes: bool,
-    ) -> Result<()> {
-        if self.locked_tables.is_empty() {
-            return Ok(());
-        }
-        let is_it = |locked: &&LockedTable| {
-            locked.schema == *schema
-                && locked.table == *table
-                && locked.alias.eq_ignore_ascii_case(alias)
-        };
-        match self.locked_tables.iter().find(is_it) {
-            None => {
-                let message = format!("Table '{alias}' was not locked with LOCK TABLES");
-                Err(SqlError::new(1100, message))
-            }
-            Some(locked) if writes && !locked.writes => {
-                let message =
-                    format!("Table '{alias}' was locked with a READ lock and can't be updated");
-                Err(SqlError::new(1099, message))
-            }
-            Some(_) => Ok(()),
-        }
+        self.locked.judge(&named.schema, &named.table, &named.alias, named.writes)
     }
 
     pub(super) fn is_temporary(&self, schema: &str, table: &str) -> bool {

@@ -75,8 +75,9 @@ impl SqlSession {
     /// # Errors
     /// Why it cannot move; it then continues unchanged.
     pub fn suspend(&mut self) -> Moved<Vec<u8>> {
-        self.judge_handover()?;
-        let written = self.written()?;
+        let handover = Handover { session: self };
+        handover.judge()?;
+        let written = handover.written()?;
         self.catalog.detach_temporary_tables();
         self.is_suspended = true;
         Ok(document::encode(&written))
@@ -98,39 +99,48 @@ impl SqlSession {
         }
         let beginning = Beginning { schema: None, ..beginning };
         let mut session = SqlSession::open(instance, beginning)?;
-        session.take_up(written)?;
+        Handover { session: &mut session }.take_up(written)?;
         Ok(session)
     }
+}
 
-    fn judge_handover(&self) -> Moved<()> {
-        if self.transactions.open.is_some() || self.transactions.xa.is_some() {
+/// What moves between a session and the document.
+struct Handover<'s> {
+    session: &'s mut SqlSession,
+}
+
+impl Handover<'_> {
+    fn judge(&self) -> Moved<()> {
+        if self.session.transactions.open.is_some() || self.session.transactions.xa.is_some() {
             return Err(HandoverError::TransactionOpen);
         }
-        if !self.locked_tables.is_empty() || self.instance.server.holds_read_lock(self.facts.id) {
+        if !self.session.locked.is_empty()
+            || self.session.instance.server.holds_read_lock(self.session.facts.id)
+        {
             return Err(HandoverError::TablesLocked);
         }
-        match self.handlers.is_empty() {
+        match self.session.handlers.is_empty() {
             true => Ok(()),
             false => Err(HandoverError::HandlerOpen),
         }
     }
 
     fn written(&self) -> Moved<WrittenSession> {
-        let connection = &self.state.connection;
+        let connection = &self.session.state.connection;
         let numbered = connection.numbered.iter().map(|(number, place)| {
             let statement = place.as_ref().ok_or(HandoverError::StatementRuns)?;
             Ok((*number, statement.written()))
         });
         let named = connection.named.iter().map(|(name, one)| (name.clone(), one.written()));
         let user_variables = connection.user_variables.iter();
-        let tables = self.catalog.temporary_tables().into_iter();
-        let next = self.transactions.next;
+        let tables = self.session.catalog.temporary_tables().into_iter();
+        let next = self.session.transactions.next;
         Ok(WrittenSession {
-            connection: self.facts.id,
-            account: self.rights.account.name.clone(),
-            roles: self.facts.roles.lock().clone(),
+            connection: self.session.facts.id,
+            account: self.session.rights.account.name.clone(),
+            roles: self.session.facts.roles.lock().clone(),
             schema: connection.schema.as_deref().map(str::to_owned),
-            variables: connection.variables.different_from(&self.instance.variables),
+            variables: connection.variables.different_from(&self.session.instance.variables),
             results_collation: connection.variables.own_results_collation(),
             user_variables: user_variables
                 .map(|(name, one)| (name.to_string(), one.clone()))
@@ -139,11 +149,17 @@ impl SqlSession {
             named: named.collect(),
             next_isolation: next.isolation.map(|level| isolation_name(level).to_owned()),
             next_read_only: next.read_only,
-            last_insert_id: self.facts.last_insert_id.load(Ordering::Relaxed),
-            insert_id: self.facts.insert_id.load(Ordering::Relaxed),
-            row_count: self.facts.row_count.load(Ordering::Relaxed),
-            found_rows: self.facts.found_rows.load(Ordering::Relaxed),
-            user_locks: self.instance.server.user_locks_of(self.facts.id).into_iter().collect(),
+            last_insert_id: self.session.facts.last_insert_id.load(Ordering::Relaxed),
+            insert_id: self.session.facts.insert_id.load(Ordering::Relaxed),
+            row_count: self.session.facts.row_count.load(Ordering::Relaxed),
+            found_rows: self.session.facts.found_rows.load(Ordering::Relaxed),
+            user_locks: self
+                .session
+                .instance
+                .server
+                .user_locks_of(self.session.facts.id)
+                .into_iter()
+                .collect(),
             temporary_tables: tables
                 .map(|(schema, name, table)| WrittenTable { schema, name, table })
                 .collect(),
@@ -152,56 +168,57 @@ impl SqlSession {
 
     fn take_up(&mut self, written: WrittenSession) -> Moved<()> {
         for (name, value) in &written.variables {
-            self.state.connection.variables.take_over(name, value.clone())?;
+            self.session.state.connection.variables.take_over(name, value.clone())?;
         }
         if let Some(collation) = written.results_collation {
-            self.state.connection.variables.install_results_collation(collation);
+            self.session.state.connection.variables.install_results_collation(collation);
         }
-        let own = i64::try_from(self.facts.id).unwrap_or(i64::MAX);
-        self.state.connection.variables.install("pseudo_thread_id", Setting::Number(own));
-        self.settings_changed()?;
-        *self.facts.roles.lock() = written.roles;
-        self.rights.forget();
-        self.rights.refresh()?;
+        let own = i64::try_from(self.session.facts.id).unwrap_or(i64::MAX);
+        self.session.state.connection.variables.install("pseudo_thread_id", Setting::Number(own));
+        self.session.settings_changed()?;
+        *self.session.facts.roles.lock() = written.roles;
+        self.session.rights.forget();
+        self.session.rights.refresh()?;
         if let Some(schema) = &written.schema {
-            self.enter_schema(Arc::from(schema.as_str()));
+            self.session.enter_schema(Arc::from(schema.as_str()));
         }
         for (name, (value, ty)) in written.user_variables {
-            self.state.connection.user_variables.insert(name.into(), (value, ty));
+            self.session.state.connection.user_variables.insert(name.into(), (value, ty));
         }
-        self.transactions.next = NextTransaction {
+        self.session.transactions.next = NextTransaction {
             isolation: written.next_isolation.as_deref().map(isolation_of).transpose()?,
             read_only: written.next_read_only,
         };
-        self.facts.last_insert_id.store(written.last_insert_id, Ordering::Relaxed);
-        self.facts.insert_id.store(written.insert_id, Ordering::Relaxed);
-        self.facts.row_count.store(written.row_count, Ordering::Relaxed);
-        self.facts.found_rows.store(written.found_rows, Ordering::Relaxed);
+        self.session.facts.last_insert_id.store(written.last_insert_id, Ordering::Relaxed);
+        self.session.facts.insert_id.store(written.insert_id, Ordering::Relaxed);
+        self.session.facts.row_count.store(written.row_count, Ordering::Relaxed);
+        self.session.facts.found_rows.store(written.found_rows, Ordering::Relaxed);
         for (number, statement) in &written.numbered {
             let prepared = Box::new(self.prepared_again(statement)?);
-            self.state.connection.numbered.insert(*number, Some(prepared));
+            self.session.state.connection.numbered.insert(*number, Some(prepared));
         }
         for (name, statement) in &written.named {
             let prepared = self.prepared_again(statement)?;
-            self.state.connection.named.insert(name.clone(), prepared);
+            self.session.state.connection.named.insert(name.clone(), prepared);
         }
         let tables = written.temporary_tables.into_iter();
         let tables = tables.map(|one| (one.schema, one.name, one.table)).collect();
-        self.catalog.adopt_temporary_tables(tables)?;
+        self.session.catalog.adopt_temporary_tables(tables)?;
         self.take_over_locks(written.connection, &written.user_locks)
     }
 
     fn prepared_again(&mut self, statement: &WrittenStatement) -> Moved<PreparedStatement> {
-        Ok(PreparedStatements { session: self }.take_apart(&statement.text, statement.mode)?)
+        Ok(PreparedStatements { session: self.session }
+            .take_apart(&statement.text, statement.mode)?)
     }
 
     fn take_over_locks(&self, from: u64, locks: &BTreeMap<String, u64>) -> Moved<()> {
-        let server = &self.instance.server;
+        let server = &self.session.instance.server;
         let held: BTreeMap<String, u64> = server.user_locks_of(from).into_iter().collect();
         if let Some(lost) = locks.keys().find(|name| !held.contains_key(*name)) {
             return Err(HandoverError::LockLost(lost.clone()));
         }
-        server.hand_over_user_locks(from, self.facts.id);
+        server.hand_over_user_locks(from, self.session.facts.id);
         Ok(())
     }
 }

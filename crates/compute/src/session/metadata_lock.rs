@@ -18,7 +18,7 @@ use firn_sql::execute::error::from_rows;
 use firn_sql::plan::PlannedLock;
 
 use super::SqlSession;
-use super::guards::LockedTable;
+use super::locked_tables::LockedTable;
 use crate::plan_cache::CachedPlan;
 
 impl SqlSession {
@@ -137,13 +137,13 @@ impl SqlSession {
     /// # Errors
     /// Locks that were not granted.
     pub(super) fn keep_table_locks(&mut self) -> Result<()> {
-        if self.locked_tables.is_empty() {
+        if self.locked.is_empty() {
             return Ok(());
         }
-        let mut locked = std::mem::take(&mut self.locked_tables);
+        let mut locked = std::mem::take(&mut self.locked.tables);
         locked.retain(|one| self.catalog.table(&one.schema, &one.table).is_ok());
         self.take_table_locks(&locked)?;
-        self.locked_tables = locked;
+        self.locked.tables = locked;
         Ok(())
     }
 

@@ -29,11 +29,13 @@ mod diagnostics;
 mod document;
 mod execution;
 mod executor;
+mod explain;
 mod guards;
 mod handler;
 mod handover;
 mod kill;
 mod load;
+mod locked_tables;
 mod measure;
 mod metadata_lock;
 mod miscellany;
@@ -45,6 +47,7 @@ mod read_only;
 mod renewal;
 mod rights;
 mod rows;
+mod select_into;
 mod set;
 mod settings;
 mod show;
@@ -75,6 +78,7 @@ pub use document::DocumentError;
 pub use handover::HandoverError;
 pub(crate) use prepared::PreparedStatements;
 
+use locked_tables::LockedTables;
 use measure::Measured;
 use rights::Rights;
 use settings::Settings;
@@ -102,10 +106,7 @@ pub struct SqlSession {
     measured: Measured,
     /// The client asked to end the connection (`COMMIT RELEASE`).
     ends: bool,
-    /// The tables of `LOCK TABLES`; empty if it is not in force.
-    locked_tables: Vec<guards::LockedTable>,
-    /// Some of them were locked for writing.
-    locked_writing: Option<crate::server::Writing>,
+    locked: LockedTables,
     /// The tables that `HANDLER` has opened.
     handlers: Vec<handler::OpenHandler>,
     /// It was written down, and continues elsewhere.
@@ -172,8 +173,7 @@ impl SqlSession {
             epoch: 0,
             measured: Measured::default(),
             ends: false,
-            locked_tables: Vec::new(),
-            locked_writing: None,
+            locked: LockedTables::default(),
             handlers: Vec::new(),
             is_suspended: false,
             judges_view: false,
@@ -205,7 +205,7 @@ impl SqlSession {
         self.transactions.forget_table_locks();
         self.facts.release_locks();
         self.instance.server.release_read_lock(self.facts.id);
-        self.forget_locked_tables();
+        self.locked = LockedTables::default();
         self.handlers.clear();
         self.transactions.metadata.release_explicit(None);
         self.conditions.clear();

@@ -26,6 +26,7 @@ use firn_sql::types::{Datum, EvaluationContext, SqlType, TypeKind, cast};
 
 use super::SqlSession;
 use super::execution::Arguments;
+use super::select_into::SelectIntoStatements;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
 use crate::plan_cache::CachedPlan;
@@ -33,7 +34,7 @@ use crate::plan_cache::CachedPlan;
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 1 << 18;
 
-impl SqlSession {
+impl SelectIntoStatements<'_> {
     /// Writes a query's rows to the file that it names; returns their number.
     ///
     /// # Errors
@@ -50,9 +51,9 @@ impl SqlSession {
             Into::Dumpfile(path) => (path, None, None),
             Into::Variables(_) => return Err(SqlError::not_supported("variables here")),
         };
-        let path = self.secure_path(path, false)?;
+        let path = secure_path(self.session, path, false)?;
         let charset = charset.map(super::settings::charset_of_file).transpose()?;
-        let disk = Arc::clone(&self.instance.facts.environment.disk);
+        let disk = Arc::clone(&self.session.instance.facts.environment.disk);
         let file = disk.open(&path, OpenMode::CreateNew).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
                 SqlError::new(1086, format!("File '{}' already exists", path.display()))
@@ -63,8 +64,8 @@ impl SqlSession {
             ),
         })?;
         let context = EvaluationContext {
-            time_zone: self.evaluation.time_zone.clone(),
-            sql_mode: self.evaluation.sql_mode,
+            time_zone: self.session.evaluation.time_zone.clone(),
+            sql_mode: self.session.evaluation.sql_mode,
             ..EvaluationContext::default()
         };
         let mut sink = FileSink {
@@ -76,7 +77,8 @@ impl SqlSession {
             rows: 0,
             fields: 0,
         };
-        let done = self.execute(plan, arguments, &mut sink).and_then(|_| sink.output.finish());
+        let done =
+            self.session.execute(plan, arguments, &mut sink).and_then(|_| sink.output.finish());
         if done.is_err() {
             // An incomplete file is useless.
             if let Err(error) = disk.remove(&path) {
@@ -85,52 +87,52 @@ impl SqlSession {
         }
         done.map(|()| sink.rows)
     }
+}
 
-    /// A path that statements may read or write, with links resolved.
-    ///
-    /// # Errors
-    /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of
-    /// `secure_file_priv`, 13 for a file that does not exist.
-    pub(super) fn secure_path(&self, written: &str, is_read: bool) -> Result<PathBuf> {
-        match self.rights.require(&[Need::everywhere(Privilege::FILE)]) {
-            Err(_) if is_read => return Err(self.rights.access_denied()),
-            allowed => allowed?,
-        }
-        let allowed = self.instance.variables.get("secure_file_priv");
-        let allowed = allowed.as_ref().map_or("", |allowed| allowed.as_text());
-        let refused = || {
-            let why = match allowed {
-                "" => {
-                    "The Firn server is running with the --secure-file-priv option so it cannot execute \
-                     this statement; start it with --secure-file-priv=DIR to allow files below DIR"
-                        .to_owned()
-                }
-                allowed => format!(
-                    "The Firn server is running with the --secure-file-priv option so it cannot execute \
-                     this statement; files must be below '{allowed}'"
-                ),
-            };
-            SqlError::new(1290, why)
-        };
-        let path = Path::new(written);
-        if allowed.is_empty() || !path.is_absolute() {
-            return Err(refused());
-        }
-        let allowed = std::fs::canonicalize(allowed).map_err(|_| refused())?;
-        let resolved = match is_read {
-            true => std::fs::canonicalize(path).map_err(|error| {
-                let why = format!("Can't get stat of '{written}' ({error})");
-                if path.starts_with(&allowed) { SqlError::new(13, why) } else { refused() }
-            })?,
-            false => {
-                let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-                    return Err(refused());
-                };
-                std::fs::canonicalize(parent).map_err(|_| refused())?.join(name)
-            }
-        };
-        if resolved.starts_with(&allowed) { Ok(resolved) } else { Err(refused()) }
+/// A path that statements may read or write, with links resolved.
+///
+/// # Errors
+/// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of
+/// `secure_file_priv`, 13 for a file that does not exist.
+pub(super) fn secure_path(session: &SqlSession, written: &str, is_read: bool) -> Result<PathBuf> {
+    match session.rights.require(&[Need::everywhere(Privilege::FILE)]) {
+        Err(_) if is_read => return Err(session.rights.access_denied()),
+        allowed => allowed?,
     }
+    let allowed = session.instance.variables.get("secure_file_priv");
+    let allowed = allowed.as_ref().map_or("", |allowed| allowed.as_text());
+    let refused = || {
+        let why = match allowed {
+            "" => {
+                "The Firn server is running with the --secure-file-priv option so it cannot execute \
+                 this statement; start it with --secure-file-priv=DIR to allow files below DIR"
+                    .to_owned()
+            }
+            allowed => format!(
+                "The Firn server is running with the --secure-file-priv option so it cannot execute \
+                 this statement; files must be below '{allowed}'"
+            ),
+        };
+        SqlError::new(1290, why)
+    };
+    let path = Path::new(written);
+    if allowed.is_empty() || !path.is_absolute() {
+        return Err(refused());
+    }
+    let allowed = std::fs::canonicalize(allowed).map_err(|_| refused())?;
+    let resolved = match is_read {
+        true => std::fs::canonicalize(path).map_err(|error| {
+            let why = format!("Can't get stat of '{written}' ({error})");
+            if path.starts_with(&allowed) { SqlError::new(13, why) } else { refused() }
+        })?,
+        false => {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                return Err(refused());
+            };
+            std::fs::canonicalize(parent).map_err(|_| refused())?.join(name)
+        }
+    };
+    if resolved.starts_with(&allowed) { Ok(resolved) } else { Err(refused()) }
 }
 
 /// A file that is written from the beginning.

@@ -7,6 +7,7 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar;
 use firn_wire::{Query, Replies, WireError};
 
+use super::rows::RowStatements;
 use super::{SqlSession, binary_text, told};
 
 /// Buffers larger than this are not kept.
@@ -87,7 +88,8 @@ impl SqlSession {
         }
         let done = loop {
             self.plan_is_stale = false;
-            let done = self.try_rows(text, replies).or_else(|| self.try_cached(text, replies));
+            let done = RowStatements { session: self }.try_rows(text, replies);
+            let done = done.or_else(|| self.try_cached(text, replies));
             let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
             if done.is_ok() || !self.plan_is_stale || self.facts.is_cancelled() {
                 break done;

@@ -21,20 +21,25 @@ type Answered = std::result::Result<(), WireError>;
 /// Shorter texts have few rows: their plans are found by the whole text.
 const SHORTEST_TEXT_BYTES: usize = 512;
 
-impl SqlSession {
+/// Runs such statements in a session.
+pub(super) struct RowStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl RowStatements<'_> {
     /// Runs a text that inserts rows of literals. `None`: it does not, or has to be parsed as a
     /// whole.
     pub(super) fn try_rows(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
         if text.len() < SHORTEST_TEXT_BYTES {
             return None;
         }
-        let mut rows = std::mem::take(&mut self.buffers.literal_rows);
-        let answered = match grammar::literal_rows(text, self.grammar_mode(), &mut rows) {
+        let mut rows = std::mem::take(&mut self.session.buffers.literal_rows);
+        let answered = match grammar::literal_rows(text, self.session.grammar_mode(), &mut rows) {
             true => self.run_rows(text, &rows, replies),
             false => None,
         };
         rows.shrink();
-        self.buffers.literal_rows = rows;
+        self.session.buffers.literal_rows = rows;
         answered
     }
 
@@ -44,14 +49,23 @@ impl SqlSession {
         rows: &LiteralRows,
         replies: &mut Replies<'_>,
     ) -> Option<Answered> {
-        if self.rights.refresh().is_err() || self.rights.sandboxed || !self.shares_plans() {
+        if self.session.rights.refresh().is_err()
+            || self.session.rights.sandboxed
+            || !self.session.shares_plans()
+        {
             return None;
         }
         let plan = self.rows_plan(text, rows)?;
-        let collation = self.settings.connection_collation;
-        let mut given =
-            TextRows { text, mode: self.grammar_mode(), rows, collation, next: 0, row: Vec::new() };
-        self.conditions.clear();
+        let collation = self.session.settings.connection_collation;
+        let mut given = TextRows {
+            text,
+            mode: self.session.grammar_mode(),
+            rows,
+            collation,
+            next: 0,
+            row: Vec::new(),
+        };
+        self.session.conditions.clear();
         Some(self.run_given(&plan, &mut given, replies))
     }
 
@@ -65,12 +79,16 @@ impl SqlSession {
             types: vec![SqlType::null(); rows.columns()],
         };
         template.push('\u{1}');
-        self.write_key_of(&template, &arguments);
+        self.session.write_key_of(&template, &arguments);
         template.pop();
-        let found = self.instance.plans.get(&self.buffers.key, self.catalog.shared());
+        let found = self
+            .session
+            .instance
+            .plans
+            .get(&self.session.buffers.key, self.session.catalog.shared());
         let plan = match found {
             Some(plan) => {
-                count(&self.facts.status.plan_cache_hits);
+                count(&self.session.facts.status.plan_cache_hits);
                 plan
             }
             None => self.make_rows_plan(&template, &arguments)?,
@@ -86,11 +104,11 @@ impl SqlSession {
     }
 
     fn make_rows_plan(&mut self, template: &str, arguments: &Arguments) -> Option<Arc<CachedPlan>> {
-        let parsed = grammar::parse(template, self.grammar_mode()).ok()?;
-        let plan = Arc::new(self.plan(&parsed.statement, arguments).ok()?);
-        count(&self.facts.status.plan_cache_misses);
+        let parsed = grammar::parse(template, self.session.grammar_mode()).ok()?;
+        let plan = Arc::new(self.session.plan(&parsed.statement, arguments).ok()?);
+        count(&self.session.facts.status.plan_cache_misses);
         if plan.plan.is_cacheable {
-            self.instance.plans.put(&self.buffers.key, Arc::clone(&plan));
+            self.session.instance.plans.put(&self.session.buffers.key, Arc::clone(&plan));
         }
         Some(plan)
     }
@@ -102,11 +120,11 @@ impl SqlSession {
         rows: &mut dyn GivenRows,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        self.note_plan(plan);
+        self.session.note_plan(plan);
         let counts_found = replies.counts_found_rows();
-        match self.execute_given(plan, &Arguments::default(), Some(rows), &mut NoRows) {
-            Ok(outcome) => self.answer_written(plan.kind, &outcome, counts_found, replies),
-            Err(error) => Err(self.refused(error)),
+        match self.session.execute_given(plan, &Arguments::default(), Some(rows), &mut NoRows) {
+            Ok(outcome) => self.session.answer_written(plan.kind, &outcome, counts_found, replies),
+            Err(error) => Err(self.session.refused(error)),
         }
     }
 }

@@ -10,8 +10,10 @@ use super::account::AccountStatements;
 use super::answer::Table;
 use super::definition::DefinitionStatements;
 use super::diagnostics::DiagnosticsStatements;
+use super::explain::ExplainStatements;
 use super::handler::HandlerStatements;
 use super::load::LoadStatements;
+use super::locked_tables::LockedTables;
 use super::prepared::PreparedStatements;
 use super::set::SetStatements;
 use super::settings::Completion;
@@ -58,7 +60,9 @@ impl SqlSession {
             Statement::Describe { table, column } => {
                 ShowStatements { session: self }.run_describe(table, column.as_deref(), replies)
             }
-            Statement::Explain(explain) => self.run_explain(explain, replies),
+            Statement::Explain(explain) => {
+                ExplainStatements { session: self }.run(explain, replies)
+            }
             Statement::Execute { name, using } => {
                 PreparedStatements { session: self }.run_named(name, using, replies)
             }
@@ -211,7 +215,7 @@ impl SqlSession {
     }
 
     fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
-        self.forget_locked_tables();
+        self.locked = LockedTables::default();
         self.transactions.unlock_tables()?;
         let node = &*self.instance.node;
         self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;

@@ -78,7 +78,7 @@ impl XaStatements<'_> {
 
     fn xa_start(&mut self, xid: &Xid) -> Result<()> {
         self.refuse_inside()?;
-        if self.session.transactions.is_lasting() || !self.session.locked_tables.is_empty() {
+        if self.session.transactions.is_lasting() || !self.session.locked.is_empty() {
             let why = "XAER_OUTSIDE: Some work is done outside global transaction";
             return Err(SqlError::new(1400, why));
         }

@@ -27,6 +27,7 @@ use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
 use super::execution::{Arguments, NoRows};
+use super::outfile::secure_path;
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
@@ -100,7 +101,7 @@ impl LoadStatements<'_> {
     }
 
     fn load_from_server(&mut self, load: &LoadData) -> Result<Totals> {
-        let path = self.session.secure_path(&load.path, true)?;
+        let path = secure_path(self.session, &load.path, true)?;
         let schema = load
             .table
             .schema
