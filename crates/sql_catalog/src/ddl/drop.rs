@@ -1,5 +1,6 @@
 //! `DROP TABLE`, `TRUNCATE TABLE`, and the end of temporary tables.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use firn_api::Incarnation;
@@ -119,7 +120,8 @@ pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Resul
 
 impl SessionCatalog {
     /// Takes over the temporary tables of a session that has ended here or on another compute node:
-    /// they move to this session's schema. All of them, or none. Blocks.
+    /// they move to this session's schema, and the schema of the other one goes. All of them, or
+    /// none. Blocks.
     ///
     /// # Errors
     /// 1146 for a table that is gone, and errors of the node.
@@ -132,12 +134,17 @@ impl SessionCatalog {
         if node.schema_options(self.namespace()).map_err(from_rows)?.is_none() {
             definitions.create_schema(self.namespace(), &[]).map_err(from_rows)?;
         }
+        let mut left = BTreeSet::new();
         for (schema, name, id) in &tables {
-            if node.table(*id).map_err(from_rows)?.is_none() {
-                return Err(no_such_table(schema, name));
-            }
+            let table = node.table(*id).map_err(from_rows)?;
+            let table = table.ok_or_else(|| no_such_table(schema, name))?;
+            left.insert(table.definition().schema_name.clone());
             let number = self.next_temporary_number().to_string();
             definitions.rename_table(*id, self.namespace(), &number).map_err(from_rows)?;
+        }
+        left.remove(self.namespace());
+        for schema in &left {
+            definitions.drop_schema(schema).map_err(from_rows)?;
         }
         definitions.commit().map_err(from_rows)?;
         for (schema, name, id) in tables {
