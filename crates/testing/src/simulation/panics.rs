@@ -94,11 +94,13 @@ pub(super) fn own_functions(backtrace: &Backtrace) -> Vec<String> {
 
 /// Whether a place is in the standard library, the waiting primitives or the simulator itself.
 fn is_foreign(place: &str) -> bool {
-    const FOREIGN: [&str; 9] = [
+    const FOREIGN: [&str; 11] = [
         "/rustc/",
         "/nptl/",
         "/sysdeps/",
         "base/src/event.rs",
+        "base/src/pool_thread.rs",
+        "base/src/scheduler.rs",
         "base/src/task.rs",
         "src/simulation/mod.rs",
         "src/simulation/panics.rs",
