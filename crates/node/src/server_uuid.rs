@@ -7,8 +7,7 @@
 //!   server-uuid=f3c2a9d4-1a0b-4c5d-8e6f-0123456789ab
 //! ```
 //!
-//! Whoever copies a directory for another server removes the file, and the copy gets a new
-//! identity.
+//! A copy of the directory for another server gets a new identity if the file is removed from it.
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
 
