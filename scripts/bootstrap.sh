@@ -2,8 +2,9 @@
 # Installs what building Firn needs and this machine lacks: a C linker, certificates for the crate
 # registry, and a Rust toolchain. Does nothing, and needs no rights, where all of it is there.
 #
-# Everything comes from Debian's packages (as root, or through sudo), except that rustup, where it
-# is installed, is asked for the pinned toolchain first.
+# Packages come from apt and its own sources (as root, or through sudo). Rust comes from its own
+# publisher, through rustup and into the user's home: it compiles Firn in two thirds of the time of
+# Debian's packages, which serve where the publisher cannot be reached.
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 . "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
@@ -53,10 +54,33 @@ ensure_linker_and_certificates() {
 
 # Asks rustup, if there is one, for the pinned toolchain.
 ask_rustup() {
-    command -v rustup >/dev/null || return 1
+    find_rustup || return 1
     echo "bootstrap: asking rustup for Rust $pinned_version" >&2
     rustup toolchain install "$pinned_version" --profile minimal --component rustfmt --component clippy &&
         choose_cargo
+}
+
+# Fetches rustup from Rust's publisher, without a toolchain. Nothing runs whose checksum is wrong.
+install_rustup() {
+    command -v curl >/dev/null || install_packages curl || return 1
+    local host server directory
+    host=$(uname -m)-unknown-linux-gnu
+    server=${RUSTUP_DIST_SERVER:-https://static.rust-lang.org}
+    directory=$(mktemp -d)
+    echo "bootstrap: fetching rustup from $server" >&2
+    (
+        cd "$directory"
+        for file in rustup-init rustup-init.sha256; do
+            curl --fail --silent --show-error --location --connect-timeout 15 \
+                --output "$file" "$server/rustup/dist/$host/$file" || exit 1
+        done
+        [ "$(sha256sum <rustup-init)" = "$(awk '{ print $1 }' rustup-init.sha256)  -" ] || exit 1
+        chmod +x rustup-init
+        ./rustup-init -y --quiet --no-modify-path --profile minimal --default-toolchain none
+    )
+    local status=$?
+    rm -rf "$directory"
+    return $status
 }
 
 # Debian keeps a recent compiler for its browsers under names that end in -web.
@@ -77,13 +101,10 @@ install_debian_rust() {
 ensure_rust() {
     choose_cargo && return 0
     ask_rustup && return 0
+    install_rustup && ask_rustup && return 0
     require_apt "Rust $pinned_version or later"
     update_lists
     install_debian_rust && return 0
-    if [ -n "$(candidate rustup)" ]; then
-        install_packages rustup
-        ask_rustup && return 0
-    fi
     echo "bootstrap: no Rust of version $pinned_version or later can be had from rustup or apt here" >&2
     exit 1
 }

@@ -18,9 +18,8 @@ cargo_version() {
     (cd "$repository" && RUSTUP_AUTO_INSTALL=0 "${1:-cargo}" --version 2>/dev/null) | awk '{ print $2 }'
 }
 
-# newest_toolchain: the latest of rustup's toolchains that is not a nightly; nothing without rustup.
+# newest_toolchain: the latest of rustup's toolchains that is not a nightly.
 newest_toolchain() {
-    command -v rustup >/dev/null || return 0
     local name version
     for name in $(rustup toolchain list 2>/dev/null | awk '{ print $1 }' | grep -v nightly); do
         version=$(RUSTUP_TOOLCHAIN=$name cargo_version)
@@ -28,28 +27,33 @@ newest_toolchain() {
     done | sort -V | tail -n 1 | awk '{ print $2 }'
 }
 
+# find_rustup: puts rustup's folder on the path if rustup is installed; false if it is not.
+find_rustup() {
+    command -v rustup >/dev/null && return 0
+    local folder=${CARGO_HOME:-$HOME/.cargo}/bin
+    [ -x "$folder/rustup" ] || return 1
+    PATH="$folder:$PATH"
+}
+
+# is_recent VERSION: whether VERSION, which may be empty, can build Firn.
+is_recent() {
+    [ -n "$1" ] && at_least "$1" "$pinned_version"
+}
+
 # choose_cargo: makes `cargo` a good one for this shell and its children; false if there is none.
 choose_cargo() {
-    if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then
-        PATH="$HOME/.cargo/bin:$PATH"
+    is_recent "$(cargo_version)" && return 0
+    if find_rustup; then
+        is_recent "$(cargo_version)" && return 0
+        local toolchain
+        toolchain=$(newest_toolchain)
+        if [ -n "$toolchain" ] && is_recent "$(RUSTUP_TOOLCHAIN=$toolchain cargo_version)"; then
+            export RUSTUP_TOOLCHAIN=$toolchain
+            return 0
+        fi
     fi
-    local version
-    version=$(cargo_version)
-    if [ -n "$version" ] && at_least "$version" "$pinned_version"; then
-        return 0
-    fi
-    local toolchain
-    toolchain=$(newest_toolchain)
-    if [ -n "$toolchain" ] && at_least "$(RUSTUP_TOOLCHAIN=$toolchain cargo_version)" "$pinned_version"; then
-        export RUSTUP_TOOLCHAIN=$toolchain
-        return 0
-    fi
-    version=$(cargo_version /usr/bin/cargo)
-    if [ -n "$version" ] && at_least "$version" "$pinned_version"; then
-        PATH="/usr/bin:$PATH"
-        return 0
-    fi
-    return 1
+    is_recent "$(cargo_version /usr/bin/cargo)" || return 1
+    PATH="/usr/bin:$PATH"
 }
 
 # is_pinned_cargo: whether the chosen cargo is exactly the pinned one.
