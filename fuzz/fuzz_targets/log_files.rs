@@ -7,7 +7,8 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use firn_api::LogStore;
+use firn_api::log_store::conformance::Appender;
+use firn_api::{LogStore, WriterEpoch};
 use firn_base::task::{Spawner, TaskHandle};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::redo::GroupBuilder;
@@ -98,16 +99,17 @@ fn written_log() -> &'static (Contents, Vec<u8>) {
         let disk = Arc::new(MemoryDisk::default());
         let environment = Environment { disk: disk.clone(), ..Environment::system() };
         let log = open(&environment).expect("an empty directory is a new database");
+        let appender = Appender::open(&*log, WriterEpoch::Next).expect("nobody else writes");
         let mut written = Vec::new();
         for number in 0..40 {
             let group = group(number);
-            log.append(Lsn::FIRST.advance(written.len() as u64), &group).expect("there is room");
+            let end = appender.append(&group);
             written.extend_from_slice(&group);
             if number % 7 == 0 {
-                log.sync().expect("a disk that never fails");
+                appender.wait(end).expect("a disk that never fails");
             }
         }
-        log.sync().expect("a disk that never fails");
+        appender.writer.close();
         log.close();
         (disk.contents(), written)
     })

@@ -6,8 +6,9 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use firn_api::{LogStore, PageRead, PageStore, PageStoreError, PageVersion};
-use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
+use firn_api::log_store::conformance::Appender;
+use firn_api::{PageRead, PageStore, PageStoreError, PageVersion, WriterEpoch};
+use firn_base::{Environment, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
 use firn_format::redo::{Change, GroupBuilder};
 use firn_fuzz::{Contents, Input, MemoryDisk, damage};
@@ -91,13 +92,6 @@ impl Store {
         self.pages.read(page(number), PageRead::Latest { at_least }, into)
     }
 
-    fn append(&self, end: &mut Lsn, number: u32, change: &Change<'_>) {
-        let mut builder = GroupBuilder::new();
-        change.encode(page(number), &mut builder);
-        let group = builder.finish();
-        self.log.append(*end, group).expect("there is room");
-        *end = end.advance(group.len() as u64);
-    }
 }
 
 impl Drop for Store {
@@ -114,11 +108,11 @@ fn written_pages() -> &'static (Contents, Vec<Box<PageBuf>>) {
         let disk = Arc::new(MemoryDisk::default());
         let environment = Environment { disk: disk.clone(), ..Environment::system() };
         let store = Store::open_in(&environment).expect("an empty directory is a new database");
-        let mut end = Lsn::FIRST;
+        let appender = Appender::open(&*store.log, WriterEpoch::Next).expect("nobody else writes");
         for round in 0..4 {
-            write_round(&store, &mut end, round);
-            let durable = store.log.sync().expect("a disk that never fails");
-            store.pages.materialise_up_to(durable).expect("a disk that never fails");
+            let end = appender.append(&changes_of_round(round));
+            appender.wait(end).expect("a disk that never fails");
+            store.pages.materialise_up_to(end).expect("a disk that never fails");
         }
         let images = (0..PAGES).map(|number| {
             let mut image = PageBuf::boxed();
@@ -131,13 +125,22 @@ fn written_pages() -> &'static (Contents, Vec<Box<PageBuf>>) {
     })
 }
 
-fn write_round(store: &Store, end: &mut Lsn, round: u32) {
+/// A group of log for each change of each page.
+fn changes_of_round(round: u32) -> Vec<u8> {
+    let mut log = Vec::new();
     for number in 0..PAGES {
         if round == 0 {
-            store.append(end, number, &Change::Format { kind: PageKind::SpaceHeader });
+            log.extend(group(number, &Change::Format { kind: PageKind::SpaceHeader }));
         }
         let bytes = [round as u8 + 1; 3000];
         let at = 100 + (number * 40 + round * 1000) as u16;
-        store.append(end, number, &Change::WriteBytes { at, bytes: &bytes });
+        log.extend(group(number, &Change::WriteBytes { at, bytes: &bytes }));
     }
+    log
+}
+
+fn group(number: u32, change: &Change<'_>) -> Vec<u8> {
+    let mut builder = GroupBuilder::new();
+    change.encode(page(number), &mut builder);
+    builder.finish().to_vec()
 }
