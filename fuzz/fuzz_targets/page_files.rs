@@ -91,7 +91,6 @@ impl Store {
         let at_least = self.log.durable_lsn();
         self.pages.read(page(number), PageRead::Latest { at_least }, into)
     }
-
 }
 
 impl Drop for Store {

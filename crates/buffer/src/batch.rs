@@ -12,10 +12,10 @@ use firn_api::{PageRequest, PageSink, PageStoreError, PageVersion};
 use firn_base::{Lsn, PageId};
 use firn_format::page::PageBuf;
 
-use crate::flight::{Landing, Outcome};
 use crate::frame::Access;
 use crate::guard::PagePin;
 use crate::load::Leader;
+use crate::pending_loads::{Landing, Outcome};
 use crate::pool::BufferPool;
 
 /// The most pages that one call reads.

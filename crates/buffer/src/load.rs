@@ -4,9 +4,9 @@ use firn_api::{PageRead, PageRequest, PageStoreError, PageVersion};
 use firn_base::{Lsn, PageId};
 use firn_format::page::PageBuf;
 
-use crate::flight::{Boarding, Landing, Outcome};
 use crate::frame::{Access, Install, OwnedFrame};
 use crate::guard::PagePin;
+use crate::pending_loads::{Boarding, Landing, Outcome};
 use crate::pool::BufferPool;
 use crate::statistics::Counter;
 use crate::sync::yield_now;
@@ -103,7 +103,7 @@ pub(crate) struct Leader<'a> {
 }
 
 impl<'a> Leader<'a> {
-    /// Leads a load that was begun with [`crate::flight::Flights`], into `frame`.
+    /// Leads a load that was begun with [`crate::pending_loads::Flights`], into `frame`.
     pub(crate) fn new(
         pool: &'a BufferPool,
         page: PageId,

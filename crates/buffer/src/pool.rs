@@ -8,17 +8,17 @@ use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 
 use crate::clock::Clock;
-use crate::flight::Flights;
 use crate::frame::{Frame, OwnedFrame};
 use crate::free_frames::FreeFrames;
 use crate::memory::image::ImageBudget;
 use crate::memory::slots::{FrameMemory, PageSlot};
+use crate::operation_limits::{Allowance, PINS_PER_TURN, Turn};
+use crate::pending_loads::Flights;
 use crate::read_point::ReadPoint;
 use crate::signals::Signals;
 use crate::statistics::{Counter, Counters, PoolStatistics};
 use crate::sync::Mutex;
 use crate::translation::Translation;
-use crate::turns::{Allowance, PINS_PER_TURN, Turn};
 
 /// The fewest frames that a pool has, whatever its budget.
 pub const MIN_FRAMES: usize = if cfg!(feature = "shuttle") { 4 } else { 32 };

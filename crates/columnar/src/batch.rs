@@ -3,7 +3,7 @@
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 
-use crate::stop::Result;
+use crate::stop_reason::Result;
 
 /// Rows of a full batch.
 pub(crate) const BATCH_ROWS: usize = 8192;

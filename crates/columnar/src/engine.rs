@@ -20,7 +20,7 @@ use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
 use crate::cache::ColumnCache;
 use crate::resources::Resources;
 use crate::spill::Spill;
-use crate::stop::{Result, Stop, declined};
+use crate::stop_reason::{Result, Stop, declined};
 use crate::threads::Threads;
 use crate::translate::{self, Answer, Way};
 

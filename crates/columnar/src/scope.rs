@@ -14,7 +14,7 @@ use futures::future::{Either, select};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::stop::{Result, Stop, declined};
+use crate::stop_reason::{Result, Stop, declined};
 
 /// The shared state of one execution.
 pub(crate) struct Scope {

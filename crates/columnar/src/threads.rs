@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use firn_base::{pool_thread, stack};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 
 /// The threads of an engine.
 #[derive(Debug)]

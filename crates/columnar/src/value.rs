@@ -21,7 +21,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64T
 use firn_sql::expression::Slot;
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 
-use crate::stop::{Result, Stop, declined};
+use crate::stop_reason::{Result, Stop, declined};
 
 /// Digits of the decimals that columns hold.
 pub(crate) const DECIMAL_DIGITS: u8 = 38;

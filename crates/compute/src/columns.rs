@@ -1,7 +1,7 @@
 //! Columns of results as clients see them in the protocol.
 
 use firn_format::value::CollationId;
-use firn_sql::catalog::told::{ToldColumn, ToldType};
+use firn_sql::catalog::virtual_table_metadata::{ReportedColumn, ReportedType};
 use firn_sql::collation;
 use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Display, SqlType, TypeKind};
@@ -31,49 +31,49 @@ pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> Column
         definition.original_table = origin.original_table.to_string();
         definition.original_name = origin.original_name.to_string();
         definition.flags |= ColumnFlags::from_bits_truncate(origin.flags);
-        if let Some(told) = &origin.told {
-            tell(told, results, &mut definition);
+        if let Some(reported) = &origin.reported {
+            tell(reported, results, &mut definition);
         }
     }
     definition
 }
 
 /// Replaces the type's metadata of a column by MySQL's own.
-fn tell(told: &ToldType, results: Option<CollationId>, definition: &mut ColumnDefinition) {
-    let Some(column_type) = ColumnType::from_code(told.type_code) else { return };
+fn tell(reported: &ReportedType, results: Option<CollationId>, definition: &mut ColumnDefinition) {
+    let Some(column_type) = ColumnType::from_code(reported.type_code) else { return };
     definition.column_type = column_type;
-    definition.flags = ColumnFlags::from_bits_truncate(told.flags);
-    definition.decimals = told.decimals;
-    let collation = match told.is_text {
+    definition.flags = ColumnFlags::from_bits_truncate(reported.flags);
+    definition.decimals = reported.decimals;
+    let collation = match reported.is_text {
         true => results.unwrap_or(DICTIONARY_COLLATION),
         false => CollationId::BINARY,
     };
     let bytes = collation::get(collation).charset.max_character_bytes();
-    let length_bytes = u64::from(told.length) * u64::from(bytes);
+    let length_bytes = u64::from(reported.length) * u64::from(bytes);
     definition.collation = collation.0;
     definition.length_bytes = length_bytes.min(u32::MAX.into()) as u32;
 }
 
 /// The columns of a `SHOW` statement, described as in MySQL.
 #[must_use]
-pub fn encode_told(
+pub fn encode_reported(
     columns: &[OutputColumn],
-    told: &[ToldColumn],
+    reported: &[ReportedColumn],
     results: Option<CollationId>,
 ) -> EncodedColumns {
-    if columns.len() > told.len() {
+    if columns.len() > reported.len() {
         return encode(columns, results);
     }
     let definitions: Vec<ColumnDefinition> = columns
         .iter()
-        .zip(told)
-        .map(|(column, told)| {
+        .zip(reported)
+        .map(|(column, reported)| {
             let mut definition = definition(column, results);
-            definition.schema = told.schema.to_owned();
-            definition.table = told.table.to_owned();
-            definition.original_table = told.original_table.to_owned();
-            definition.original_name = told.original_name.unwrap_or(&column.name).to_owned();
-            tell(&told.ty, results, &mut definition);
+            definition.schema = reported.schema.to_owned();
+            definition.table = reported.table.to_owned();
+            definition.original_table = reported.original_table.to_owned();
+            definition.original_name = reported.original_name.unwrap_or(&column.name).to_owned();
+            tell(&reported.ty, results, &mut definition);
             definition
         })
         .collect();

@@ -21,11 +21,11 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{AccountBook, AccountName, RowsAccountStore, StoreError, UsageBook};
-use crate::facts::{Facts, SharedFacts};
 use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
 use crate::process_state::state_of;
 use crate::server::{self, WriteGate};
+use crate::session_facts::{Facts, SharedFacts};
 use crate::status::{Status, StatusCounts};
 use crate::variables::{
     GlobalVariables, PersistedVariables, Setting, decode_setting, encode_setting,

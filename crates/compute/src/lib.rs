@@ -12,7 +12,6 @@
 
 pub mod accounts;
 pub mod columns;
-pub mod facts;
 pub mod instance;
 pub mod logs;
 pub mod plan_cache;
@@ -21,12 +20,13 @@ pub mod server;
 mod server_figures;
 pub mod service;
 pub mod session;
-pub mod sink;
+pub mod session_facts;
 pub mod statement_kind;
 pub mod statistics_keeper;
 pub mod status;
 pub mod system_table;
 pub mod variables;
+pub mod wire_rows;
 
 pub use instance::{Instance, InstanceOptions, OpenError};
 pub use service::SqlService;

@@ -9,9 +9,9 @@ use firn_wire::{
 };
 
 use crate::accounts::{Account, Blocked, Exceeded};
-use crate::facts::Facts;
 use crate::instance::Instance;
-use crate::session::{Beginning, PreparedStatements, SqlSession, told};
+use crate::session::{Beginning, PreparedStatements, SqlSession, wire_error};
+use crate::session_facts::Facts;
 
 /// Serves the clients of an instance.
 pub struct SqlService {
@@ -157,8 +157,8 @@ impl Session for SqlSession {
 
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
         let _running = Running::new(self.facts());
-        self.refuse_sandboxed().map_err(told)?;
-        PreparedStatements { session: self }.prepare_numbered(statement, text).map_err(told)
+        self.refuse_sandboxed().map_err(wire_error)?;
+        PreparedStatements { session: self }.prepare_numbered(statement, text).map_err(wire_error)
     }
 
     fn execute(
@@ -167,7 +167,7 @@ impl Session for SqlSession {
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
-        self.refuse_sandboxed().map_err(told)?;
+        self.refuse_sandboxed().map_err(wire_error)?;
         PreparedStatements { session: self }.execute_numbered(execution, replies)
     }
 
@@ -177,13 +177,13 @@ impl Session for SqlSession {
 
     fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
         let schema = String::from_utf8_lossy(schema);
-        self.refuse_sandboxed().map_err(told)?;
-        self.use_schema(&schema).map_err(told)?;
+        self.refuse_sandboxed().map_err(wire_error)?;
+        self.use_schema(&schema).map_err(wire_error)?;
         self.answer_plainly(replies)
     }
 
     fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError> {
-        SqlSession::reset(self).map_err(told)?;
+        SqlSession::reset(self).map_err(wire_error)?;
         self.answer_plainly(replies)
     }
 
@@ -196,7 +196,7 @@ impl Session for SqlSession {
     }
 
     fn kill(&mut self, connection: u32) -> Result<(), WireError> {
-        self.kill_connection(u64::from(connection), false).map_err(told)
+        self.kill_connection(u64::from(connection), false).map_err(wire_error)
     }
 
     fn field_list(
@@ -204,8 +204,8 @@ impl Session for SqlSession {
         table: &[u8],
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
-        self.refuse_sandboxed().map_err(told)?;
-        self.fields_of(table, pattern).map_err(told)
+        self.refuse_sandboxed().map_err(wire_error)?;
+        self.fields_of(table, pattern).map_err(wire_error)
     }
 
     fn canceller(&self) -> Arc<dyn Canceller> {

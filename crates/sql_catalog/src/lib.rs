@@ -27,10 +27,10 @@ pub mod show;
 pub mod statistics;
 #[cfg(test)]
 mod test_support;
-pub mod told;
 pub mod type_text;
 pub mod virtual_schemas;
 pub mod virtual_table;
+pub mod virtual_table_metadata;
 
 pub use lookup::Catalog;
 pub use relation::Relation;

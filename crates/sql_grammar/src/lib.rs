@@ -59,28 +59,28 @@
 //! `JSON_TABLE`'s columns are texts: [`parse_column_type`].
 
 pub mod ast;
-mod build;
+mod keywords;
 mod lexer;
+mod literal_rows;
+mod node_builders;
 mod normalise;
 mod parser;
 mod placeholders;
 mod render;
-mod rows;
 mod split;
 #[cfg(test)]
 mod tests;
-mod words;
 
+pub use literal_rows::{LiteralRows, literal_rows};
 pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
 pub use placeholders::placeholders;
 pub use render::{render, render_query, render_unqualified};
-pub use rows::{LiteralRows, literal_rows};
 pub use split::{Split, split};
 
 use firn_base::memory;
 
 use ast::{ColumnType, Expr, Statement};
-use firn_sql_types::Octets;
+use firn_sql_types::ByteString;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::watch::Watch;
 use parser::{Parser, whole_column_type, whole_expression, whole_statement};
@@ -114,7 +114,7 @@ pub struct Parsed {
 }
 
 /// The long string literals of a statement, where the tree has [`ast::Value::LongText`]s.
-pub type LongTexts = Vec<Octets>;
+pub type LongTexts = Vec<ByteString>;
 
 /// Shorter literals are in the tree.
 pub const LONG_TEXT_BYTES: usize = 64 << 10;

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use firn_format::value;
 
+use super::byte_string::ByteString;
 use super::decimal::Decimal;
 use super::json::JsonValue;
 use super::number_text::double_to_text;
-use super::octets::Octets;
 
 /// A value at run time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ pub enum Datum {
     /// An exact number.
     Decimal(Decimal),
     /// Text in UTF-8, or the bytes of a binary type.
-    Text(Octets),
+    Text(ByteString),
     /// A date, packed as [`value::Date`] says.
     Date(i64),
     /// A time, packed as [`value::Time`] says.
@@ -67,7 +67,7 @@ impl Datum {
 
     /// Text or bytes.
     #[must_use]
-    pub fn text(bytes: impl Into<Octets>) -> Datum {
+    pub fn text(bytes: impl Into<ByteString>) -> Datum {
         Datum::Text(bytes.into())
     }
 

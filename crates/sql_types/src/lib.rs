@@ -12,6 +12,7 @@
 //! * nothing here reads a clock, a zone or a mode except through [`context::EvaluationContext`];
 //! * every executor evaluates through this crate, so a statement has one meaning.
 
+pub mod byte_string;
 pub mod calendar;
 pub mod cast;
 pub mod collate;
@@ -26,13 +27,12 @@ pub mod hexadecimal;
 pub mod json;
 pub mod metadata;
 pub mod number_text;
-pub mod octets;
 pub mod random_sequences;
 pub mod session_facts;
 pub mod sort_key;
 pub mod sql_mode;
 pub mod sql_type;
-pub mod stored;
+pub mod storage_form;
 pub mod temporal;
 #[cfg(test)]
 mod tests;
@@ -41,6 +41,7 @@ pub mod type_display;
 pub mod unify;
 pub mod watch;
 
+pub use byte_string::ByteString;
 pub use cast::{Target, assign, cast, implicit_default};
 pub use compare::{ComparisonKind, comparison_kind};
 pub use context::{EvaluationContext, StatementKind};
@@ -48,7 +49,6 @@ pub use datum::Datum;
 pub use decimal::Decimal;
 pub use display::Display;
 pub use json::JsonValue;
-pub use octets::Octets;
 pub use sort_key::write_sort_key;
 pub use sql_mode::SqlMode;
 pub use sql_type::{Before, Coercibility, IntWidth, Members, SqlType, TypeKind, WorkedOut};

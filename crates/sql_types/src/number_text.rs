@@ -2,18 +2,18 @@
 
 use firn_base::number_text::NumberText;
 
-use super::octets::Octets;
+use super::byte_string::ByteString;
 
 /// The text of a `DOUBLE`.
 #[must_use]
-pub fn double_to_text(number: f64) -> Octets {
-    Octets::from(&*NumberText::of_double(number))
+pub fn double_to_text(number: f64) -> ByteString {
+    ByteString::from(&*NumberText::of_double(number))
 }
 
 /// The text of a `FLOAT`.
 #[must_use]
-pub fn float_to_text(number: f64) -> Octets {
-    Octets::from(&*NumberText::of_float(number))
+pub fn float_to_text(number: f64) -> ByteString {
+    ByteString::from(&*NumberText::of_float(number))
 }
 
 /// The number at the start of a text, and its length in bytes including the spaces before it; 0

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int64Array};
 
 use super::{Accumulator, same};
-use crate::stop::Result;
+use crate::stop_reason::Result;
 
 /// Counts the rows that have no NULL among the arguments.
 #[derive(Default)]

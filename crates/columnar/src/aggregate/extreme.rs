@@ -10,7 +10,7 @@ use firn_format::value::CollationId;
 use firn_sql::collation::{self, Collation};
 
 use super::{Accumulator, same};
-use crate::stop::Result;
+use crate::stop_reason::Result;
 use crate::value::Physical;
 
 /// An accumulator for values of a layout.

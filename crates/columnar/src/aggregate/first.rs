@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute;
 
 use super::{Accumulator, same};
-use crate::stop::Result;
+use crate::stop_reason::Result;
 use crate::value::Physical;
 
 /// Keeps the first values as columns: those of one batch together.

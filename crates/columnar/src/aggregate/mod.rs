@@ -22,7 +22,7 @@ use firn_sql::expression::AggregateCall;
 use firn_sql::functions::AggregateFunction;
 
 use crate::scope::Scope;
-use crate::stop::Result;
+use crate::stop_reason::Result;
 use crate::value::Physical;
 
 /// The state of a function for all groups.
@@ -121,7 +121,7 @@ impl Call {
 
 /// The other accumulator, which is of the same kind.
 fn same<T: 'static>(other: Box<dyn Any>) -> Result<Box<T>> {
-    other
-        .downcast::<T>()
-        .map_err(|_| crate::stop::Stop::Declined("accumulators differ between tasks".to_owned()))
+    other.downcast::<T>().map_err(|_| {
+        crate::stop_reason::Stop::Declined("accumulators differ between tasks".to_owned())
+    })
 }

@@ -11,7 +11,7 @@ use firn_sql::types::Datum;
 
 use super::Accumulator;
 use crate::scope::Scope;
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::Physical;
 
 /// An accumulator of the row executor for each group.

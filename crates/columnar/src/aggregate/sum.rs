@@ -10,7 +10,7 @@ use firn_sql::functions::AggregateFunction;
 use firn_sql::types::{Datum, Decimal};
 
 use super::{Accumulator, same};
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::{Physical, beyond};
 
 /// Sums and counts of all groups.

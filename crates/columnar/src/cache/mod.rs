@@ -30,9 +30,9 @@
 //! 2. They are held only for reads and changes in memory. No call to the node is made with one of
 //!    them held, and the node holds none of its own latches when it calls the cache.
 
+mod leaf_run;
 pub(crate) mod packed;
 mod register;
-mod run;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,12 +43,12 @@ use firn_base::{Cts, LogStreamId, PageId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+pub(crate) use leaf_run::{PackedRows, RunPart};
 pub(crate) use register::{ColumnForm, ColumnNumber};
-pub(crate) use run::{PackedRows, RunPart};
 
+use leaf_run::Run;
 use packed::Packed;
 use register::Register;
-use run::Run;
 
 const SHARDS: usize = 64;
 

@@ -7,7 +7,7 @@ use arrow::compute::kernels::numeric;
 use arrow::datatypes::{Decimal128Type, Float64Type};
 
 use super::Kernel;
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::Physical;
 
 /// An operator.

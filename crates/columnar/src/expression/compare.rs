@@ -10,7 +10,7 @@ use firn_sql::expression::CompareOperator;
 use firn_sql::types::ComparisonKind;
 
 use super::Kernel;
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::{Physical, beyond, power_of_ten};
 
 /// Bits of a packed datetime below its date.

@@ -15,7 +15,7 @@ use super::compare::{Comparison, TIME_OF_DAY_BITS, common, converts};
 use super::text::{Question, TextTest};
 use super::{Kernel, Rows};
 use crate::scope::Scope;
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::{Field, Physical};
 
 /// Makes kernels of expressions over the columns of a relation.

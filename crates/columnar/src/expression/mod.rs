@@ -23,7 +23,7 @@ use arrow::compute;
 use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use firn_sql::types::Datum;
 
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::Physical;
 
 pub(crate) use arithmetic::Arithmetic;

@@ -7,7 +7,7 @@ use firn_sql::expression::{Expression, Slot};
 use firn_sql::types::Datum;
 
 use crate::scope::Scope;
-use crate::stop::Result;
+use crate::stop_reason::Result;
 use crate::value::Physical;
 
 /// An expression that the row executor evaluates.

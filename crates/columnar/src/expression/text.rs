@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Kernel;
 use super::compare::test_rows;
-use crate::stop::Result;
+use crate::stop_reason::Result;
 
 /// Values of one batch whose results are remembered.
 const REMEMBERED: usize = 256;

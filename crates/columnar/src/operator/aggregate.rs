@@ -28,7 +28,7 @@ use super::{over_input, properties};
 use crate::aggregate::{Accumulator, Call};
 use crate::batch::{BATCH_ROWS, batch_of};
 use crate::scope::Scope;
-use crate::stop::{Result, Stop};
+use crate::stop_reason::{Result, Stop};
 
 /// See the module documentation. Its columns are the keys and then the calls.
 #[derive(Debug, Clone)]
@@ -124,7 +124,7 @@ async fn gather(
     for mut task in tasks {
         let part = match task.join_next().await {
             Some(joined) => joined.map_err(ended)??,
-            None => return crate::stop::declined("a task is gone"),
+            None => return crate::stop_reason::declined("a task is gone"),
         };
         all = Some(match all {
             None => part,

@@ -16,7 +16,7 @@ use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::{Partitioning, PlanProperties};
 
 use crate::expression::Kernel;
-use crate::stop::Result;
+use crate::stop_reason::Result;
 use crate::value::Field;
 
 pub(crate) use aggregate::HashAggregate;

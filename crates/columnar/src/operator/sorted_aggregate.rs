@@ -20,7 +20,7 @@ use super::aggregate::{Groups, Shape};
 use super::{over_input, properties};
 use crate::aggregate::Call;
 use crate::scope::Scope;
-use crate::stop::Result;
+use crate::stop_reason::Result;
 
 /// Groups that are returned together.
 const MANY_GROUPS: usize = 4096;

@@ -18,7 +18,7 @@ use super::{chosen, over_input, properties};
 use crate::batch::batch_of;
 use crate::expression::{Kernel, negate_zero_away, weights};
 use crate::scope::Scope;
-use crate::stop::Result;
+use crate::stop_reason::Result;
 use crate::value::Physical;
 
 /// A column that a stage returns.

@@ -16,7 +16,7 @@ use super::{BATCH_BYTES, ScanColumn, ScanShape};
 use crate::batch::BATCH_ROWS;
 use crate::cache::PackedRows;
 use crate::cache::packed::{Chosen, Packed};
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::{Builder, unscaled};
 
 /// The input of a batch in the scan's order: bytes of rows, and rows whose columns are already

@@ -31,7 +31,6 @@ use firn_api::rows::{
 };
 use firn_base::Cts;
 use firn_format::key::KeyRange;
-use firn_sql::error::SqlError;
 use firn_sql::execute::error::from_rows;
 use firn_sql::types::TimeZone;
 use parking_lot::Mutex;
@@ -41,7 +40,7 @@ use crate::cache::{CacheUse, Kept, PackedRows, Place};
 use crate::expression::Kernel;
 use crate::operator::{leaf, properties, schema_of};
 use crate::scope::Reader;
-use crate::stop::{Result, Stop, declined};
+use crate::stop_reason::{Result, Stop, declined};
 use crate::value::Field;
 
 pub(crate) use decode::Decoder;
@@ -242,7 +241,9 @@ impl Work {
         let transaction = self.part.reader.transaction();
         let (cache, snapshot) = (self.shape.cache.as_ref(), transaction.snapshot());
         let (fetched, kept) = match cache.zip(snapshot) {
-            None if scan.fetch(transaction).map_err(sql)? => (Fetched::Rows(None), Kept::Nothing),
+            None if scan.fetch(transaction).map_err(from_rows)? => {
+                (Fetched::Rows(None), Kept::Nothing)
+            }
             None => (Fetched::End, Kept::Nothing),
             Some((cache, snapshot)) => fetch_unless_kept(scan, transaction, cache, snapshot)?,
         };
@@ -354,7 +355,7 @@ impl Work {
             filter: None,
         };
         let table = &self.part.table;
-        self.scan = Some(self.part.reader.transaction().scan(table, &options).map_err(sql)?);
+        self.scan = Some(self.part.reader.transaction().scan(table, &options).map_err(from_rows)?);
         Ok(true)
     }
 
@@ -407,13 +408,9 @@ fn fetch_unless_kept(
             Some(Kept::All(part)) => HeldLeaves::Leaves(part.leaves()),
             Some(Kept::Nothing | Kept::Others(_)) => HeldLeaves::No,
         };
-        match scan.fetch_unless_held(transaction, held).map_err(sql)? {
+        match scan.fetch_unless_held(transaction, held).map_err(from_rows)? {
             Fetched::Next(leaf) => named = Some(cache.get(leaf, snapshot)),
             fetched => return Ok((fetched, named.unwrap_or(Kept::Nothing))),
         }
     }
-}
-
-fn sql(error: firn_api::rows::RowsError) -> SqlError {
-    from_rows(error)
 }

@@ -13,7 +13,7 @@ use super::{Relation, Translator, Way, single};
 use crate::aggregate::{Call, CallKind};
 use crate::expression::Kernel;
 use crate::operator::{HashAggregate, Output, SortedAggregate, Stage};
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::{Field, Physical};
 
 /// The columns below a hash table of groups, while they are being collected.

@@ -6,7 +6,7 @@ use firn_sql::plan::visit;
 use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
 
 use super::subquery::add_subqueries;
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 
 /// How deep expressions may nest here. Kernels are made and run recursively, on threads with small
 /// stacks.

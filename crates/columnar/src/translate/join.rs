@@ -28,9 +28,9 @@ use firn_sql::types::{ComparisonKind, SqlType, comparison_kind};
 use super::sort::sorted_by;
 use super::{Relation, Translator, Way, kept, single};
 use crate::expression::{Kernel, KernelExpression, column};
-use crate::feed::Work;
 use crate::operator::{Output, Stage};
-use crate::stop::{Result, declined};
+use crate::session_sources::Work;
+use crate::stop_reason::{Result, declined};
 use crate::value::{Field, Physical};
 
 /// Rows that a scan passes in the time of one lookup.

@@ -33,12 +33,12 @@ use firn_sql::types::SqlType;
 use rustc_hash::FxHashMap;
 
 use crate::expression::{Compiler, Kernel};
-use crate::feed::{Feed, FeedLeaf, Inbox, Source, Work};
 use crate::operator::{Output, Stage};
+use crate::plan_execution::drive;
 use crate::resources::Resources;
-use crate::run::drive;
 use crate::scope::Scope;
-use crate::stop::{Result, Stop, declined};
+use crate::session_sources::{Feed, FeedLeaf, Inbox, Source, Work};
+use crate::stop_reason::{Result, Stop, declined};
 use crate::value::{Field, Physical};
 
 pub(crate) use check::check;
@@ -169,7 +169,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
     fn drive(
         mut self,
         plan: Arc<dyn ExecutionPlan>,
-        take: &mut crate::run::Taker<'_, 'x>,
+        take: &mut crate::plan_execution::Taker<'_, 'x>,
     ) -> Result<()> {
         let plan = single(plan);
         let Translator { resources, inbox, scope, execution, .. } = self;

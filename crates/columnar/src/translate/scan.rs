@@ -15,7 +15,7 @@ use super::{Relation, Translator};
 use crate::cache::{CacheUse, ColumnForm};
 use crate::scan::split;
 use crate::scan::{ScanColumn, ScanPart, ScanShape, TableScan};
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::Field;
 
 /// Rows of a table below which a scan is not split.

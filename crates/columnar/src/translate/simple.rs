@@ -12,9 +12,9 @@ use firn_sql::types::SqlType;
 use super::{Relation, SlotTypes, Translator, kept, single};
 use crate::batch::batch_of;
 use crate::expression::Kernel;
-use crate::feed::Work;
 use crate::operator::{Batches, Output, Sequence, Stage, schema_of};
-use crate::stop::{Result, Stop, declined};
+use crate::session_sources::Work;
+use crate::stop_reason::{Result, Stop, declined};
 use crate::value::Field;
 
 /// One row without columns.

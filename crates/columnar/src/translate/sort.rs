@@ -16,7 +16,7 @@ use firn_sql::types::SqlType;
 use super::{Relation, Translator, kept, single};
 use crate::expression::{Kernel, column};
 use crate::operator::{Batches, Output, Stage, schema_of};
-use crate::stop::{Result, declined};
+use crate::stop_reason::{Result, declined};
 use crate::value::{Field, Physical};
 
 /// A column that orders and groups as values of a type do.

@@ -11,7 +11,7 @@ use firn_sql::plan::{Subquery, SubqueryKind};
 use firn_sql::types::Datum;
 
 use super::Translator;
-use crate::stop::{Result, Stop};
+use crate::stop_reason::{Result, Stop};
 use crate::value::Physical;
 
 impl<'p> Translator<'p, '_, '_> {

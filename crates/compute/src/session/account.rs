@@ -10,7 +10,7 @@ use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::auth::{AuthPlugin, caching_sha2};
 
 use super::SqlSession;
-use super::answer::Table;
+use super::immediate_results::Table;
 use crate::accounts::need::table_denied;
 use crate::accounts::{Account, AccountContext, AccountName, PolicyDefaults, Privilege};
 

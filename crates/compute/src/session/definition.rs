@@ -16,9 +16,9 @@ use firn_sql::grammar::ast::{
 use firn_sql::types::Datum;
 use firn_wire::{Replies, WireError};
 
-use super::answer::Table;
+use super::immediate_results::Table;
 use super::locked_tables::{LockedTable, LockedTables};
-use super::{SqlSession, told};
+use super::{SqlSession, wire_error};
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
 
@@ -46,7 +46,7 @@ impl DefinitionStatements<'_> {
             }
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }
@@ -373,7 +373,7 @@ impl DefinitionStatements<'_> {
         let committed = allowed.and_then(|()| self.session.transactions.commit());
         if let Err(error) = committed {
             self.session.keep_error(&error);
-            return Err(told(error));
+            return Err(wire_error(error));
         }
         let mut answer =
             Table::of_text(&["Table", "Op", "Msg_type", "Msg_text"]).shown_as("CHECK TABLE");
@@ -388,7 +388,7 @@ impl DefinitionStatements<'_> {
                 }
                 Err(error) if error.kind == ErrorKind::Interrupted => {
                     self.session.keep_error(&error);
-                    return Err(told(error));
+                    return Err(wire_error(error));
                 }
                 Err(error) => {
                     answer.push_text(&[&shown, operation, "Error", &error.message]);

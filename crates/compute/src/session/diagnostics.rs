@@ -14,7 +14,7 @@ use firn_sql::grammar::ast::GetDiagnostics;
 use firn_sql::types::{Datum, SqlType};
 
 use super::SqlSession;
-use super::answer::text_type;
+use super::immediate_results::text_type;
 
 /// Runs `GET DIAGNOSTICS` in a session.
 pub(super) struct DiagnosticsStatements<'s> {

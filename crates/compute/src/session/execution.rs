@@ -23,13 +23,13 @@ use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
 
 use super::select_into::SelectIntoStatements;
-use super::{SqlSession, executor, told};
+use super::{SqlSession, executor, wire_error};
 use crate::accounts::need;
 use crate::columns;
 use crate::plan_cache::CachedPlan;
-use crate::sink::WireSink;
 use crate::statement_kind::StatementKind;
 use crate::status::{Command, count};
+use crate::wire_rows::WireSink;
 
 type Answered = std::result::Result<(), WireError>;
 
@@ -157,7 +157,7 @@ impl SqlSession {
             }
             Err(error) => {
                 self.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }
@@ -315,7 +315,7 @@ impl SqlSession {
 
     pub(super) fn refused(&mut self, error: SqlError) -> WireError {
         self.keep_error(&error);
-        told(error)
+        wire_error(error)
     }
 
     pub(super) fn answer_written(

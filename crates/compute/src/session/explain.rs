@@ -6,9 +6,9 @@ use firn_sql::plan::{Counters, ExplainRow, explain_json, explain_table, explain_
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
-use super::answer::{Table, text_type};
 use super::execution::{Arguments, NoRows};
-use super::{SqlSession, executor, told};
+use super::immediate_results::{Table, text_type};
+use super::{SqlSession, executor, wire_error};
 use crate::accounts::Privilege;
 use crate::plan_cache::CachedPlan;
 
@@ -27,7 +27,7 @@ impl ExplainStatements<'_> {
             Ok(table) => self.session.answer_table(&table, replies),
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }

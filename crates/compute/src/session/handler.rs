@@ -28,9 +28,9 @@ use firn_sql::grammar::ast::{
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
-use super::answer::Table;
 use super::execution::{Arguments, Gathered};
-use super::{SqlSession, told};
+use super::immediate_results::Table;
+use super::{SqlSession, wire_error};
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
 
@@ -97,7 +97,7 @@ impl HandlerStatements<'_> {
             Ok(None) => self.session.answer_ok(replies),
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }

@@ -11,7 +11,7 @@
 //! | [`connection::ConnectionState`] | what the client has set up; moves to another session |
 //! | [`rights::Rights`] | the account, its privileges, those of views' definers |
 //! | [`transaction::Transactions`] | the open transaction and its locks |
-//! | [`state::State`] | what expressions and virtual tables see of all this |
+//! | [`statement_view::State`] | what expressions and virtual tables see of all this |
 //! | `ShowStatements`, `SetStatements`, … | a family of statements each |
 //!
 //! Invariants:
@@ -20,7 +20,6 @@
 //! * a session that ends rolls back, releases its locks and drops its temporary tables.
 
 mod account;
-mod answer;
 mod binary_text;
 mod buffers;
 mod connection;
@@ -30,29 +29,31 @@ mod document;
 mod execution;
 mod executor;
 mod explain;
-mod guards;
 mod handler;
 mod handover;
+mod immediate_results;
 mod kill;
 mod load;
 mod locked_tables;
-mod measure;
 mod metadata_lock;
-mod miscellany;
 mod names;
 mod outfile;
+mod plan_checks;
 mod prepared;
+mod protocol_commands;
 mod query;
 mod read_only;
 mod renewal;
 mod rights;
 mod rows;
+mod scalar_expressions;
 mod select_into;
 mod set;
 mod settings;
 mod show;
-mod state;
 mod statement;
+mod statement_measurement;
+mod statement_view;
 mod tables;
 mod transaction;
 mod view_rights;
@@ -69,8 +70,8 @@ use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::{ConnectionControl, Connections, ServerError, Status, TlsInformation, WireError};
 
 use crate::accounts::Account;
-use crate::facts::Facts;
 use crate::instance::Instance;
+use crate::session_facts::Facts;
 use crate::variables::Setting;
 
 use buffers::StatementBuffers;
@@ -79,10 +80,10 @@ pub use handover::HandoverError;
 pub(crate) use prepared::PreparedStatements;
 
 use locked_tables::LockedTables;
-use measure::Measured;
 use rights::Rights;
 use settings::Settings;
-use state::State;
+use statement_measurement::Measured;
+use statement_view::State;
 use transaction::Transactions;
 
 /// See the module documentation.
@@ -373,6 +374,6 @@ fn is_virtual(schema: &str) -> bool {
 }
 
 /// An error of SQL in the wire's form.
-pub(crate) fn told(error: SqlError) -> WireError {
+pub(crate) fn wire_error(error: SqlError) -> WireError {
     WireError::Refused(ServerError::new(error.code, &error.state, error.message))
 }

@@ -26,7 +26,7 @@ use super::document::WrittenStatement;
 use super::execution::{Arguments, number_value, write_tag};
 use super::show::ShowStatements;
 use super::show::shown_columns;
-use super::{SqlSession, told};
+use super::{SqlSession, wire_error};
 use crate::columns;
 use crate::plan_cache::{CachedPlan, LONGEST_KEY_BYTES};
 use crate::status::{Command, count};
@@ -192,12 +192,12 @@ impl PreparedStatements<'_> {
             let why = format!(
                 "Unknown prepared statement handler ({number}) given to mysqld_stmt_execute"
             );
-            return Err(told(SqlError::new(1243, why)));
+            return Err(wire_error(SqlError::new(1243, why)));
         };
         let mut arguments = std::mem::take(&mut self.session.buffers.arguments);
         let done = match self.given_arguments(execution.parameters, &mut arguments) {
             Ok(()) => self.run_prepared(&mut prepared, &arguments, replies),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(wire_error(error)),
         };
         self.session.keep_arguments(arguments);
         if let Some(place) = self.session.state.connection.numbered.get_mut(&execution.statement) {
@@ -281,7 +281,7 @@ impl PreparedStatements<'_> {
             self.session.plan_is_stale = false;
             let done = match self.session.rights.count_use() {
                 Ok(()) => self.run_prepared_now(prepared, arguments, replies),
-                Err(error) => Err(told(error)),
+                Err(error) => Err(wire_error(error)),
             };
             if done.is_ok() || !self.session.plan_is_stale || self.session.facts.is_cancelled() {
                 break done;
@@ -299,7 +299,7 @@ impl PreparedStatements<'_> {
         replies: &mut Replies<'_>,
     ) -> Answered {
         if arguments.values.len() != prepared.parameter_count {
-            return Err(told(SqlError::new(1210, "Incorrect arguments to EXECUTE")));
+            return Err(wire_error(SqlError::new(1210, "Incorrect arguments to EXECUTE")));
         }
         if prepared.is_written_out {
             return self.run_written_out(&prepared.text, arguments, replies);
@@ -322,7 +322,7 @@ impl PreparedStatements<'_> {
             }
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }
@@ -347,7 +347,7 @@ impl PreparedStatements<'_> {
             Ok(parsed) => self.session.run_statement(&whole, &parsed.statement, replies),
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }
@@ -459,7 +459,7 @@ impl PreparedStatements<'_> {
     ) -> Answered {
         let key = name.to_lowercase();
         let Some(mut prepared) = self.session.state.connection.named.remove(&key) else {
-            return Err(told(unknown_name(name, "EXECUTE")));
+            return Err(wire_error(unknown_name(name, "EXECUTE")));
         };
         let mut arguments = Arguments::default();
         for variable in using {

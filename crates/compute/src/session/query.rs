@@ -8,7 +8,7 @@ use firn_sql::grammar;
 use firn_wire::{Query, Replies, WireError};
 
 use super::rows::RowStatements;
-use super::{SqlSession, binary_text, told};
+use super::{SqlSession, binary_text, wire_error};
 
 /// Buffers larger than this are not kept.
 const KEPT_TEXT_BYTES: usize = 64 << 10;
@@ -20,14 +20,14 @@ impl SqlSession {
         query: Query<'_>,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        let text = self.decode(query.text).map_err(told)?;
+        let text = self.decode(query.text).map_err(wire_error)?;
         let mode = self.grammar_mode();
         if !query.multi_statements {
             return self.run_text(&text, replies);
         }
         let mut rest = grammar::split(&text, mode).peekable();
         if rest.peek().is_none() {
-            return Err(told(SqlError::new(1065, "Query was empty")));
+            return Err(wire_error(SqlError::new(1065, "Query was empty")));
         }
         while let Some(statement) = rest.next() {
             replies.set_more_results(rest.peek().is_some());
@@ -82,7 +82,7 @@ impl SqlSession {
     ) -> std::result::Result<(), WireError> {
         let began = self.statement_begins(text, None);
         if let Err(error) = self.rights.count_use() {
-            let done = Err(told(error));
+            let done = Err(wire_error(error));
             self.statement_ends(began, text, None, &done);
             return done;
         }
@@ -125,14 +125,14 @@ impl SqlSession {
                 self.evaluation.take_conditions();
                 self.conditions.clear();
                 self.keep_error(&error);
-                return Err(told(error));
+                return Err(wire_error(error));
             }
         };
         if parsed.parameter_count > 0 {
             let error = SqlError::syntax("?", 1);
             self.conditions.clear();
             self.keep_error(&error);
-            return Err(told(error));
+            return Err(wire_error(error));
         }
         let outer = std::mem::replace(&mut self.buffers.long_texts, parsed.long_texts);
         let done = self.run_statement(text, &parsed.statement, replies);

@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use crate::accounts::need::{self, Need, Who, denied};
 use crate::accounts::{Account, AccountName, Exceeded, Grants, Privilege};
-use crate::facts::Facts;
 use crate::instance::Instance;
+use crate::session_facts::Facts;
 
 /// A view's creator needs one of these privileges on each column that the view shows.
 const FOR_VIEWS: [Privilege; 4] =

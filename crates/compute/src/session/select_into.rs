@@ -7,7 +7,7 @@ use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
 use super::execution::{Arguments, Gathered};
-use super::{SqlSession, told};
+use super::{SqlSession, wire_error};
 use crate::plan_cache::CachedPlan;
 
 type Answered = std::result::Result<(), WireError>;
@@ -31,7 +31,7 @@ impl SelectIntoStatements<'_> {
             Ok(rows) => self.session.answer_affected(rows, 0, "", replies),
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }

@@ -11,8 +11,8 @@ use firn_sql::execute::Limits;
 use firn_sql::plan::Executor;
 use firn_sql::types::{SqlMode, TimeZone};
 
-use crate::sink::Presentation;
 use crate::variables::{SessionVariables, Setting};
+use crate::wire_rows::Presentation;
 
 /// See the module documentation.
 #[derive(Debug, Clone)]

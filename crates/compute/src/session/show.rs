@@ -2,7 +2,7 @@
 
 use firn_sql::catalog::session::SessionTables;
 use firn_sql::catalog::show::{self, ShowAnswer, ShowContext};
-use firn_sql::catalog::told::{self, ToldColumns};
+use firn_sql::catalog::virtual_table_metadata::{self, ReportedColumns};
 use firn_sql::error::{Condition, Level, Result, SqlError};
 use firn_sql::grammar::ast::{Show, ShowCreate, ShowFilter};
 use firn_sql::grammar::{self, ast};
@@ -12,8 +12,8 @@ use firn_wire::{EncodedColumns, Replies, WireError};
 
 use super::SqlSession;
 use super::account::AccountStatements;
-use super::answer::{Table, text_type};
 use super::execution::Arguments;
+use super::immediate_results::{Table, text_type};
 use crate::accounts::Privilege;
 use crate::accounts::need::{Need, is_open, table_denied};
 use crate::columns;
@@ -71,7 +71,7 @@ pub(super) struct ShowStatements<'s> {
 impl ShowStatements<'_> {
     pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
         let way = self.show_way(show);
-        self.answer_way(way, section(show).and_then(told::shown), replies)
+        self.answer_way(way, section(show).and_then(virtual_table_metadata::shown), replies)
     }
 
     pub(super) fn run_describe(
@@ -86,7 +86,7 @@ impl ShowStatements<'_> {
     fn answer_way(
         &mut self,
         way: Result<Way>,
-        shown: Option<&'static ToldColumns>,
+        shown: Option<&'static ReportedColumns>,
         replies: &mut Replies<'_>,
     ) -> Answered {
         match way {
@@ -94,7 +94,7 @@ impl ShowStatements<'_> {
             Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(super::told(error))
+                Err(super::wire_error(error))
             }
         }
     }
@@ -103,7 +103,7 @@ impl ShowStatements<'_> {
     fn run_own_query(
         &mut self,
         text: &str,
-        shown: Option<&'static ToldColumns>,
+        shown: Option<&'static ReportedColumns>,
         replies: &mut Replies<'_>,
     ) -> Answered {
         let parsed = grammar::parse(text, grammar::Mode::default());
@@ -116,31 +116,34 @@ impl ShowStatements<'_> {
                 plan.command = None;
                 if let (Some(shown), StatementPlan::Query(query)) = (shown, &plan.plan.statement) {
                     let results = self.session.settings.presentation.collation;
-                    let columns = columns::encode_told(&query.columns, &shown.answered, results);
+                    let columns =
+                        columns::encode_reported(&query.columns, &shown.answered, results);
                     plan.columns = Some(columns);
                 }
                 self.session.run_plan(&plan, &Arguments::default(), replies)
             }
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(super::told(error))
+                Err(super::wire_error(error))
             }
         }
     }
 
     /// The result columns of a prepared `SHOW`.
     pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
-        let shown = section(show).and_then(told::shown);
-        let told = shown.map_or(&[][..], |shown| &shown.prepared);
+        let shown = section(show).and_then(virtual_table_metadata::shown);
+        let reported = shown.map_or(&[][..], |shown| &shown.prepared);
         let results = self.session.settings.presentation.collation;
         match self.show_way(show)? {
-            Way::Rows(table) => Ok(columns::encode_told(&table.output_columns(), told, results)),
+            Way::Rows(table) => {
+                Ok(columns::encode_reported(&table.output_columns(), reported, results))
+            }
             Way::Query(text) => {
                 let parsed = grammar::parse(&text, grammar::Mode::default())?;
                 let plan = self.session.plan(&parsed.statement, &Arguments::default())?;
                 Ok(match &plan.plan.statement {
                     StatementPlan::Query(query) => {
-                        columns::encode_told(&query.columns, told, results)
+                        columns::encode_reported(&query.columns, reported, results)
                     }
                     _ => EncodedColumns::new(&[]),
                 })

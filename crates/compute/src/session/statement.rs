@@ -7,11 +7,11 @@ use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::{Replies, WireError};
 
 use super::account::AccountStatements;
-use super::answer::Table;
 use super::definition::DefinitionStatements;
 use super::diagnostics::DiagnosticsStatements;
 use super::explain::ExplainStatements;
 use super::handler::HandlerStatements;
+use super::immediate_results::Table;
 use super::load::LoadStatements;
 use super::locked_tables::LockedTables;
 use super::prepared::PreparedStatements;
@@ -19,7 +19,7 @@ use super::set::SetStatements;
 use super::settings::Completion;
 use super::show::ShowStatements;
 use super::xa::XaStatements;
-use super::{SqlSession, told};
+use super::{SqlSession, wire_error};
 use crate::status::Command;
 
 type Answered = std::result::Result<(), WireError>;
@@ -41,14 +41,14 @@ impl SqlSession {
         }
         if let Err(error) = self.rights.refresh().and_then(|()| self.may_run(statement)) {
             self.keep_error(&error);
-            return Err(told(error));
+            return Err(wire_error(error));
         }
         // For DDL, privileges are checked first.
         if !firn_sql::catalog::ddl::is_ddl(statement)
             && let Err(error) = self.refuse_read_only(statement)
         {
             self.keep_error(&error);
-            return Err(told(error));
+            return Err(wire_error(error));
         }
         match statement {
             Statement::Select(_)
@@ -121,7 +121,7 @@ impl SqlSession {
             }
             Err(error) => {
                 self.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }

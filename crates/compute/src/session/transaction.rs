@@ -25,7 +25,7 @@ use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{AccessMode, Xid};
 
 use super::settings::Settings;
-use crate::facts::Facts;
+use crate::session_facts::Facts;
 
 pub(crate) struct OpenTransaction {
     pub(crate) inner: Box<dyn Transaction>,

@@ -7,7 +7,7 @@ use firn_sql::types::hexadecimal::hexadecimal_digits;
 use firn_sql::types::{Datum, SqlType};
 
 use super::SqlSession;
-use super::answer::{Table, text_type};
+use super::immediate_results::{Table, text_type};
 use super::transaction::{XaState, decode_xid, encode_xid};
 
 /// Runs `XA` statements in a session.

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
-use crate::expression::same::{same_expression, same_list};
+use crate::expression::equivalence::{same_expression, same_list};
 use crate::expression::visit::{SlotSet, reads_of};
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::functions::{AggregateFunction, ResolveContext, resolve_aggregate};
@@ -21,7 +21,7 @@ use crate::types::SqlType;
 
 use super::mean;
 use super::scope::Clause;
-use super::{Binder, coerce, display, expressions, literal, make, parameter, scope};
+use super::{Binder, coerce, display, expression_builders, expressions, literal, parameter, scope};
 
 /// The aggregate with a name in capital letters.
 #[must_use]
@@ -101,14 +101,14 @@ fn keep_aggregate(binder: &mut Binder<'_>, level: usize, mut call: AggregateCall
     mean::widen(&mut call);
     let present = binder.scopes[level].aggregates.iter().find(|other| same_call(other, &call));
     if let Some(present) = present {
-        return mean::shown(make::slot(present.output, present.ty.clone()), shown);
+        return mean::shown(expression_builders::slot(present.output, present.ty.clone()), shown);
     }
     let output = scope::new_slot(binder, None);
     let ty = call.ty.clone();
     let display = display::of_aggregate(binder, call.function, &call.arguments, &ty);
     binder.displays.insert(output, display);
     binder.scopes[level].aggregates.push(AggregateCall { output, ..call });
-    mean::shown(make::slot(output, ty), shown)
+    mean::shown(expression_builders::slot(output, ty), shown)
 }
 
 /// A call of an aggregate whose result has no slot yet.

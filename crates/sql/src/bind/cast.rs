@@ -11,7 +11,9 @@ use crate::types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, ca
 
 use super::expressions::{DEPRECATED, deprecated};
 use super::mean::unrounded;
-use super::{Binder, coerce, display, expressions, literal, make, parameter, predicate};
+use super::{
+    Binder, coerce, display, expression_builders, expressions, literal, parameter, predicate,
+};
 
 /// The deprecation text for `NCHAR` and its relatives.
 const NATIONAL: &str = "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be \
@@ -56,7 +58,7 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
         Expr::Extract { unit, expr } => {
             let unit = literal::literal_text(binder, unit)?;
             let operand = expressions::bind_single(binder, expr)?;
-            make::call(binder, "EXTRACT", vec![unit, operand])
+            expression_builders::call(binder, "EXTRACT", vec![unit, operand])
         }
         Expr::Trim { side, what, expr } => {
             let operand = expressions::bind_single(binder, expr)?;
@@ -67,7 +69,7 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
                 expressions::bind_single(binder, value)?,
                 expressions::bind_single(binder, array)?,
             ];
-            make::call(binder, "MEMBER OF", arguments)
+            expression_builders::call(binder, "MEMBER OF", arguments)
         }
         Expr::MatchAgainst { .. } => Err(SqlError::not_supported("MATCH … AGAINST")),
         Expr::Interval(_) => Err(SqlError::not_supported("INTERVAL outside of date arithmetic")),
@@ -131,7 +133,7 @@ fn within_packet(binder: &Binder<'_>, cast: Expression, data_type: &CastType) ->
         return cast;
     };
     let ty = cast.ty.clone().with_nullable(true);
-    let chars = make::integer(i64::try_from(*length).unwrap_or(i64::MAX));
+    let chars = expression_builders::integer(i64::try_from(*length).unwrap_or(i64::MAX));
     Expression { kind: ExpressionKind::Call { function, arguments: vec![cast, chars] }, ty }
 }
 
@@ -226,7 +228,7 @@ fn introduced(binder: &mut Binder<'_>, operand: Expression, charset: &str) -> Re
     };
     let bytes = cast::to_binary(literal, &operand.ty, binder.context.evaluation);
     let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
-    let literal = make::literal(Datum::text(&*text), ty);
+    let literal = expression_builders::literal(Datum::text(&*text), ty);
     // Bytes with an introducer are a string everywhere; other bytes are a number beside
     // numbers.
     Ok(match charset {
@@ -279,7 +281,7 @@ fn trim(
     if let Some(what) = what {
         arguments.push(expressions::bind_single(binder, what)?);
     }
-    make::call(binder, name, arguments)
+    expression_builders::call(binder, name, arguments)
 }
 
 /// `date ± INTERVAL n unit`
@@ -310,7 +312,7 @@ pub(crate) fn date_arithmetic(
     };
     let unit = literal::literal_text(binder, interval.unit)?;
     let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
-    make::call(binder, name, vec![date, count, unit])
+    expression_builders::call(binder, name, vec![date, count, unit])
 }
 
 fn is_char(function: &Function) -> bool {
@@ -347,5 +349,5 @@ fn charset_named(name: &str) -> Result<Charset> {
 
 #[must_use]
 pub(crate) fn typed_null(ty: SqlType) -> Expression {
-    make::literal(Datum::Null, ty)
+    expression_builders::literal(Datum::Null, ty)
 }

@@ -21,7 +21,7 @@ use crate::types::{
 };
 
 use super::mean::unrounded;
-use super::{Binder, display, held, make, parameter};
+use super::{Binder, display, expression_builders, held, parameter};
 use crate::bind::display::nullable;
 
 /// The expression as a value of a type.
@@ -120,7 +120,7 @@ pub(super) fn whole_seconds(binder: &mut Binder<'_>, expression: Expression) -> 
             if function.name == "UNIX_TIMESTAMP" && !expression.ty.kind.is_integer() =>
         {
             let plain = expression.clone();
-            make::call(binder, "FLOOR", vec![expression]).unwrap_or(plain)
+            expression_builders::call(binder, "FLOOR", vec![expression]).unwrap_or(plain)
         }
         _ => expression,
     }
@@ -147,8 +147,8 @@ pub(super) fn zero_filled(
         .with_coercibility(expression.ty.coercibility);
     let shown = expression.clone();
     let kind = ExpressionKind::Cast(Box::new(expression));
-    let arguments = vec![Expression { kind, ty: text }, make::integer(width.into())];
-    make::call(binder, "ZEROFILL", arguments).unwrap_or(shown)
+    let arguments = vec![Expression { kind, ty: text }, expression_builders::integer(width.into())];
+    expression_builders::call(binder, "ZEROFILL", arguments).unwrap_or(shown)
 }
 
 /// The table column behind a slot.
@@ -247,7 +247,7 @@ pub(crate) fn compare_leniently(
     let (kind, left, right) = comparable(binder, operator, left, right)?;
     let is_null_safe = operator == CompareOperator::NullSafeEqual;
     if !is_null_safe && [&left, &right].into_iter().any(is_null) {
-        return Ok(make::truth(None, true));
+        return Ok(expression_builders::truth(None, true));
     }
     let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
     if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) = (&left.kind, &right.kind)
@@ -351,7 +351,7 @@ fn compare_literals(
         }
         _ => kind.compare(one, two).map(|ordering| operator.holds(ordering)),
     };
-    make::truth(truth, nullable)
+    expression_builders::truth(truth, nullable)
 }
 
 /// Text beside a column, converted to a value that the column holds where the result is the same: a
@@ -364,7 +364,7 @@ fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -
     if other.ty.kind.is_integer() {
         let number =
             std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok());
-        return number.map_or(value, make::integer);
+        return number.map_or(value, expression_builders::integer);
     }
     let is_equality = matches!(
         operator,
@@ -377,7 +377,7 @@ fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -
             let ordinal = names.position(|name| collation.equal(name.as_bytes(), text));
             let number = |place: usize| Datum::UInt(place as u64 + 1);
             ordinal.map_or(value.clone(), |place| {
-                make::literal(number(place), SqlType::bigint_unsigned())
+                expression_builders::literal(number(place), SqlType::bigint_unsigned())
             })
         }
         _ => value,

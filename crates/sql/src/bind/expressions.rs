@@ -9,7 +9,9 @@ use crate::types::{Coercibility, Datum, JsonValue, SqlType, TypeKind};
 use crate::watch::{Recursion, nest};
 
 use super::scope::ColumnPath;
-use super::{Binder, cast, coerce, function, literal, make, predicate, scope, subquery};
+use super::{
+    Binder, cast, coerce, expression_builders, function, literal, predicate, scope, subquery,
+};
 
 /// The warning for deprecated syntax.
 pub(super) const DEPRECATED: u16 = 1287;
@@ -97,7 +99,7 @@ pub(crate) fn bind_all<'e>(
 /// 1241, and as [`bind`].
 pub(crate) fn bind_single(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
     let bound = bind(binder, expr)?;
-    make::single(bound)
+    expression_builders::single(bound)
 }
 
 /// A value as a condition; a hexadecimal or bit literal is a number there.
@@ -109,7 +111,7 @@ pub(crate) fn truth(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> 
     if bound.ty.kind == TypeKind::Json {
         return is_not_zero(binder, bound);
     }
-    make::condition(binder, bound)
+    expression_builders::condition(binder, bound)
 }
 
 /// A value as the test of `CASE` or `IF`: a document counts as the number that it is.
@@ -130,7 +132,7 @@ pub(crate) fn test_of(binder: &mut Binder<'_>, bound: Expression) -> Result<Expr
         let nullable = bound.ty.nullable;
         return Ok(coerce::cast_to(binder, bound, SqlType::double().with_nullable(nullable)));
     }
-    make::condition(binder, bound)
+    expression_builders::condition(binder, bound)
 }
 
 /// Adds a warning to every run of the plan.
@@ -145,7 +147,8 @@ fn is_not_zero(binder: &mut Binder<'_>, document: Expression) -> Result<Expressi
                    against JSON integer 0; if this is not what you want, consider converting \
                    JSON to a SQL numeric type with JSON_VALUE RETURNING";
     warn(binder, 3986, message.to_owned());
-    let zero = make::literal(Datum::from(JsonValue::Int(0)), SqlType::new(TypeKind::Json));
+    let zero =
+        expression_builders::literal(Datum::from(JsonValue::Int(0)), SqlType::new(TypeKind::Json));
     coerce::compare(binder, CompareOperator::NotEqual, document, zero)
 }
 
@@ -196,7 +199,7 @@ fn is(binder: &mut Binder<'_>, operand: &Expr, test: IsTest, negated: bool) -> R
         IsTest::Null => bind_single(binder, operand)?,
         _ => truth(binder, operand)?,
     };
-    Ok(make::is(operand, test, negated))
+    Ok(expression_builders::is(operand, test, negated))
 }
 
 fn unary(binder: &mut Binder<'_>, op: UnaryOperator, operand: &Expr) -> Result<Expression> {
@@ -212,7 +215,7 @@ fn unary(binder: &mut Binder<'_>, op: UnaryOperator, operand: &Expr) -> Result<E
         UnaryOperator::Minus => minus(binder, operand),
         UnaryOperator::BitwiseNot => {
             let operand = bind_single(binder, operand)?;
-            make::call(binder, "~", vec![operand])
+            expression_builders::call(binder, "~", vec![operand])
         }
     }
 }
@@ -220,24 +223,26 @@ fn unary(binder: &mut Binder<'_>, op: UnaryOperator, operand: &Expr) -> Result<E
 /// `NOT x`, moved inward through comparisons.
 pub(crate) fn negated(operand: Expression) -> Expression {
     match operand.kind {
-        ExpressionKind::Compare { operator, kind, sides } => match make::opposite(operator) {
-            Some(operator) => Expression {
-                kind: ExpressionKind::Compare { operator, kind, sides },
-                ty: operand.ty,
-            },
-            None => make::not(Expression {
-                kind: ExpressionKind::Compare { operator, kind, sides },
-                ty: operand.ty,
-            }),
-        },
+        ExpressionKind::Compare { operator, kind, sides } => {
+            match expression_builders::opposite(operator) {
+                Some(operator) => Expression {
+                    kind: ExpressionKind::Compare { operator, kind, sides },
+                    ty: operand.ty,
+                },
+                None => expression_builders::not(Expression {
+                    kind: ExpressionKind::Compare { operator, kind, sides },
+                    ty: operand.ty,
+                }),
+            }
+        }
         ExpressionKind::InList { operand: inner, list, kind, negated } => Expression {
             kind: ExpressionKind::InList { operand: inner, list, kind, negated: !negated },
             ty: operand.ty,
         },
-        ExpressionKind::Not(inner) if make::is_truth(&inner) => *inner,
+        ExpressionKind::Not(inner) if expression_builders::is_truth(&inner) => *inner,
         ExpressionKind::And(list) => expression::or(list.into_iter().map(negated).collect()),
         ExpressionKind::Or(list) => expression::and(list.into_iter().map(negated).collect()),
-        _ => make::not(operand),
+        _ => expression_builders::not(operand),
     }
 }
 
@@ -255,7 +260,7 @@ fn minus(binder: &mut Binder<'_>, operand: &Expr) -> Result<Expression> {
         }
         _ => operand,
     };
-    make::call(binder, "NEG", vec![operand])
+    expression_builders::call(binder, "NEG", vec![operand])
 }
 
 fn binary(
@@ -288,16 +293,18 @@ fn binary(
         }
         BinaryOperator::Arrow | BinaryOperator::LongArrow => {
             let arguments = vec![bind_single(binder, left)?, bind_single(binder, right)?];
-            let extracted = make::call(binder, "JSON_EXTRACT", arguments)?;
+            let extracted = expression_builders::call(binder, "JSON_EXTRACT", arguments)?;
             match op {
-                BinaryOperator::LongArrow => make::call(binder, "JSON_UNQUOTE", vec![extracted]),
+                BinaryOperator::LongArrow => {
+                    expression_builders::call(binder, "JSON_UNQUOTE", vec![extracted])
+                }
                 _ => Ok(extracted),
             }
         }
         _ => {
             let name = operator_name(op)?;
             let arguments = vec![bind_single(binder, left)?, bind_single(binder, right)?];
-            make::call(binder, name, arguments)
+            expression_builders::call(binder, name, arguments)
         }
     }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::catalog::Relation as CatalogRelation;
 use crate::catalog::model::TableModel;
-use crate::catalog::told::dictionary_column;
 use crate::catalog::virtual_table::VirtualTable;
+use crate::catalog::virtual_table_metadata::dictionary_column;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::grammar::ast::{
@@ -23,8 +23,8 @@ use crate::logical::{
 use crate::types::metadata::flag;
 use crate::types::{Display, SqlType};
 
-use super::scope::{ColumnSource, ScopeColumn, ScopeTable, ShownColumn, ToldColumn};
-use super::{Binder, cte, hints, join, json_table, merge, named, query, scope, view};
+use super::scope::{ColumnSource, ReportedColumn, ScopeColumn, ScopeTable, ShownColumn};
+use super::{Binder, cte, hints, join, json_table, merge, query, scope, table_uses, view};
 
 /// For each column of a query: its origin, and the length of its values.
 pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
@@ -107,16 +107,16 @@ fn named_table(
     }
     let schema = schema_of(binder, name)?;
     let found = binder.context.catalog.relation(&schema, &name.name).inspect_err(|_| {
-        named::name_table(binder, &schema, &name.name, &shown_name, None);
+        table_uses::name_table(binder, &schema, &name.name, &shown_name, None);
     })?;
     let model = match &found {
         CatalogRelation::Table(table) => {
-            named::use_table(binder, table);
+            table_uses::use_table(binder, table);
             Some(Arc::clone(table))
         }
         CatalogRelation::Virtual(_) => None,
     };
-    let named = named::name_table(binder, &schema, &name.name, &shown_name, model.as_deref());
+    let named = table_uses::name_table(binder, &schema, &name.name, &shown_name, model.as_deref());
     let item = match found {
         CatalogRelation::Virtual(table) => virtual_table(binder, table, shown_name)?,
         CatalogRelation::Table(table) if table.view().is_some() => {
@@ -162,7 +162,7 @@ pub(crate) fn base_table(
         ty: column.ty.clone(),
         source: ColumnSource::Relation(relation, column.ordinal),
         invisible: column.invisible,
-        told: None,
+        reported: None,
     });
     let scope_table = ScopeTable {
         alias,
@@ -190,7 +190,7 @@ fn virtual_table(
         ty: column.ty.clone(),
         source: ColumnSource::Relation(relation, number),
         invisible: false,
-        told: told_of_dictionary(&*table, column.name, &alias),
+        reported: reported_of_dictionary(&*table, column.name, &alias),
     });
     let columns: Vec<ScopeColumn> = columns.collect();
     let scope_table = ScopeTable {
@@ -293,7 +293,7 @@ pub(crate) fn place_query(
         Ok((block, columns)) => {
             let columns = names.into_iter().zip(columns).zip(shown);
             let columns = columns.map(|((name, value), (origin, display))| ScopeColumn {
-                told: Some(told_of(&name, origin, display, &alias, false)),
+                reported: Some(reported_of(&name, origin, display, &alias, false)),
                 name,
                 ty: value.ty.clone(),
                 source: ColumnSource::Expression(value),
@@ -332,7 +332,7 @@ pub(crate) fn place_relation(
         ty,
         source: ColumnSource::Relation(relation, number),
         invisible: false,
-        told: None,
+        reported: None,
     });
     let columns = columns.collect();
     let shown = push_table(binder, derived_table(alias, columns))?;
@@ -344,7 +344,7 @@ pub(crate) fn place_relation(
 pub(crate) fn tell_columns(binder: &mut Binder<'_>, shown: ShownColumns) {
     let Some(table) = scope::scope(binder).tables.last_mut() else { return };
     for (column, (origin, display)) in table.columns.iter_mut().zip(shown) {
-        column.told = Some(told_of(&column.name, origin, display, &table.alias, true));
+        column.reported = Some(reported_of(&column.name, origin, display, &table.alias, true));
     }
 }
 
@@ -387,11 +387,11 @@ pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
 }
 
 /// What clients see of a column of `information_schema`.
-fn told_of_dictionary(
+fn reported_of_dictionary(
     table: &dyn VirtualTable,
     column: &str,
     alias: &Arc<str>,
-) -> Option<Box<ToldColumn>> {
+) -> Option<Box<ReportedColumn>> {
     if table.schema() != "information_schema" {
         return None;
     }
@@ -403,35 +403,35 @@ fn told_of_dictionary(
         original_table: original_table.into(),
         original_name: column.into(),
         flags: 0,
-        told: Some(found.ty),
+        reported: Some(found.ty),
     };
-    Some(Box::new(ToldColumn { origin, display: None }))
+    Some(Box::new(ReportedColumn { origin, display: None }))
 }
 
 /// What clients see of a subquery's column, which is stored in a temporary table or stands for an
 /// expression.
-fn told_of(
+fn reported_of(
     name: &Arc<str>,
     origin: Option<ColumnOrigin>,
     display: Option<Display>,
     alias: &Arc<str>,
     is_kept: bool,
-) -> Box<ToldColumn> {
+) -> Box<ReportedColumn> {
     let nowhere = || ColumnOrigin {
         schema: "".into(),
         table: alias.clone(),
         original_table: "".into(),
         original_name: name.clone(),
         flags: 0,
-        told: None,
+        reported: None,
     };
     let mut origin = ColumnOrigin { table: alias.clone(), ..origin.unwrap_or_else(nowhere) };
     if is_kept {
         origin.flags &= !flag::OF_KEYS;
-        origin.told = None;
+        origin.reported = None;
     }
     let display = display.map(|one| if is_kept { one.as_stored() } else { one });
-    Box::new(ToldColumn { origin, display })
+    Box::new(ReportedColumn { origin, display })
 }
 
 fn derived_table(alias: Arc<str>, columns: Vec<ScopeColumn>) -> ScopeTable {

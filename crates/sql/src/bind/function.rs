@@ -12,7 +12,8 @@ use crate::types::{Datum, SqlType, TypeKind};
 use super::cast::typed_null;
 use super::merge::is_large;
 use super::{
-    Binder, aggregate, cast, coerce, expressions, insert, literal, make, predicate, scope, window,
+    Binder, aggregate, cast, coerce, expression_builders, expressions, insert, literal, predicate,
+    scope, window,
 };
 
 /// A function call.
@@ -68,9 +69,9 @@ fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<E
         None => None,
     };
     let Some(json_value) = functions::find("JSON_VALUE") else {
-        return make::call(binder, "JSON_VALUE", arguments);
+        return expression_builders::call(binder, "JSON_VALUE", arguments);
     };
-    let mut call = make::unfolded_call(binder, json_value, arguments)?;
+    let mut call = expression_builders::unfolded_call(binder, json_value, arguments)?;
     call.ty = returned.unwrap_or(call.ty).with_nullable(true);
     Ok(coerce::fold(binder, call))
 }
@@ -83,8 +84,8 @@ fn named_call(
     match (name, arguments.len()) {
         ("IF", 3) => {
             let otherwise = arguments.pop();
-            let value = arguments.pop().unwrap_or_else(make::null);
-            let test = arguments.pop().unwrap_or_else(make::null);
+            let value = arguments.pop().unwrap_or_else(expression_builders::null);
+            let test = arguments.pop().unwrap_or_else(expression_builders::null);
             let test = expressions::test_of(binder, test)?;
             predicate::case_of(binder, vec![test], vec![value], otherwise)
         }
@@ -95,8 +96,8 @@ fn named_call(
             Ok(Expression { kind, ty: ty.with_nullable(nullable) })
         }
         ("NULLIF", 2) => {
-            let two = arguments.pop().unwrap_or_else(make::null);
-            let one = arguments.pop().unwrap_or_else(make::null);
+            let two = arguments.pop().unwrap_or_else(expression_builders::null);
+            let one = arguments.pop().unwrap_or_else(expression_builders::null);
             let (first, one) =
                 if is_large(&one) { predicate::for_two(binder, one) } else { (one.clone(), one) };
             let test = coerce::compare(binder, CompareOperator::Equal, first, two)?;
@@ -112,18 +113,18 @@ fn named_call(
         }
         ("ISNULL", 1) => {
             let operand = arguments.remove(0);
-            Ok(make::is(operand, IsTest::Null, false))
+            Ok(expression_builders::is(operand, IsTest::Null, false))
         }
         // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
         ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
-            make::call(binder, name, vec![typed_null(SqlType::varbinary(0))])
+            expression_builders::call(binder, name, vec![typed_null(SqlType::varbinary(0))])
         }
-        ("GREATEST" | "LEAST", 2..) => make::call(binder, name, arguments),
+        ("GREATEST" | "LEAST", 2..) => expression_builders::call(binder, name, arguments),
         ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
             1582,
             format!("Incorrect parameter count in the call to native function '{name}'"),
         )),
-        _ => make::call(binder, name, arguments),
+        _ => expression_builders::call(binder, name, arguments),
     }
 }
 
@@ -157,7 +158,7 @@ fn number_arguments(
             Ok(vec![any; arguments.len()])
         }
         _ => {
-            let wanted = make::wanted_types(binder, name, arguments)?;
+            let wanted = expression_builders::wanted_types(binder, name, arguments)?;
             Ok(wanted.into_iter().map(|ty| ty.kind.is_numeric()).collect())
         }
     }
@@ -178,7 +179,7 @@ fn date_function(binder: &mut Binder<'_>, name: &str, function: &Function) -> Re
         }
         _ => {
             let arguments = arguments(binder, function)?;
-            make::call(binder, name, arguments)
+            expression_builders::call(binder, name, arguments)
         }
     }
 }
@@ -187,7 +188,7 @@ fn date_function(binder: &mut Binder<'_>, name: &str, function: &Function) -> Re
 fn any_value(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let mut arguments = arguments(binder, function)?;
     if arguments.len() != 1 {
-        return make::call(binder, "ANY_VALUE", arguments);
+        return expression_builders::call(binder, "ANY_VALUE", arguments);
     }
     let value = arguments.remove(0);
     crate::expression::visit::add_reads(&value, &mut scope::scope(binder).any_values);
@@ -205,22 +206,26 @@ fn grouping_function(binder: &mut Binder<'_>, function: &Function) -> Result<Exp
     for argument in arguments {
         let groups = &scope::scope(binder).groups;
         let place = groups.iter().position(|(slot, value)| {
-            crate::expression::same::same_expression(value, &argument)
+            crate::expression::equivalence::same_expression(value, &argument)
                 || matches!(argument.kind, ExpressionKind::Slot(other) if other == *slot)
         });
         let place = place.ok_or_else(|| {
             SqlError::new(3625, "Argument #0 of GROUPING function is not in GROUP BY")
         })?;
-        let bit = make::slot(slots[place], SqlType::bigint().not_null());
+        let bit = expression_builders::slot(slots[place], SqlType::bigint().not_null());
         sum = Some(match sum {
             None => bit,
             Some(before) => {
-                let shifted = make::call(binder, "*", vec![before, make::integer(2)])?;
-                make::call(binder, "+", vec![shifted, bit])?
+                let shifted = expression_builders::call(
+                    binder,
+                    "*",
+                    vec![before, expression_builders::integer(2)],
+                )?;
+                expression_builders::call(binder, "+", vec![shifted, bit])?
             }
         });
     }
-    Ok(sum.unwrap_or_else(|| make::integer(0)))
+    Ok(sum.unwrap_or_else(|| expression_builders::integer(0)))
 }
 
 fn is_document_column(expression: &Expression) -> bool {
@@ -244,13 +249,14 @@ fn takes_documents(name: &str) -> bool {
 /// A truth value as a document; other values stay.
 pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
     let json = SqlType::new(TypeKind::Json);
-    let of = |truth| make::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
+    let of =
+        |truth| expression_builders::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
     match written {
         Expr::Value(Value::Boolean(truth)) => of(*truth),
         Expr::Value(_) => value,
         _ if value.ty.kind == SqlType::boolean().kind => match value.kind {
             ExpressionKind::Literal(Datum::Int(number)) if is_condition(written) => of(number != 0),
-            _ if !make::is_truth(&value) => value,
+            _ if !expression_builders::is_truth(&value) => value,
             _ => document_of_truth(value, of),
         },
         _ => value,
@@ -273,8 +279,8 @@ fn is_condition(written: &Expr) -> bool {
 
 fn document_of_truth(value: Expression, of: impl Fn(bool) -> Expression) -> Expression {
     let json = SqlType::new(TypeKind::Json);
-    let is_true = make::is(value.clone(), IsTest::True, false);
-    let is_false = make::is(value, IsTest::False, false);
+    let is_true = expression_builders::is(value.clone(), IsTest::True, false);
+    let is_false = expression_builders::is(value, IsTest::False, false);
     let branches = vec![(is_true, of(true)), (is_false, of(false))];
     let kind = ExpressionKind::Case { branches, otherwise: None };
     Expression { kind, ty: json.with_nullable(true) }

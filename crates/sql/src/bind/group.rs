@@ -10,7 +10,7 @@
 //! equal to, and by a determined key of its table.
 
 use crate::error::{Result, SqlError};
-use crate::expression::same::same_expression;
+use crate::expression::equivalence::same_expression;
 use crate::expression::visit::{SlotSet, for_each_operand_mut, reads};
 use crate::expression::{
     AggregateCall, CompareOperator, Expression, ExpressionKind, Slot, SortKey,
@@ -22,7 +22,7 @@ use crate::logical::{
 };
 use crate::types::{SqlMode, SqlType};
 
-use super::{Binder, make, scope};
+use super::{Binder, expression_builders, scope};
 
 /// Makes the expressions above the groups read the groups' slots, and adds the columns that
 /// depend on the groups.
@@ -90,7 +90,7 @@ fn depend(
         let ty = slot_type(binder, slot);
         grouping.aggregates.push(AggregateCall {
             function: AggregateFunction::AnyValue,
-            arguments: vec![make::slot(slot, ty.clone())],
+            arguments: vec![expression_builders::slot(slot, ty.clone())],
             distinct: false,
             order: Vec::new(),
             separator: std::sync::Arc::from(&b""[..]),
@@ -252,7 +252,7 @@ fn add_tree(tree: &JoinTree, local: &SlotSet, into: &mut Vec<(Slot, SlotSet)>) {
 fn replace(expression: &mut Expression, groups: &[(Slot, Expression)]) {
     let group = groups.iter().find(|(_, value)| same_expression(value, expression));
     if let Some((slot, value)) = group {
-        *expression = make::slot(*slot, value.ty.clone().with_nullable(true));
+        *expression = expression_builders::slot(*slot, value.ty.clone().with_nullable(true));
         return;
     }
     for_each_operand_mut(expression, &mut |operand| replace(operand, groups));

@@ -17,7 +17,7 @@ use crate::expression::{Expression, ExpressionKind};
 use crate::logical::{Premise, RelationId, RelationSource};
 use crate::types::{Datum, SqlMode, SqlType, TypeKind, cast};
 
-use super::{Binder, coerce, make};
+use super::{Binder, coerce, expression_builders};
 
 /// A constant as the column beside it would store it; otherwise the value itself.
 ///
@@ -48,7 +48,7 @@ pub(super) fn as_held(
             suppose(binder, *number, &value.ty, column);
             coerce::cast_to(binder, value, wanted)
         }
-        (Some(Some(held)), _) => make::literal(held, wanted),
+        (Some(Some(held)), _) => expression_builders::literal(held, wanted),
         (Some(None), ExpressionKind::Parameter(_)) => {
             binder.is_cacheable = false;
             value
@@ -107,7 +107,7 @@ fn suppose(binder: &mut Binder<'_>, parameter: u32, ty: &SqlType, column: &SqlTy
 /// then. A year is compared as a date without month and day.
 pub(super) fn date_of_text(binder: &mut Binder<'_>, text: Expression) -> Result<Expression> {
     if text.ty.kind == TypeKind::Year {
-        return make::call(binder, "DATE OF YEAR", vec![text]);
+        return expression_builders::call(binder, "DATE OF YEAR", vec![text]);
     }
     let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
     if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
@@ -118,7 +118,7 @@ pub(super) fn date_of_text(binder: &mut Binder<'_>, text: Expression) -> Result<
     });
     match is_date {
         true => Ok(coerce::cast_to(binder, text, moment())),
-        false => make::call(binder, "DATE OF TEXT", vec![text]),
+        false => expression_builders::call(binder, "DATE OF TEXT", vec![text]),
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn day_beside_date(
 ) -> Result<Expression> {
     let are_of_rows = varies(&text) && varies(other);
     match other.ty.kind == TypeKind::Date && text.ty.kind.is_string() && are_of_rows {
-        true => make::call(binder, "DAY OF TEXT", vec![text]),
+        true => expression_builders::call(binder, "DAY OF TEXT", vec![text]),
         false => Ok(text),
     }
 }

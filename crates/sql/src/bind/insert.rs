@@ -25,7 +25,8 @@ use crate::types::SqlType;
 use super::function::argument_expressions;
 use super::scope::{ColumnPath, Scope, ShownColumn};
 use super::{
-    Binder, expressions, from, group, literal, make, named, query, scope, target, update, view,
+    Binder, expression_builders, expressions, from, group, literal, query, scope, table_uses,
+    target, update, view,
 };
 
 const VALUES_IS_DEPRECATED: &str = "'VALUES function' is deprecated and will be removed in a future release. Please use \
@@ -145,7 +146,7 @@ fn insert_query(
         _ => Vec::new(),
     };
     for slot in &hidden {
-        let value = make::slot(*slot, group::slot_type(binder, *slot));
+        let value = expression_builders::slot(*slot, group::slot_type(binder, *slot));
         bound.columns.push(OutputColumn { value, name: "".into(), origin: None, display: None });
     }
     let kept = is_read.then(|| kept(binder, &bound, &hidden));
@@ -169,7 +170,7 @@ fn numbers_of_bytes(
         if let Some(column) = table.by_ordinal(*ordinal)
             && matches!(output.value.kind, ExpressionKind::Literal(_))
         {
-            let value = std::mem::replace(&mut output.value, make::null());
+            let value = std::mem::replace(&mut output.value, expression_builders::null());
             output.value = literal::number_beside(binder, expr, value, &column.ty);
         }
     }
@@ -185,17 +186,23 @@ fn note_insert(
     columns: &[u16],
 ) {
     let behind = view.map(|view| view.relation);
-    named::note_write(binder, named, NeededPrivilege::Insert, None, behind.map(|of| (of, 0)));
+    table_uses::note_write(binder, named, NeededPrivilege::Insert, None, behind.map(|of| (of, 0)));
     for ordinal in columns {
         let of_view = view.and_then(|view| view.names.iter().find(|(_, of)| of == ordinal));
         let own = || table.by_ordinal(*ordinal).map(|column| column.name.clone());
         if let Some(name) = of_view.map(|(name, _)| name.clone()).or_else(own) {
             let behind = behind.map(|of| (of, *ordinal));
-            named::note_write(binder, named, NeededPrivilege::Insert, Some(&name), behind);
+            table_uses::note_write(binder, named, NeededPrivilege::Insert, Some(&name), behind);
         }
     }
     if insert.replace {
-        named::note_write(binder, named, NeededPrivilege::Delete, None, behind.map(|of| (of, 0)));
+        table_uses::note_write(
+            binder,
+            named,
+            NeededPrivilege::Delete,
+            None,
+            behind.map(|of| (of, 0)),
+        );
     }
 }
 
@@ -212,19 +219,19 @@ fn insert_target(
         Ok(CatalogRelation::Table(table)) => Some(Arc::clone(table)),
         _ => None,
     };
-    let named = named::name_table(binder, &schema, &name.name, &alias, model.as_deref());
-    named::note_wanted(binder, named, wanted);
+    let named = table_uses::name_table(binder, &schema, &name.name, &alias, model.as_deref());
+    table_uses::note_wanted(binder, named, wanted);
     match found? {
         CatalogRelation::Virtual(table) => Err(SqlError::new(
             1044,
             format!("Access denied for user to database '{}'", table.schema()),
         )),
         CatalogRelation::Table(table) if table.view().is_none() => {
-            named::use_table(binder, &table);
+            table_uses::use_table(binder, &table);
             Ok((table, None, named))
         }
         CatalogRelation::Table(view) => {
-            named::use_table(binder, &view);
+            table_uses::use_table(binder, &view);
             let (table, behind) = behind_view(binder, &view)?;
             Ok((table, Some(behind), named))
         }
@@ -321,7 +328,12 @@ fn insert_values(
         let ty =
             first.filter(|value| !super::update::is_default(value)).map(|value| &value.ty).next();
         let ty = ty.cloned().unwrap_or_else(SqlType::null).with_nullable(true);
-        OutputColumn { value: make::slot(*slot, ty), name: "".into(), origin: None, display: None }
+        OutputColumn {
+            value: expression_builders::slot(*slot, ty),
+            name: "".into(),
+            origin: None,
+            display: None,
+        }
     });
     let columns = outputs.collect();
     Ok(Query {
@@ -370,7 +382,7 @@ fn kept(binder: &mut Binder<'_>, query: &Query, hidden: &[Slot]) -> KeptRows {
     let slots: Vec<Slot> =
         (0..own).map(|_| scope::new_slot(binder, None)).chain(hidden.iter().copied()).collect();
     let columns = query.columns.iter().zip(&slots).map(|(column, slot)| OutputColumn {
-        value: make::slot(*slot, column.value.ty.clone()),
+        value: expression_builders::slot(*slot, column.value.ty.clone()),
         name: column.name.clone(),
         origin: column.origin.clone(),
         display: None,
@@ -454,7 +466,7 @@ pub(crate) fn values_function(binder: &mut Binder<'_>, function: &Function) -> R
         && binder.scopes[level].shown.iter().all(|place| place.table != 1);
     warn_of_values(binder, is_insert);
     if !is_insert {
-        return Ok(make::null());
+        return Ok(expression_builders::null());
     }
     let columns = &binder.scopes[level].tables[0].columns;
     let place =
@@ -490,11 +502,13 @@ pub(crate) fn default_function(binder: &mut Binder<'_>, function: &Function) -> 
     let found = found
         .ok_or_else(|| SqlError::new(1054, format!("Unknown column '{column}' in 'field list'")))?;
     match found.default {
-        DefaultValue::Literal(datum) => Ok(make::literal(datum, found.ty)),
+        DefaultValue::Literal(datum) => Ok(expression_builders::literal(datum, found.ty)),
         DefaultValue::Null => Ok(super::cast::typed_null(found.ty)),
-        DefaultValue::CurrentTimestamp { fsp } => {
-            make::call(binder, "NOW", vec![make::integer(i64::from(fsp))])
-        }
+        DefaultValue::CurrentTimestamp { fsp } => expression_builders::call(
+            binder,
+            "NOW",
+            vec![expression_builders::integer(i64::from(fsp))],
+        ),
         DefaultValue::None | DefaultValue::Expression(_) => {
             Err(SqlError::new(1364, format!("Field '{column}' doesn't have a default value")))
         }

@@ -17,7 +17,7 @@ use crate::types::json::JsonValue;
 use crate::types::{SqlType, TypeKind};
 
 use super::from::FromItem;
-use super::{Binder, coerce, expressions, from, make, scope};
+use super::{Binder, coerce, expression_builders, expressions, from, scope};
 
 /// `JSON_TABLE(document, path COLUMNS (…)) AS alias`
 pub(crate) fn json_table(binder: &mut Binder<'_>, table: &JsonTable) -> Result<FromItem> {
@@ -37,7 +37,7 @@ pub(crate) fn json_table(binder: &mut Binder<'_>, table: &JsonTable) -> Result<F
     }
     let slots: Vec<Slot> = types.iter().map(|_| scope::new_slot(binder, None)).collect();
     let outputs = slots.iter().zip(&types).zip(&names).map(|((slot, ty), name)| OutputColumn {
-        value: make::slot(*slot, ty.clone()),
+        value: expression_builders::slot(*slot, ty.clone()),
         name: Arc::clone(name),
         origin: None,
         display: None,

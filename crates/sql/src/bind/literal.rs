@@ -7,7 +7,7 @@ use crate::grammar::ast::{Expr, TypedStringKind, Value};
 use crate::types::{Before, Coercibility, Datum, Decimal, SqlType, TypeKind};
 
 use super::parameter::TEXT_CHARS;
-use super::{Binder, coerce, make, parameter};
+use super::{Binder, coerce, expression_builders, parameter};
 
 /// A literal or placeholder.
 pub(crate) fn literal(binder: &mut Binder<'_>, value: &Value) -> Result<Expression> {
@@ -20,9 +20,9 @@ pub(crate) fn literal(binder: &mut Binder<'_>, value: &Value) -> Result<Expressi
         }
         Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
         Value::Boolean(truth) => {
-            Ok(make::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
+            Ok(expression_builders::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
         }
-        Value::Null => Ok(make::null()),
+        Value::Null => Ok(expression_builders::null()),
         Value::Parameter(number) => Ok(placeholder(binder, *number)),
         Value::LongText(number) => long_literal_text(binder, *number as usize),
     }
@@ -36,7 +36,7 @@ pub(crate) fn literal_text(binder: &Binder<'_>, text: &str) -> Result<Expression
     }
     let collation = binder.context.evaluation.connection_collation;
     let ty = SqlType::varchar(u32::try_from(text.chars().count()).unwrap_or(u32::MAX), collation);
-    Ok(make::literal(Datum::text(text.as_bytes()), ty))
+    Ok(expression_builders::literal(Datum::text(text.as_bytes()), ty))
 }
 
 /// The same for a literal stored apart from the tree; its bytes are shared.
@@ -46,7 +46,7 @@ fn long_literal_text(binder: &Binder<'_>, number: usize) -> Result<Expression> {
     let collation = binder.context.evaluation.connection_collation;
     let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
     let ty = SqlType::varchar(u32::try_from(characters).unwrap_or(u32::MAX), collation);
-    Ok(make::literal(Datum::Text(text.clone()), ty))
+    Ok(expression_builders::literal(Datum::Text(text.clone()), ty))
 }
 
 /// `-number`, so that the smallest integer can be written.
@@ -74,7 +74,7 @@ pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
         true => bytes[beyond..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
         false => u64::MAX,
     };
-    Some(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
+    Some(expression_builders::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
 }
 
 /// As [`number_of_bytes`], if the other side is a number; otherwise the expression as
@@ -122,14 +122,17 @@ pub(crate) fn number(text: &str) -> Result<Expression> {
     if text.contains(['e', 'E']) {
         let number =
             text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)?;
-        return Ok(make::literal(Datum::Double(number), SqlType::double()));
+        return Ok(expression_builders::literal(Datum::Double(number), SqlType::double()));
     }
     if !text.contains('.') {
         if let Ok(number) = text.parse::<i64>() {
-            return Ok(make::integer(number));
+            return Ok(expression_builders::integer(number));
         }
         if let Ok(number) = text.parse::<u64>() {
-            return Ok(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()));
+            return Ok(expression_builders::literal(
+                Datum::UInt(number),
+                SqlType::bigint_unsigned(),
+            ));
         }
     }
     match Decimal::parse(text).ok_or(()) {
@@ -138,18 +141,18 @@ pub(crate) fn number(text: &str) -> Result<Expression> {
             let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
             let leading = whole.trim_start_matches('0').len() + scale;
             let ty = SqlType::decimal(leading.clamp(1, 65) as u8, scale.min(30) as u8);
-            Ok(make::literal(Datum::Decimal(number), ty))
+            Ok(expression_builders::literal(Datum::Decimal(number), ty))
         }
         Err(_) => {
             let number = text.parse::<f64>().map_err(|_| wrong())?;
-            Ok(make::literal(Datum::Double(number), SqlType::double()))
+            Ok(expression_builders::literal(Datum::Double(number), SqlType::double()))
         }
     }
 }
 
 fn bytes(bytes: Vec<u8>) -> Expression {
     let ty = SqlType::varbinary(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-    make::literal(Datum::text(bytes), ty.with_coercibility(Coercibility::Coercible))
+    expression_builders::literal(Datum::text(bytes), ty.with_coercibility(Coercibility::Coercible))
 }
 
 fn hex(digits: &str) -> Result<Vec<u8>> {

@@ -17,7 +17,7 @@ use crate::functions::AggregateFunction;
 use crate::types::decimal::{MAX_PRECISION, quotient_digits};
 use crate::types::{SqlType, TypeKind};
 
-use super::make;
+use super::expression_builders;
 
 /// The function that rounds a mean to the digits that it shows.
 pub(super) const SHOWN: &str = "AVG SHOWN";
@@ -60,7 +60,7 @@ pub(super) fn shown(value: Expression, ty: SqlType) -> Expression {
 pub(super) fn unrounded(mut expression: Expression) -> Expression {
     match &mut expression.kind {
         ExpressionKind::Call { function, arguments } if function.name == SHOWN => {
-            arguments.pop().unwrap_or_else(make::null)
+            arguments.pop().unwrap_or_else(expression_builders::null)
         }
         ExpressionKind::Case { branches, otherwise } => {
             let TypeKind::Decimal { scale: shown, unsigned, .. } = expression.ty.kind else {

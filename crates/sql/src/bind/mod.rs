@@ -18,6 +18,7 @@ mod cte;
 mod definitions;
 mod delete;
 mod display;
+pub(crate) mod expression_builders;
 mod expressions;
 mod from;
 mod function;
@@ -28,14 +29,13 @@ mod insert;
 mod join;
 mod json_table;
 mod literal;
-pub(crate) mod make;
 mod mean;
 mod merge;
-mod named;
 mod null_test;
 mod parameter;
 mod predicate;
 mod query;
+mod table_uses;
 
 mod select;
 mod statement;
@@ -116,7 +116,7 @@ pub struct Binder<'a> {
     /// `NO_MERGE` and join order hints, for the block that is being bound.
     pub(crate) block_hints: hints::BlockHints,
     /// Tables named by the statement, which its session must be allowed to read.
-    pub(crate) named: Vec<named::NamedUse>,
+    pub(crate) named: Vec<table_uses::NamedUse>,
     /// The privilege that the statement needs on the tables that are named next.
     pub(crate) wanted: NeededPrivilege,
     /// Views that are being bound, outermost first, with the user whose rights count in them.

@@ -17,7 +17,7 @@ use crate::grammar::ast::{Arguments, Expr, TruthTest};
 use crate::types::{ComparisonKind, Datum, SqlType, TypeKind};
 
 use super::scope::{ColumnSource, ScopeTable};
-use super::{Binder, coerce, expressions, make};
+use super::{Binder, coerce, expression_builders, expressions};
 
 /// `date IS NULL`, if it also finds zero dates.
 pub(super) fn zero_date_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Option<Expression>> {
@@ -34,7 +34,7 @@ pub(super) fn zero_date_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Opt
         return Ok(None);
     }
     let may_be_null = table.nullable;
-    let zero = make::literal(zero, bound.ty.clone());
+    let zero = expression_builders::literal(zero, bound.ty.clone());
     let is_zero = Expression {
         kind: ExpressionKind::Compare {
             operator: CompareOperator::Equal,
@@ -44,7 +44,7 @@ pub(super) fn zero_date_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Opt
         ty: SqlType::boolean().with_nullable(may_be_null),
     };
     Ok(Some(match may_be_null {
-        true => expression::or(vec![is_zero, make::is(bound, IsTest::Null, false)]),
+        true => expression::or(vec![is_zero, expression_builders::is(bound, IsTest::Null, false)]),
         false => is_zero,
     }))
 }
@@ -64,12 +64,13 @@ pub(super) fn last_insert_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<O
     let name = "sql_auto_is_null".into();
     let ty = binder.context.variables.system("sql_auto_is_null", false)?;
     let setting = ExpressionKind::SystemVariable { name, global: false };
-    let is_on = make::condition(binder, Expression { kind: setting, ty })?;
+    let is_on = expression_builders::condition(binder, Expression { kind: setting, ty })?;
     let [one, two] = [
-        make::call(binder, "LAST_INSERT_ID", vec![])?,
-        make::call(binder, "LAST_INSERT_ID", vec![])?,
+        expression_builders::call(binder, "LAST_INSERT_ID", vec![])?,
+        expression_builders::call(binder, "LAST_INSERT_ID", vec![])?,
     ];
-    let is_there = coerce::compare(binder, CompareOperator::Greater, one, make::integer(0))?;
+    let is_there =
+        coerce::compare(binder, CompareOperator::Greater, one, expression_builders::integer(0))?;
     let is_last = coerce::compare(binder, CompareOperator::Equal, bound, two)?;
     Ok(Some(expression::and(vec![is_on, is_there, is_last])))
 }

@@ -18,7 +18,7 @@ use crate::types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlTy
 use super::coerce::refuse_no_text;
 use super::function::json_truth;
 use super::merge::is_large;
-use super::{Binder, coerce, expressions, held, literal, make, scope, subquery};
+use super::{Binder, coerce, expression_builders, expressions, held, literal, scope, subquery};
 
 /// `left operator right`, also for rows.
 pub(crate) fn comparison(
@@ -138,10 +138,10 @@ fn in_singles(
     list: Vec<Expression>,
     negated: bool,
 ) -> Result<Expression> {
-    let list = list.into_iter().map(make::single).collect::<Result<Vec<_>>>()?;
+    let list = list.into_iter().map(expression_builders::single).collect::<Result<Vec<_>>>()?;
     if let [_] = list.as_slice() {
         let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
-        let only = list.into_iter().next().unwrap_or_else(make::null);
+        let only = list.into_iter().next().unwrap_or_else(expression_builders::null);
         return coerce::compare(binder, operator, operand, only);
     }
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
@@ -418,8 +418,8 @@ pub(crate) fn regexp(
 ) -> Result<Expression> {
     let arguments =
         vec![expressions::bind_single(binder, text)?, expressions::bind_single(binder, pattern)?];
-    let matches = make::call(binder, "REGEXP_LIKE", arguments)?;
-    Ok(if negated { make::not(matches) } else { matches })
+    let matches = expression_builders::call(binder, "REGEXP_LIKE", arguments)?;
+    Ok(if negated { expression_builders::not(matches) } else { matches })
 }
 
 pub(crate) fn case(

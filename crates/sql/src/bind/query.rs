@@ -11,7 +11,9 @@ use crate::logical::{Body, OutputColumn, Query};
 use crate::types::{Datum, SqlType};
 
 use super::display::common_display;
-use super::{Binder, coerce, cte, display, expressions, make, parameter, scope, select, union};
+use super::{
+    Binder, coerce, cte, display, expression_builders, expressions, parameter, scope, select, union,
+};
 
 /// Binds a query in its own scope.
 ///
@@ -97,7 +99,7 @@ pub(crate) fn limit(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> 
         ExpressionKind::Parameter(_) => Ok(bound),
         ExpressionKind::Literal(Datum::Int(number)) if *number >= 0 => {
             let number = Datum::UInt(number.unsigned_abs());
-            Ok(make::literal(number, SqlType::bigint_unsigned()))
+            Ok(expression_builders::literal(number, SqlType::bigint_unsigned()))
         }
         ExpressionKind::Literal(Datum::UInt(_)) => Ok(bound),
         _ => Err(SqlError::new(1210, "Incorrect arguments to LIMIT")),
@@ -127,7 +129,12 @@ fn values(binder: &mut Binder<'_>, rows: &[Vec<Expr>]) -> Result<Query> {
         let shown: Vec<_> =
             column.iter().map(|one| (&one.ty, display::display(binder, one))).collect();
         let display = Some(common_display(&shown, &ty));
-        outputs.push(OutputColumn { value: make::slot(slot, ty), name, origin: None, display });
+        outputs.push(OutputColumn {
+            value: expression_builders::slot(slot, ty),
+            name,
+            origin: None,
+            display,
+        });
         slots.push(slot);
         unified.push(column.into_iter());
     }

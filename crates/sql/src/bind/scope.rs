@@ -20,7 +20,7 @@ use crate::types::metadata::flag;
 use crate::types::{Display, SqlType};
 
 use super::columns::flags;
-use super::{Binder, named};
+use super::{Binder, table_uses};
 
 /// The clause that is being bound, as error messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,12 +125,12 @@ pub struct ScopeColumn {
     /// Not part of `*`.
     pub invisible: bool,
     /// For a column of a subquery: what clients see of it.
-    pub told: Option<Box<ToldColumn>>,
+    pub reported: Option<Box<ReportedColumn>>,
 }
 
 /// What clients see of a subquery's column.
 #[derive(Debug)]
-pub struct ToldColumn {
+pub struct ReportedColumn {
     /// The column's origin.
     pub origin: ColumnOrigin,
     /// How long its values are.
@@ -258,7 +258,7 @@ pub fn column_value(
     let mut ty = column.ty.clone();
     ty.nullable = nullable;
     let source = column.source.clone();
-    named::note_read(binder, named, &name);
+    table_uses::note_read(binder, named, &name);
     match source {
         ColumnSource::Relation(relation, number) => {
             let slot = relation_slot(binder, relation, number);
@@ -282,8 +282,8 @@ fn note_display(
     number: u16,
 ) {
     let table = &binder.scopes[scope].tables[place.table];
-    let display = match (&table.columns[place.column].told, &table.model) {
-        (Some(told), _) => told.display,
+    let display = match (&table.columns[place.column].reported, &table.model) {
+        (Some(reported), _) => reported.display,
         (None, Some(model)) => model.by_ordinal(number).and_then(super::display::of_model),
         (None, None) => None,
     };
@@ -387,7 +387,10 @@ fn having_name(
     if let Ok(Some(place)) = binder.scopes[number].find(path, Clause::Having) {
         let value = column_value(binder, number, place)?;
         let groups = &binder.scopes[number].groups;
-        if groups.iter().any(|(_, group)| crate::expression::same::same_expression(group, &value)) {
+        if groups
+            .iter()
+            .any(|(_, group)| crate::expression::equivalence::same_expression(group, &value))
+        {
             return Ok(Some(value));
         }
     }
@@ -407,7 +410,7 @@ pub fn alias_value(
     let aliases = &binder.scopes[scope].aliases;
     let mut matching = aliases.iter().filter(|(alias, _)| same_name(alias, name));
     let Some((_, first)) = matching.next() else { return Ok(None) };
-    if matching.any(|(_, other)| !crate::expression::same::same_expression(first, other)) {
+    if matching.any(|(_, other)| !crate::expression::equivalence::same_expression(first, other)) {
         let message = format!("Column '{name}' in {} is ambiguous", clause.name());
         return Err(SqlError::new(1052, message));
     }
@@ -419,12 +422,12 @@ pub fn alias_value(
 pub fn origin_of(binder: &Binder<'_>, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
     let table = &binder.scopes[scope].tables[place.table];
     let column = &table.columns[place.column];
-    if let Some(told) = &column.told {
-        let mut origin = told.origin.clone();
+    if let Some(reported) = &column.reported {
+        let mut origin = reported.origin.clone();
         if table.nullable {
             origin.flags &= !flag::NOT_NULL;
-            if let Some(told) = &mut origin.told {
-                told.flags &= !flag::NOT_NULL;
+            if let Some(reported) = &mut origin.reported {
+                reported.flags &= !flag::NOT_NULL;
             }
         }
         return Some(origin);
@@ -439,7 +442,7 @@ pub fn origin_of(binder: &Binder<'_>, scope: usize, place: ShownColumn) -> Optio
         original_table: table.original.clone(),
         original_name: column.name.clone(),
         flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
-        told: None,
+        reported: None,
     })
 }
 

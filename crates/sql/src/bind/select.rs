@@ -23,7 +23,10 @@ use super::aggregate::{positional, unknown_position};
 use super::from::FromItem;
 use super::scope::{Clause, ColumnPath, Scope, ShownColumn};
 use super::subquery::SubqueryJoin;
-use super::{Binder, display, expressions, from, group, hints, make, named, scope, subquery};
+use super::{
+    Binder, display, expression_builders, expressions, from, group, hints, scope, subquery,
+    table_uses,
+};
 use crate::bind::display::nullable;
 
 /// Binds a `SELECT` with its `ORDER BY`.
@@ -226,7 +229,7 @@ fn output(
         (Some(alias), _) => alias.into(),
         // Its tables are views in MySQL, which name their columns themselves.
         (None, Some(origin))
-            if origin.told.is_some() || &*origin.schema == "information_schema" =>
+            if origin.reported.is_some() || &*origin.schema == "information_schema" =>
         {
             origin.original_name.clone()
         }
@@ -268,7 +271,12 @@ fn wildcard(
     let places: Vec<ShownColumn> = match of {
         None if scope.tables.is_empty() && scope.is_tested => {
             let name = "1".into();
-            into.push(OutputColumn { value: make::integer(1), name, origin: None, display: None });
+            into.push(OutputColumn {
+                value: expression_builders::integer(1),
+                name,
+                origin: None,
+                display: None,
+            });
             return Ok(());
         }
         None if scope.tables.is_empty() => {
@@ -354,15 +362,15 @@ fn share_outputs(
             continue;
         }
         let matching = |key: &SortKey| {
-            crate::expression::same::same_expression(&key.expression, &column.value)
+            crate::expression::equivalence::same_expression(&key.expression, &column.value)
         };
         if !order.iter().any(matching) {
             continue;
         }
         let slot = scope::new_slot(binder, None);
-        let shared = make::slot(slot, column.value.ty.clone());
+        let shared = expression_builders::slot(slot, column.value.ty.clone());
         for key in order.iter_mut() {
-            if crate::expression::same::same_expression(&key.expression, &column.value) {
+            if crate::expression::equivalence::same_expression(&key.expression, &column.value) {
                 key.expression = shared.clone();
             }
         }
@@ -384,7 +392,8 @@ fn make_distinct(
             continue;
         }
         let slot = scope::new_slot(binder, None);
-        let value = std::mem::replace(&mut column.value, make::slot(slot, ty.clone()));
+        let value =
+            std::mem::replace(&mut column.value, expression_builders::slot(slot, ty.clone()));
         block.computed.push((slot, value));
         slots.push((slot, ty));
     }
@@ -465,7 +474,7 @@ fn note_locked_tables(binder: &mut Binder<'_>, of: Option<&TableName>) {
     let is_meant = |alias: &str| of.is_none_or(|of| of.name.eq_ignore_ascii_case(alias));
     let tables = scope::scope(binder).tables.iter().filter(|table| is_meant(&table.alias));
     let named: Vec<Option<usize>> = tables.map(|table| table.named).collect();
-    named.into_iter().for_each(|named| named::note_locked(binder, named));
+    named.into_iter().for_each(|named| table_uses::note_locked(binder, named));
 }
 
 /// Groups, aggregates, and their requirements for the expressions above them.

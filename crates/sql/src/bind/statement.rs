@@ -5,7 +5,7 @@ use crate::error::{Result, SqlError};
 use crate::grammar::ast::Statement;
 use crate::logical::{BoundBody, BoundStatement, PlanContext};
 
-use super::{Binder, delete, insert, named, query, update};
+use super::{Binder, delete, insert, query, table_uses, update};
 
 /// Binds a statement that reads or writes rows.
 ///
@@ -25,13 +25,13 @@ pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
     let body = bind_body(&mut binder, statement).inspect_err(|_| {
         // A session without privileges on the tables named so far gets that error, and not the
         // details.
-        context.needs_of_refused.replace(named::needs(&binder));
+        context.needs_of_refused.replace(table_uses::needs(&binder));
     })?;
     Ok(BoundStatement {
-        needs: named::needs(&binder),
-        tables: named::named_tables(&binder),
-        locks: named::table_locks(&binder, &body)?,
-        uses_stored_tables_only: named::uses_stored_tables_only(&binder),
+        needs: table_uses::needs(&binder),
+        tables: table_uses::named_tables(&binder),
+        locks: table_uses::table_locks(&binder, &body)?,
+        uses_stored_tables_only: table_uses::uses_stored_tables_only(&binder),
         writes_parents: writes_parents(&body, context.catalog)?,
         body,
         parts: binder.parts,

@@ -23,7 +23,7 @@ use crate::types::SqlType;
 use super::expressions::comparison_operator;
 use super::predicate::wrong_columns;
 use super::scope::{Clause, Scope};
-use super::{Binder, coerce, expressions, from, make, null_test, query, scope};
+use super::{Binder, coerce, expression_builders, expressions, from, null_test, query, scope};
 
 /// A semi or anti join made from a condition of `WHERE`.
 pub(crate) struct SubqueryJoin {
@@ -383,7 +383,7 @@ fn as_relation(
     binder.parts.push(Part::Relation(relation));
     let columns = types.into_iter().zip(0_u16..).map(|(ty, number)| {
         let slot = scope::relation_slot(binder, relation, number);
-        make::slot(slot, ty)
+        expression_builders::slot(slot, ty)
     });
     let columns = columns.collect();
     Ok((JoinTree::Relation(relation), columns))

@@ -16,7 +16,7 @@ use crate::grammar::{self, ast::ColumnName};
 use crate::logical::{CheckedBy, NeededPrivilege, RelationId, RelationSource, RowCheck};
 
 use super::scope::{Clause, ColumnPath, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, expressions, named, scope};
+use super::{Binder, expressions, scope, table_uses};
 
 /// The expressions evaluated over a written row.
 pub(crate) struct RowRules {
@@ -60,7 +60,7 @@ pub(crate) fn assigned_column(
     let named = binder.scopes[level].tables[place.table].named;
     let name = binder.scopes[level].column(place).name.clone();
     let column = Some((relation, ordinal));
-    named::note_write(binder, named, NeededPrivilege::Update, Some(&name), column);
+    table_uses::note_write(binder, named, NeededPrivilege::Update, Some(&name), column);
     Ok(AssignedColumn { relation, ordinal, table: place.table })
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn target_of(binder: &mut Binder<'_>, table: usize, verb: &str) -> Re
     }
     let found = found.ok_or_else(refused)?;
     let named = binder.scopes[level].tables[table].named;
-    named::note_write(binder, named, NeededPrivilege::Delete, None, Some((found, 0)));
+    table_uses::note_write(binder, named, NeededPrivilege::Delete, None, Some((found, 0)));
     Ok(found)
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn row_table(
         ty: column.ty.clone(),
         source: ColumnSource::Relation(relation, column.ordinal),
         invisible: column.hidden || column.invisible,
-        told: None,
+        reported: None,
     });
     ScopeTable {
         alias,

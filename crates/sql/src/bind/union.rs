@@ -15,7 +15,7 @@ use crate::types::{Display, SqlType, unify::unify};
 use super::aggregate::{positional, unknown_position};
 use super::display::common_display;
 use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, coerce, expressions, make, query, scope};
+use super::{Binder, coerce, expression_builders, expressions, query, scope};
 
 /// A set operation.
 pub(crate) fn set_operation(
@@ -109,7 +109,7 @@ pub(crate) fn united(
     let slots: Vec<_> = types.into_iter().map(|ty| (scope::new_slot(binder, None), ty)).collect();
     let columns = slots.iter().zip(names).zip(displays);
     let columns = columns.map(|(((slot, ty), name), display)| OutputColumn {
-        value: make::slot(*slot, ty.clone()),
+        value: expression_builders::slot(*slot, ty.clone()),
         name,
         origin: None,
         display: Some(display),
@@ -136,7 +136,7 @@ pub(crate) fn cast_columns(binder: &mut Binder<'_>, mut query: Query, types: &[S
         *inputs = sides.map(|side| cast_columns(binder, side, types)).collect();
         for ((column, slot), ty) in query.columns.iter_mut().zip(slots).zip(types) {
             slot.1 = ty.clone().with_nullable(slot.1.nullable);
-            column.value = make::slot(slot.0, slot.1.clone());
+            column.value = expression_builders::slot(slot.0, slot.1.clone());
         }
         return query;
     }
@@ -162,7 +162,7 @@ pub(crate) fn order_set(
         ty: column.value.ty.clone(),
         source: ColumnSource::Expression(column.value.clone()),
         invisible: false,
-        told: None,
+        reported: None,
     });
     let table = ScopeTable {
         alias: "".into(),

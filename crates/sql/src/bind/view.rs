@@ -6,7 +6,7 @@ use crate::catalog::SessionCatalog;
 use crate::catalog::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel};
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::expression::same::same_expression;
+use crate::expression::equivalence::same_expression;
 use crate::grammar;
 use crate::grammar::ast::{Query as WrittenQuery, Statement};
 use crate::logical::{PlanContext, Query, ViewUser};
@@ -157,15 +157,15 @@ pub(crate) fn would_be_updatable(query: &WrittenQuery, context: &PlanContext<'_>
 /// What clients see of a view's column: merged columns are the view's own; others belong to the
 /// tables underneath if they are plain columns of them.
 fn tell_of_view(column: &mut ScopeColumn, view: &TableModel) {
-    let Some(told) = &mut column.told else { return };
+    let Some(reported) = &mut column.reported else { return };
     let is_merged = matches!(column.source, ColumnSource::Expression(_));
-    let is_of_column = !told.origin.schema.is_empty();
+    let is_of_column = !reported.origin.schema.is_empty();
     if is_merged == is_of_column {
-        told.origin.schema = view.schema.clone();
+        reported.origin.schema = view.schema.clone();
     }
     if is_merged || !is_of_column {
-        told.origin.original_table = view.name.clone();
-        told.origin.original_name = column.name.clone();
+        reported.origin.original_table = view.name.clone();
+        reported.origin.original_name = column.name.clone();
     }
 }
 

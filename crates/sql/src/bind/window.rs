@@ -6,7 +6,7 @@
 //! ```
 
 use crate::error::{Result, SqlError};
-use crate::expression::same::{same_expression, same_list};
+use crate::expression::equivalence::{same_expression, same_list};
 use crate::expression::{AggregateCall, Expression, SortKey};
 use crate::grammar::ast::{
     Expr, Function, Window as WrittenWindow, WindowFrame as WrittenFrame, WindowFrameBound,
@@ -16,7 +16,9 @@ use crate::logical::{FrameBound, Window, WindowCall, WindowFrame, WindowFunction
 use crate::types::SqlType;
 
 use super::scope::Clause;
-use super::{Binder, aggregate, cast, coerce, display, expressions, function, make, scope};
+use super::{
+    Binder, aggregate, cast, coerce, display, expression_builders, expressions, function, scope,
+};
 
 /// Whether a function requires a window.
 #[must_use]
@@ -67,7 +69,7 @@ pub(crate) fn window_call(
     binder.displays.insert(output, display);
     let call = WindowCall { function: of, arguments, output, ty: ty.clone() };
     keep_window(binder, window, call);
-    Ok(make::slot(output, ty))
+    Ok(expression_builders::slot(output, ty))
 }
 
 fn keep_window(binder: &mut Binder<'_>, window: Window, call: WindowCall) {
@@ -131,12 +133,12 @@ fn shifted(
     let of = if is_lag { WindowFunction::Lag } else { WindowFunction::Lead };
     let mut ty = first_type(&arguments);
     if arguments.len() == 3 {
-        let otherwise = arguments.pop().unwrap_or_else(make::null);
+        let otherwise = arguments.pop().unwrap_or_else(expression_builders::null);
         let value = arguments.remove(0);
         let (mut both, common) = coerce::unified(binder, vec![value, otherwise], "lag")?;
         ty = common.with_nullable(true);
-        let otherwise = both.pop().unwrap_or_else(make::null);
-        let value = both.pop().unwrap_or_else(make::null);
+        let otherwise = both.pop().unwrap_or_else(expression_builders::null);
+        let value = both.pop().unwrap_or_else(expression_builders::null);
         arguments.insert(0, value);
         arguments.push(otherwise);
     }
@@ -288,7 +290,7 @@ fn frame_distance(
         distance => {
             let distance = expressions::bind_single(binder, distance)?;
             let sign = if minus { "-" } else { "+" };
-            make::call(binder, sign, vec![key.expression.clone(), distance])?
+            expression_builders::call(binder, sign, vec![key.expression.clone(), distance])?
         }
     };
     Ok(moved)

@@ -18,7 +18,7 @@ use crate::plan::{CommonTable, QueryPlan};
 use crate::types::{Datum, SqlType, cast};
 
 use super::Execution;
-use super::bulk::Bulk;
+use super::background_free::Bulk;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Operator, QueryRows};
 use super::row_key::write_row_key;

@@ -10,7 +10,7 @@ use crate::expression::Slot;
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;
-use super::bulk::Bulk;
+use super::background_free::Bulk;
 use super::memory::Reservation;
 use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};

@@ -24,8 +24,8 @@ use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::common_table::CommonTables;
 use super::counters::RowCounts;
-use super::given::GivenRows;
 use super::known_patterns::KnownPatterns;
+use super::literal_rows::GivenRows;
 use super::memory::MemoryBudget;
 use super::spill::{SpillDirectory, SpillFile};
 use super::subquery::Answers;

@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 
 use crate::collation::LikePattern;
 use crate::expression::Expression;
-use crate::types::Octets;
+use crate::types::ByteString;
 
 /// What a pattern is made from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'s> {
-    pub(super) text: &'s Octets,
+    pub(super) text: &'s ByteString,
     pub(super) collation: CollationId,
     /// `None`: no escapes.
     pub(super) escape: Option<char>,
@@ -23,7 +23,7 @@ pub(super) struct Source<'s> {
 /// A pattern and what it was made from.
 #[derive(Debug)]
 pub(super) struct Known {
-    pub(super) text: Octets,
+    pub(super) text: ByteString,
     pub(super) collation: CollationId,
     pub(super) escape: Option<char>,
     pub(super) pattern: LikePattern,
@@ -68,7 +68,7 @@ mod tests {
         let expression =
             Expression { kind: ExpressionKind::Literal(Datum::Null), ty: SqlType::null() };
         let place = KnownPatterns::place(&expression);
-        let (first, second) = (Octets::from(&b"A|_"[..]), Octets::from(&b"B|_"[..]));
+        let (first, second) = (ByteString::from(&b"A|_"[..]), ByteString::from(&b"B|_"[..]));
         let mut patterns = KnownPatterns::default();
         let known = |escape| Known {
             text: first.clone(),

@@ -11,7 +11,7 @@ use firn_base::memory;
 
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
-use crate::types::octets::INLINE_BYTES;
+use crate::types::byte_string::INLINE_BYTES;
 
 /// The limit of a statement unless its session sets another one.
 pub const DEFAULT_LIMIT_BYTES: u64 = 256 << 20;

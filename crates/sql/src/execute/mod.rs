@@ -16,35 +16,35 @@
 
 mod access;
 mod aggregate;
-mod bulk;
+mod background_free;
 mod common_table;
 mod counters;
 mod cursor;
 mod definition;
 mod derived;
-mod detached;
-mod direct;
+mod detached_evaluation;
 mod distinct;
 pub mod error;
 pub(crate) mod evaluate;
 mod execution;
-mod given;
 mod join;
 pub(crate) mod json_table;
 mod known_patterns;
 mod limit;
+mod literal_rows;
 mod memory;
 mod operator;
 mod partition;
 mod row_key;
+mod row_operators;
 mod scan;
 mod seen;
 mod set_operation;
-mod short_sort;
-mod simple;
 mod sink;
 mod sort;
 mod spill;
+mod stored_row_results;
+mod stored_row_sort;
 pub(crate) mod subquery;
 #[cfg(test)]
 mod tests;
@@ -58,12 +58,12 @@ use crate::error::Result;
 use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
 use crate::types::Datum;
 
-pub use bulk::free;
+pub use background_free::free;
 pub use counters::RowCounts;
 pub use definition::DefinitionBinder;
-pub use detached::DetachedExpression;
+pub use detached_evaluation::DetachedExpression;
 pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};
-pub use given::GivenRows;
+pub use literal_rows::GivenRows;
 pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};
 pub use sink::ResultSink;
 pub use spill::SpillDirectory;
@@ -136,10 +136,10 @@ fn run_directly(
     if execution.counters.is_some() {
         return Ok(None);
     }
-    if let Some(direct) = direct::direct(query) {
+    if let Some(direct) = stored_row_results::direct(query) {
         return direct.run(execution, sink).map(Some);
     }
-    match short_sort::short_sort(query) {
+    match stored_row_sort::short_sort(query) {
         Some(sort) => sort.run(execution, sink),
         None => Ok(None),
     }

@@ -21,7 +21,7 @@ use crate::plan::QueryPlan;
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;
-use super::bulk::Bulk;
+use super::background_free::Bulk;
 use super::distinct::Distinct;
 use super::memory::Reservation;
 use super::operator::{Input, Operator, build};

@@ -18,7 +18,7 @@ use crate::expression::{Expression, Slot, SortKey};
 use crate::types::{Datum, write_sort_key};
 
 use super::Execution;
-use super::bulk::{Bulk, Collection};
+use super::background_free::{Bulk, Collection};
 use super::limit::row_count;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};

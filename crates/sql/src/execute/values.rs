@@ -4,7 +4,7 @@ use firn_format::value::ValueRef;
 
 use crate::collation::Charset;
 use crate::error::{Result, damaged};
-use crate::types::{Datum, EvaluationContext, Octets, SqlType, cast};
+use crate::types::{ByteString, Datum, EvaluationContext, SqlType, cast};
 
 /// A stored value as a datum.
 #[inline]
@@ -17,7 +17,7 @@ pub(crate) fn datum(
 }
 
 /// A value as text in UTF-8.
-pub(crate) fn text(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Result<Octets> {
+pub(crate) fn text(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Result<ByteString> {
     Ok(cast::to_text(value, ty, Charset::Utf8mb4, context)?.unwrap_or_default())
 }
 

@@ -25,7 +25,7 @@ use super::operator::{Input, build};
 use super::{Execution, Outcome, ResultSink, access, limit};
 
 pub use super::aggregate::Accumulator;
-pub use super::detached::RowEvaluator;
+pub use super::detached_evaluation::RowEvaluator;
 
 /// An engine that runs queries over columns.
 pub trait VectorisedEngine: Send + Sync {

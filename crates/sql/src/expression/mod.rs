@@ -10,8 +10,8 @@
 //! nothing, and a correlated subquery simply reads its outer query's slots. Operators that keep
 //! rows (sorts, hash tables) save the slots that are read above them, and restore them row by row.
 
+pub mod equivalence;
 pub(crate) mod fold;
-pub mod same;
 mod subquery;
 pub mod visit;
 pub(crate) mod volatility;

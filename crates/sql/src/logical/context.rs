@@ -6,7 +6,7 @@ use firn_format::value::CollationId;
 
 use crate::catalog::SessionCatalog;
 use crate::error::{Condition, Result};
-use crate::types::{Datum, EvaluationContext, Octets, SqlType};
+use crate::types::{ByteString, Datum, EvaluationContext, SqlType};
 use crate::watch::Watch;
 
 use super::PlanNeed;
@@ -45,7 +45,7 @@ pub struct PlanContext<'a> {
     /// The session's modes, collation and time zone.
     pub evaluation: &'a EvaluationContext,
     /// String literals stored apart from the statement's tree.
-    pub long_texts: &'a [Octets],
+    pub long_texts: &'a [ByteString],
     /// The types of parameters by number; parameters beyond its end are text.
     pub parameters: &'a [SqlType],
     /// Their values, if the statement is planned for an execution. Estimates depend on them, and so

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::told::ToldType;
+use crate::catalog::virtual_table_metadata::ReportedType;
 use crate::expression::Expression;
 use crate::types::Display;
 
@@ -31,5 +31,5 @@ pub struct ColumnOrigin {
     /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
     pub flags: u16,
     /// What clients see of its values instead of what the type says.
-    pub told: Option<ToldType>,
+    pub reported: Option<ReportedType>,
 }

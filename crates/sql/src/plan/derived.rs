@@ -12,8 +12,8 @@ use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::logical::json_table::JsonTable;
 use crate::logical::{Block, Body, JoinTree, Query, RelationId, RelationSource};
 
+use super::join_graph::Fills;
 use super::optimiser::{Optimiser, Planned};
-use super::pool::Fills;
 use super::visit::{for_each_operand_mut, reads};
 use super::{JoinKind, NodeKind, PlanNode, QueryPlan};
 
@@ -76,7 +76,7 @@ impl Optimiser<'_> {
             }
             _ => return Ok(()),
         };
-        for condition in super::items::conjuncts(conditions) {
+        for condition in super::join_items::conjuncts(conditions) {
             let read = reads(&condition);
             let is_local = !read.is_empty() && read.is_subset(&fills);
             if is_local && !is_row_dependent(&condition) && !has_subquery(&condition) {
@@ -88,7 +88,7 @@ impl Optimiser<'_> {
             Planned::Query(Box::new(plan))
         } else {
             let rows = plan.root.rows;
-            super::finish::finish_query(&mut plan);
+            super::slot_liveness::finish_query(&mut plan);
             Planned::CommonTable { number: self.add_common_table(plan), rows }
         };
         self.planned[relation.0] = Some(planned);

@@ -12,11 +12,11 @@
 //!
 //! This is valid where a condition only has to be true or not: NULL and false are treated alike.
 
-use crate::expression::same::same_expression;
+use crate::expression::equivalence::same_expression;
 use crate::expression::volatility::{has_subquery, is_row_dependent};
 use crate::expression::{Expression, ExpressionKind, and, or};
 
-use super::items::conjuncts;
+use super::join_items::conjuncts;
 use super::visit::{SlotSet, reads};
 
 /// A disjunction; each branch is a list of conjuncts.

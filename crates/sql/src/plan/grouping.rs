@@ -6,13 +6,13 @@ use crate::functions::AggregateFunction;
 use crate::logical::{Grouping, Window};
 use crate::types::{Datum, SqlType};
 
+use super::join_graph::{ItemKind, JoinGraph};
 use super::join_order::Ordered;
 use super::optimiser::Optimiser;
-use super::pool::{ItemKind, Pool};
 use super::{NodeKind, PlanNode, WindowPlan};
 
 impl Optimiser<'_> {
-    /// Plans a pool with the groups over it. Groups are streamed if an index of the only table
+    /// Plans a graph with the groups over it. Groups are streamed if an index of the only table
     /// returns their order: an aggregate writes into the slots of its groups, so only an input that
     /// fills all its slots again for each row may be streamed.
     ///
@@ -20,19 +20,19 @@ impl Optimiser<'_> {
     /// Errors of planning a subquery.
     pub(crate) fn plan_groups(
         &mut self,
-        pool: &mut Pool,
+        graph: &mut JoinGraph,
         grouping: Grouping,
         order: &[SortKey],
         straight: bool,
     ) -> Result<Ordered> {
-        if let Some(node) = self.plan_end_of_index(pool, &grouping)? {
+        if let Some(node) = self.plan_end_of_index(graph, &grouping)? {
             return Ok(aggregate(node, grouping, false, 1.0));
         }
         let wanted = group_order(&grouping, order);
         let is_single =
-            matches!(pool.items.as_slice(), [item] if matches!(item.kind, ItemKind::Relation(_)));
+            matches!(graph.items.as_slice(), [item] if matches!(item.kind, ItemKind::Relation(_)));
         let wanted = if is_single { wanted } else { Vec::new() };
-        let found = self.plan_ordered(pool, &wanted, straight, None)?;
+        let found = self.plan_ordered(graph, &wanted, straight, None)?;
         let streams = found.ordered && matches!(found.node.kind, NodeKind::Scan(_));
         let is_ordered = streams && begins_with(&wanted, order) && grouping.rollup.is_none();
         let groups = match grouping.groups.len() {
@@ -44,7 +44,11 @@ impl Optimiser<'_> {
     }
 
     /// `MIN(a)` and `MAX(a)` alone: the first row of an index on `a`.
-    fn plan_end_of_index(&mut self, pool: &Pool, grouping: &Grouping) -> Result<Option<PlanNode>> {
+    fn plan_end_of_index(
+        &mut self,
+        graph: &JoinGraph,
+        grouping: &Grouping,
+    ) -> Result<Option<PlanNode>> {
         let [call] = grouping.aggregates.as_slice() else { return Ok(None) };
         let descending = match call.function {
             AggregateFunction::Min => false,
@@ -52,12 +56,12 @@ impl Optimiser<'_> {
             _ => return Ok(None),
         };
         let [argument] = call.arguments.as_slice() else { return Ok(None) };
-        let is_table = matches!(pool.items.as_slice(), [item] if self.is_table_item(item));
+        let is_table = matches!(graph.items.as_slice(), [item] if self.is_table_item(item));
         let is_alone = grouping.groups.is_empty() && is_table;
         if !is_alone || !matches!(argument.kind, ExpressionKind::Slot(_)) {
             return Ok(None);
         }
-        let mut wanted = pool.clone();
+        let mut wanted = graph.clone();
         if argument.ty.nullable {
             wanted = wanted.with_conditions([is_not_null(argument.clone())]);
         }
@@ -91,7 +95,7 @@ fn group_order(grouping: &Grouping, order: &[SortKey]) -> Vec<SortKey> {
     let numbered = grouping.groups.iter().enumerate();
     let keys = numbered.map(|(number, (_, value))| {
         let wanted = order.get(number).filter(|key| {
-            crate::expression::same::same_expression(&key.expression, value)
+            crate::expression::equivalence::same_expression(&key.expression, value)
                 && grouping.rollup.is_none()
         });
         SortKey { expression: value.clone(), descending: wanted.is_some_and(|key| key.descending) }
@@ -103,7 +107,7 @@ fn begins_with(given: &[SortKey], wanted: &[SortKey]) -> bool {
     wanted.len() <= given.len()
         && wanted.iter().zip(given).all(|(one, two)| {
             one.descending == two.descending
-                && crate::expression::same::same_expression(&one.expression, &two.expression)
+                && crate::expression::equivalence::same_expression(&one.expression, &two.expression)
         })
 }
 

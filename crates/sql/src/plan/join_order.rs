@@ -1,4 +1,4 @@
-//! The order in which a pool's items are joined.
+//! The order in which a graph's items are joined.
 //!
 //! ```text
 //!   {t} ── {t,u} ── {t,u,v}    for each set of items the cheapest way to it, and the cheapest that
@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::expression::SortKey;
 use crate::watch::{Recursion, nest};
 
-use super::items::{Bound, Priced, filter, one_row};
+use super::join_graph::{Item, JoinGraph};
+use super::join_items::{Bound, Priced, filter, one_row};
 use super::optimiser::Optimiser;
-use super::pool::{Item, Pool};
 use super::visit::SlotSet;
 use super::{NodeKind, PlanNode};
 
@@ -29,7 +29,7 @@ struct Path {
     ordered: bool,
 }
 
-/// A pool's plan, and whether its rows come in the requested order.
+/// A graph's plan, and whether its rows come in the requested order.
 #[derive(Debug)]
 pub(crate) struct Ordered {
     /// The plan.
@@ -87,98 +87,98 @@ impl Best {
 }
 
 impl Optimiser<'_> {
-    /// The plan of a pool.
+    /// The plan of a graph.
     ///
     /// # Errors
     /// Errors of planning a subquery.
-    pub(crate) fn plan_pool(
+    pub(crate) fn plan_graph(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         order: &[SortKey],
         straight: bool,
     ) -> Result<PlanNode> {
-        Ok(self.plan_ordered(pool, order, straight, None)?.node)
+        Ok(self.plan_ordered(graph, order, straight, None)?.node)
     }
 
-    /// The plan of a pool, in the requested order if that is cheaper than a sort. `limit`: only
+    /// The plan of a graph, in the requested order if that is cheaper than a sort. `limit`: only
     /// this many rows will be read.
     ///
     /// # Errors
     /// Errors of planning a subquery.
     pub(crate) fn plan_ordered(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         order: &[SortKey],
         straight: bool,
         limit: Option<f64>,
     ) -> Result<Ordered> {
-        if pool.conditions.iter().any(crate::expression::fold::is_never_true) {
+        if graph.conditions.iter().any(crate::expression::fold::is_never_true) {
             let node = PlanNode { kind: NodeKind::Empty, rows: 0.0, cost: 0.0 };
             return Ok(Ordered { node, ordered: true });
         }
-        if pool.items.is_empty() {
+        if graph.items.is_empty() {
             return Ok(Ordered {
-                node: filter(one_row(), pool.conditions.clone()),
+                node: filter(one_row(), graph.conditions.clone()),
                 ordered: false,
             });
         }
-        let (path, ordered) = self.find_path(pool, order, straight, limit)?;
-        let node = self.build(pool, &path)?;
+        let (path, ordered) = self.find_path(graph, order, straight, limit)?;
+        let node = self.build(graph, &path)?;
         Ok(Ordered { node, ordered: ordered && !order.is_empty() })
     }
 
-    /// Rows and cost of a pool.
+    /// Rows and cost of a graph.
     ///
     /// # Errors
     /// Errors of planning a subquery.
-    pub(crate) fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
+    pub(crate) fn price_graph(&mut self, graph: &JoinGraph) -> Result<(f64, f64)> {
         nest(Recursion::Bind)?;
-        if pool.items.is_empty()
-            || pool.conditions.iter().any(crate::expression::fold::is_never_true)
+        if graph.items.is_empty()
+            || graph.conditions.iter().any(crate::expression::fold::is_never_true)
         {
             return Ok((0.0, 0.0));
         }
-        let (path, _) = self.find_path(pool, &[], false, None)?;
+        let (path, _) = self.find_path(graph, &[], false, None)?;
         Ok((path.bound.rows, path.bound.cost))
     }
 
     fn find_path(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         order: &[SortKey],
         straight: bool,
         limit: Option<f64>,
     ) -> Result<(Path, bool)> {
         let best = if straight {
-            self.straight(pool, order)?
-        } else if is_small(pool) {
-            self.exact(pool, order)?
+            self.straight(graph, order)?
+        } else if is_small(graph) {
+            self.exact(graph, order)?
         } else {
-            self.greedy(pool, order)?
+            self.greedy(graph, order)?
         };
         Ok(choose(best, order, limit))
     }
 
-    fn build(&mut self, pool: &Pool, path: &Path) -> Result<PlanNode> {
+    fn build(&mut self, graph: &JoinGraph, path: &Path) -> Result<PlanNode> {
         let mut bound = SlotSet::default();
         let mut node = None;
         for (number, priced) in &path.steps {
-            let item = &pool.items[*number];
-            node = Some(self.join_item(pool, item, node, &bound, priced)?);
+            let item = &graph.items[*number];
+            node = Some(self.join_item(graph, item, node, &bound, priced)?);
             bound.extend(&item.fills);
         }
         Ok(node.unwrap_or_else(one_row))
     }
 
-    fn exact(&mut self, pool: &Pool, order: &[SortKey]) -> Result<Best> {
-        let count = pool.items.len();
+    fn exact(&mut self, graph: &JoinGraph, order: &[SortKey]) -> Result<Best> {
+        let count = graph.items.len();
         let mut best = vec![Best::default(); 1 << count];
         best[0].consider(Path::start());
         for set in 0..(1_usize << count) {
             let paths: Vec<Path> = best[set].paths().cloned().collect();
             for path in &paths {
                 for number in (0..count).filter(|number| set >> number & 1 == 0) {
-                    self.extend(pool, path, number, order, &mut best[set | 1 << number])?;
+                    self.extend(graph, path, number, order, &mut best[set | 1 << number])?;
                 }
             }
         }
@@ -187,33 +187,34 @@ impl Optimiser<'_> {
 
     fn extend(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         path: &Path,
         number: usize,
         order: &[SortKey],
         into: &mut Best,
     ) -> Result<()> {
-        let item = &pool.items[number];
-        if !item.depends.intersection(&pool.fills).is_subset(&path.bound.slots) {
+        let item = &graph.items[number];
+        if !item.depends.intersection(&graph.fills).is_subset(&path.bound.slots) {
             return Ok(());
         }
-        for priced in self.price(pool, item, &path.bound, order)? {
+        for priced in self.price(graph, item, &path.bound, order)? {
             into.consider(path.with(number, item, priced));
         }
         Ok(())
     }
 
-    fn greedy(&mut self, pool: &Pool, order: &[SortKey]) -> Result<Best> {
+    fn greedy(&mut self, graph: &JoinGraph, order: &[SortKey]) -> Result<Best> {
         let mut path = Path::start();
-        let mut left: Vec<usize> = (0..pool.items.len()).collect();
+        let mut left: Vec<usize> = (0..graph.items.len()).collect();
         while !left.is_empty() {
             let mut best = Best::default();
-            for number in left.iter().copied().filter(|number| is_connected(pool, &path, *number)) {
-                self.extend(pool, &path, number, order, &mut best)?;
+            for number in left.iter().copied().filter(|number| is_connected(graph, &path, *number))
+            {
+                self.extend(graph, &path, number, order, &mut best)?;
             }
             if best.any.is_none() {
                 for number in left.iter().copied() {
-                    self.extend(pool, &path, number, order, &mut best)?;
+                    self.extend(graph, &path, number, order, &mut best)?;
                 }
             }
             let Some(next) = best.any else { break };
@@ -223,13 +224,13 @@ impl Optimiser<'_> {
         Ok(Best { ordered: path.ordered.then(|| path.clone()), any: Some(path) })
     }
 
-    fn straight(&mut self, pool: &Pool, order: &[SortKey]) -> Result<Best> {
+    fn straight(&mut self, graph: &JoinGraph, order: &[SortKey]) -> Result<Best> {
         let mut best = Best::default();
         best.consider(Path::start());
-        for number in 0..pool.items.len() {
+        for number in 0..graph.items.len() {
             let mut next = Best::default();
             for path in best.paths().cloned().collect::<Vec<_>>() {
-                self.extend(pool, &path, number, order, &mut next)?;
+                self.extend(graph, &path, number, order, &mut next)?;
             }
             best = next;
         }
@@ -237,17 +238,17 @@ impl Optimiser<'_> {
     }
 }
 
-/// Whether the search can visit every set of a pool's items.
-fn is_small(pool: &Pool) -> bool {
-    let items = pool.items.len();
-    items <= MOST_EXACT && (items << items) * (1 + pool.conditions.len()) <= MOST_EXACT_LOOKS
+/// Whether the search can visit every set of a graph's items.
+fn is_small(graph: &JoinGraph) -> bool {
+    let items = graph.items.len();
+    items <= MOST_EXACT && (items << items) * (1 + graph.conditions.len()) <= MOST_EXACT_LOOKS
 }
 
 /// Whether a condition joins an item with a bound one, or nothing is bound yet.
-fn is_connected(pool: &Pool, path: &Path, number: usize) -> bool {
+fn is_connected(graph: &JoinGraph, path: &Path, number: usize) -> bool {
     path.bound.is_first
-        || !pool.applicable(&pool.items[number], &path.bound.slots).joining.is_empty()
-        || !pool.items[number].depends.is_empty()
+        || !graph.applicable(&graph.items[number], &path.bound.slots).joining.is_empty()
+        || !graph.items[number].depends.is_empty()
 }
 
 /// The cheaper of the path in order and the cheapest path followed by a sort.

@@ -14,26 +14,26 @@
 //! while the definitions that it was made from are valid. Sessions share it, and it has no state.
 
 mod access;
+mod access_summary;
 mod changes;
 mod comparisons;
 mod counters;
+mod delayed_conditions;
 mod derived;
 mod disjunctions;
 mod explain;
-pub(crate) mod finish;
 mod grouping;
-mod items;
+mod join_graph;
+mod join_items;
 mod join_order;
-mod late;
 mod nulls;
 pub(crate) mod optimiser;
-mod pool;
 pub(crate) mod predicates;
 mod premise;
 mod ranges;
 mod selectivity;
 mod semijoin;
-mod shape;
+pub(crate) mod slot_liveness;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -60,9 +60,9 @@ pub use crate::logical::{
     RowCheck, SetOperation, UntypedVariables, VariableTypes, ViewUser, WindowCall, WindowFrame,
     WindowFunction, WriteTarget,
 };
+pub use access_summary::PlanShape;
 pub use counters::{Counters, NodeCounters};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
-pub use shape::PlanShape;
 pub use statement::plan_bound;
 pub use validity::Validity;
 pub use write::{DeletePlan, InsertPlan, UpdatePlan};

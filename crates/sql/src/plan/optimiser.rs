@@ -1,7 +1,7 @@
 //! From bound queries to plans.
 //!
 //! ```text
-//!   Query ─► block: pool of joins ─► order of joins ─► groups ─► HAVING ─► windows ─► outputs
+//!   Query ─► block: graph of joins ─► order of joins ─► groups ─► HAVING ─► windows ─► outputs
 //!                                                                 ─► DISTINCT ─► ORDER BY ─► LIMIT
 //! ```
 
@@ -11,9 +11,9 @@ use crate::logical::{Block, Body, PlanContext, Query, Relation, RelationId, Rela
 use crate::types::Datum;
 use crate::watch::{Recursion, nest};
 
-use super::items::filter;
+use super::join_graph::{Fills, JoinGraph};
+use super::join_items::filter;
 use super::join_order::Ordered;
-use super::pool::{Fills, Pool};
 use super::visit::SlotSet;
 use super::{CommonTable, NodeKind, PlanNode, QueryPlan, SubqueryPlan};
 
@@ -152,13 +152,13 @@ impl<'a> Optimiser<'a> {
     ) -> Result<Ordered> {
         let Block { from, conditions, grouping, having, windows, computed, distinct, straight } =
             block;
-        let mut pool = match &from {
+        let mut graph = match &from {
             Some(tree) => {
                 self.plan_derived(tree, &conditions)?;
-                let pool = Pool::new(tree, &conditions, &*self);
-                if straight { pool } else { self.turn_semijoins(pool)? }
+                let graph = JoinGraph::new(tree, &conditions, &*self);
+                if straight { graph } else { self.turn_semijoins(graph)? }
             }
-            None => Pool::default().with_conditions(conditions),
+            None => JoinGraph::default().with_conditions(conditions),
         };
         let is_plain = windows.is_empty() && distinct.is_none();
         let mut ordered;
@@ -167,11 +167,11 @@ impl<'a> Optimiser<'a> {
             None => {
                 let order = if is_plain { order } else { &[] };
                 let limit = limit.filter(|_| having.is_empty());
-                let found = self.plan_ordered(&pool, order, straight, limit)?;
+                let found = self.plan_ordered(&graph, order, straight, limit)?;
                 (node, ordered) = (found.node, found.ordered);
             }
             Some(grouping) => {
-                let found = self.plan_groups(&mut pool, grouping, order, straight)?;
+                let found = self.plan_groups(&mut graph, grouping, order, straight)?;
                 (node, ordered) = (found.node, found.ordered && is_plain);
             }
         }

@@ -10,50 +10,50 @@ use crate::error::Result;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::types::SqlType;
 
-use super::items::conjuncts;
+use super::join_graph::{Item, ItemKind, JoinGraph};
+use super::join_items::conjuncts;
 use super::optimiser::Optimiser;
-use super::pool::{Item, ItemKind, Pool};
 use super::visit::{SlotSet, reads};
 use super::{JoinKind, NodeKind, PlanNode};
 
 impl Optimiser<'_> {
-    /// The pool in which semi joins are replaced by joins with distinct values where that is
+    /// The graph in which semi joins are replaced by joins with distinct values where that is
     /// cheaper.
     ///
     /// # Errors
     /// Errors of planning a subquery.
-    pub(crate) fn turn_semijoins(&mut self, mut pool: Pool) -> Result<Pool> {
+    pub(crate) fn turn_semijoins(&mut self, mut graph: JoinGraph) -> Result<JoinGraph> {
         let is_semi =
             |item: &Item| matches!(item.kind, ItemKind::Join { kind: JoinKind::Semi, .. });
         let mut known_cost = None;
-        for number in 0..pool.items.len() {
-            if !is_semi(&pool.items[number]) {
+        for number in 0..graph.items.len() {
+            if !is_semi(&graph.items[number]) {
                 continue;
             }
-            let Some(turned) = turned(&pool, number) else { continue };
+            let Some(turned) = turned(&graph, number) else { continue };
             let cost = match known_cost {
                 Some(cost) => cost,
-                None => self.price_pool(&pool)?.1,
+                None => self.price_graph(&graph)?.1,
             };
-            let (_, turned_cost) = self.price_pool(&turned)?;
+            let (_, turned_cost) = self.price_graph(&turned)?;
             if turned_cost < cost {
-                pool = turned;
+                graph = turned;
             }
             known_cost = Some(cost.min(turned_cost));
         }
-        Ok(pool)
+        Ok(graph)
     }
 
-    /// The distinct values of a pool's columns.
+    /// The distinct values of a graph's columns.
     ///
     /// # Errors
     /// Errors of planning a subquery.
     pub(crate) fn distinct_node(
         &mut self,
-        right: &Pool,
+        right: &JoinGraph,
         slots: &[(Slot, SqlType)],
     ) -> Result<PlanNode> {
-        let input = self.plan_pool(right, &[], false)?;
+        let input = self.plan_graph(right, &[], false)?;
         let (rows, cost) = (input.rows, input.cost + input.rows);
         let kind =
             NodeKind::Distinct { input: Box::new(input), slots: slots.to_vec(), keep: Vec::new() };
@@ -61,10 +61,10 @@ impl Optimiser<'_> {
     }
 }
 
-/// The pool with one semi join replaced, if it has only equalities with columns.
-fn turned(pool: &Pool, number: usize) -> Option<Pool> {
-    let ItemKind::Join { right, on, .. } = &pool.items[number].kind else { return None };
-    if right.reads_any(&pool.fills.difference(&right.fills)) {
+/// The graph with one semi join replaced, if it has only equalities with columns.
+fn turned(graph: &JoinGraph, number: usize) -> Option<JoinGraph> {
+    let ItemKind::Join { right, on, .. } = &graph.items[number].kind else { return None };
+    if right.reads_any(&graph.fills.difference(&right.fills)) {
         return None;
     }
     let (mut inside, mut across, mut slots) = (Vec::new(), Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ fn turned(pool: &Pool, number: usize) -> Option<Pool> {
     }
     let right = right.with_conditions(inside);
     let fills: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
-    let mut turned = pool.clone();
+    let mut turned = graph.clone();
     turned.items[number] = Item {
         kind: ItemKind::Distinct { right, slots },
         fills,

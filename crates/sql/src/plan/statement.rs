@@ -7,8 +7,8 @@ use crate::logical::{
 };
 use crate::types::SqlType;
 
-use super::finish::{finish, finish_query};
 use super::optimiser::{Optimiser, Planned};
+use super::slot_liveness::{finish, finish_query};
 use super::validity::Validity;
 use super::visit::{SlotSet, add_reads, outer_slots};
 use super::{

@@ -23,7 +23,7 @@ use super::super::model::{ColumnModel, DefaultValue, TableModel};
 use super::alter_actions;
 use super::copy::Writers;
 use super::difference::{CopyReason, Difference};
-use super::draft::{TableDraft, index_options, stored_column, stored_part};
+use super::table_builder::{TableDraft, index_options, stored_column, stored_part};
 use super::{
     DdlContext, DdlOutcome, check, copy, create, foreign_key, from_rows, is_temporary_table,
     rename, row_size, validate, values,

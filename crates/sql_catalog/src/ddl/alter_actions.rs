@@ -8,7 +8,7 @@ use firn_sql_types::error::{Result, SqlError};
 
 use super::super::model::{ColumnModel, DefaultValue, TableModel, same_name};
 use super::super::type_text;
-use super::draft::{TableDraft, unknown_column};
+use super::table_builder::{TableDraft, unknown_column};
 use super::{DdlContext, charset, check, column, create, default, foreign_key, index, rename};
 
 /// Applies all actions, in stages.
@@ -335,7 +335,7 @@ fn check_rename(
     to: &str,
 ) -> Result<()> {
     if draft.column(to).is_some_and(|other| other.ordinal != before.ordinal) {
-        return Err(super::draft::duplicate_column(to));
+        return Err(super::table_builder::duplicate_column(to));
     }
     match readers(context, table, draft, before.ordinal)?.into_iter().next() {
         None => Ok(()),
@@ -468,7 +468,8 @@ fn add_index(
     }
     let parts_before = index_columns(draft);
     index::add(context, draft, definition)?;
-    let added = draft.indexes.iter().position(|index| index.number == super::draft::NEW_INDEX);
+    let added =
+        draft.indexes.iter().position(|index| index.number == super::table_builder::NEW_INDEX);
     if added.is_some() && has_twin(draft, &parts_before) {
         let name = definition.name.clone().unwrap_or_default();
         context.evaluation.warn(1831, || {

@@ -7,7 +7,7 @@ use firn_sql_types::TypeKind;
 use firn_sql_types::error::{Result, SqlError};
 
 use super::super::model::{CheckModel, TableModel, same_name};
-use super::draft::TableDraft;
+use super::table_builder::TableDraft;
 use super::{DdlContext, check_identifier, expression_text, foreign_key, index, row_size};
 
 const MAX_COLUMNS: usize = 1017;

@@ -27,9 +27,9 @@ use firn_sql_types::{Datum, EvaluationContext};
 use super::super::lookup::copy_name;
 use super::super::model::{ColumnModel, DefaultValue, IndexPartModel, TableModel};
 use super::alter::{Name, table_changed};
-use super::draft::TableDraft;
 use super::follow::Follower;
 use super::seen_leaves::SeenLeaves;
+use super::table_builder::TableDraft;
 use super::{
     DdlContext, RowExpression, alter_actions, default, from_rows, is_temporary_table, rename,
     validate, values,

@@ -11,7 +11,7 @@ use firn_sql_types::{SqlType, TypeKind};
 
 use super::super::lookup::{COPY_PREFIX, TEMPORARY_SCHEMA_PREFIX};
 use super::super::model::{ColumnModel, DefaultValue, TableModel, same_name};
-use super::draft::TableDraft;
+use super::table_builder::TableDraft;
 use super::{
     CreateTableAs, DdlContext, DdlOutcome, QueryColumn, charset, check, check_identifier, column,
     foreign_key, from_rows, index, row_size,

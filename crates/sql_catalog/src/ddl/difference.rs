@@ -4,8 +4,8 @@ use firn_sql_grammar::ast::AlterAction;
 use firn_sql_types::TypeKind;
 
 use super::super::model::{ColumnModel, DefaultValue, IndexModel, TableModel};
-use super::draft::{NEW_INDEX, TableDraft};
 use super::is_temporary_table;
+use super::table_builder::{NEW_INDEX, TableDraft};
 
 /// Why rows have to be rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

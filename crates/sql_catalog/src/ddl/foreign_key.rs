@@ -11,7 +11,7 @@ use super::super::model::{
     ColumnModel, ForeignKeyModel, IndexModel, IndexPartModel, ReferentialAction, TableModel,
     same_name,
 };
-use super::draft::{NEW_INDEX, TableDraft, unknown_column};
+use super::table_builder::{NEW_INDEX, TableDraft, unknown_column};
 use super::{DdlContext, check_identifier, index};
 
 /// Adds a foreign key to the draft, with an index over its columns if there is none.
@@ -138,7 +138,7 @@ fn child_columns(draft: &TableDraft, definition: &ast::ForeignKey, key: &str) ->
             SqlError::new(1072, format!("Key column '{name}' doesn't exist in table"))
         })?;
         if columns.contains(&column.ordinal) {
-            return Err(super::draft::duplicate_column(name));
+            return Err(super::table_builder::duplicate_column(name));
         }
         if column.generated.as_ref().is_some_and(|generated| !generated.stored) {
             let message =

@@ -12,7 +12,7 @@ use super::super::model::{
 };
 use super::super::type_text;
 use super::column::{blank, null_in_primary_key};
-use super::draft::{NEW_INDEX, TableDraft, duplicate_column};
+use super::table_builder::{NEW_INDEX, TableDraft, duplicate_column};
 use super::{DdlContext, check_identifier, expression_text};
 
 const MAX_INDEXES: usize = 64;

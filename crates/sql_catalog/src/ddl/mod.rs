@@ -18,7 +18,6 @@ mod copy;
 mod create;
 mod default;
 mod difference;
-mod draft;
 mod drop;
 mod follow;
 mod foreign_key;
@@ -28,6 +27,7 @@ mod rename;
 mod row_size;
 mod schema;
 mod seen_leaves;
+mod table_builder;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -47,7 +47,7 @@ use firn_sql_types::{Datum, EvaluationContext, SqlType};
 use super::lookup::no_such_table;
 use super::model::{TableKind, TableModel};
 use super::session::SessionCatalog;
-use draft::TableDraft;
+use table_builder::TableDraft;
 
 pub use charset::{charset_named, collation_named, resolve as resolve_collation};
 pub use column::kind as column_kind;

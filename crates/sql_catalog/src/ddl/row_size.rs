@@ -11,7 +11,7 @@ use super::super::model::ColumnModel;
 use super::super::type_text;
 use super::DdlContext;
 use super::column;
-use super::draft::TableDraft;
+use super::table_builder::TableDraft;
 
 /// The longest row, without its `TEXT`s and `BLOB`s.
 const MAX_ROW_BYTES: u64 = 65_535;

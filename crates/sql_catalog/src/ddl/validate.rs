@@ -16,7 +16,7 @@ use super::super::definition_text::foreign_key_text;
 use super::super::filled_texts::FilledTexts;
 use super::super::model::{CheckModel, ForeignKeyModel, TableModel};
 use super::alter::table_changed;
-use super::draft::TableDraft;
+use super::table_builder::TableDraft;
 use super::{DdlContext, copy, default, foreign_key, from_rows, values};
 
 /// Checks a locked table before it is replaced by a draft that leaves the rows unchanged.

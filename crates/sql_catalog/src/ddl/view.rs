@@ -11,7 +11,7 @@ use firn_sql_types::error::{Result, SqlError};
 
 use super::super::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel, same_name};
 use super::super::options::TableOptions;
-use super::draft::{TableDraft, duplicate_column};
+use super::table_builder::{TableDraft, duplicate_column};
 use super::{DdlContext, DdlOutcome, QueryColumn, column, create, from_rows, full_name};
 
 pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> Result<DdlOutcome> {

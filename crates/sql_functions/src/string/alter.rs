@@ -2,7 +2,7 @@
 
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
-use firn_sql_types::{Datum, Octets, SqlType};
+use firn_sql_types::{ByteString, Datum, SqlType};
 
 use crate::arguments::{bytes, fits_packet, text};
 use crate::signature::{self, MAX_CHARS, text_chars, text_into, text_of, text_of_first};
@@ -61,7 +61,7 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(_promise) = fits_packet(size_bytes as u128, "replace", call)? else {
         return Ok(Datum::Null);
     };
-    let mut out = Octets::with_capacity(size_bytes);
+    let mut out = ByteString::with_capacity(size_bytes);
     let mut rest = text;
     while let Some(at) = find_bytes(rest, from) {
         out.extend_from_slice(&rest[..at]);

@@ -5,7 +5,7 @@ use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
-use firn_sql_types::{Datum, Octets, SqlType, TypeKind};
+use firn_sql_types::{ByteString, Datum, SqlType, TypeKind};
 
 use crate::arguments::{bytes, fits_packet, int, room, text, word};
 use crate::signature::{self, Want, fixed, text_chars, text_times};
@@ -53,13 +53,13 @@ fn hex(datum: &Datum, call: &Call<'_>) -> Result<Datum> {
 }
 
 /// Two digits for each byte.
-pub(crate) fn to_hex(bytes: &[u8], digits: &[u8; 36]) -> Octets {
+pub(crate) fn to_hex(bytes: &[u8], digits: &[u8; 36]) -> ByteString {
     let digit = |nibble: u8| digits[usize::from(nibble & 0xf)];
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// Two lower-case digits for each byte.
-pub(crate) fn to_small_hex(bytes: &[u8]) -> Octets {
+pub(crate) fn to_small_hex(bytes: &[u8]) -> ByteString {
     to_hex(bytes, b"0123456789abcdefghijklmnopqrstuvwxyz")
 }
 

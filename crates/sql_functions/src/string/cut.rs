@@ -2,7 +2,7 @@
 //! part in.
 
 use firn_sql_types::error::Result;
-use firn_sql_types::{Datum, Octets, SqlType};
+use firn_sql_types::{ByteString, Datum, SqlType};
 
 use crate::arguments::{bytes, fits_packet, int};
 use crate::signature::{Want, text_chars};
@@ -92,7 +92,7 @@ fn insert(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(_promise) = fits_packet(size_bytes as u128, "insert", call)? else {
         return Ok(Datum::Null);
     };
-    let mut out = Octets::with_capacity(size_bytes);
+    let mut out = ByteString::with_capacity(size_bytes);
     [head, new, tail].iter().for_each(|part| out.extend_from_slice(part));
     Ok(Datum::Text(out.built()))
 }

@@ -2,7 +2,7 @@
 
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
-use firn_sql_types::{Datum, Octets, SqlType, TypeKind};
+use firn_sql_types::{ByteString, Datum, SqlType, TypeKind};
 
 use crate::arguments::{bytes, decimal, double, fits_packet, int, room, word};
 use crate::arithmetic::{Domain, domain};
@@ -105,7 +105,7 @@ fn export_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(_promise) = fits_packet(longest * count as u128, "export_set", call)? else {
         return Ok(Datum::Null);
     };
-    let mut out = Octets::new();
+    let mut out = ByteString::new();
     for bit in 0..count {
         if bit > 0 {
             out.extend_from_slice(separator);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
-use firn_sql_types::{Datum, Octets, SqlType};
+use firn_sql_types::{ByteString, Datum, SqlType};
 
 use crate::arguments::{bytes, word};
 use crate::signature::{Want, bigint, fixed, int as int_type};
@@ -55,7 +55,7 @@ fn resolve_char(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signa
 }
 
 fn char(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
-    let mut out = Octets::new();
+    let mut out = ByteString::new();
     for code in arguments.iter().filter(|code| !code.is_null()) {
         let code = (word(code) as u32).to_be_bytes();
         let leading_zeros = code.iter().take(3).take_while(|&&byte| byte == 0).count();

@@ -2,7 +2,7 @@
 
 use firn_sql_collation::Charset;
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Datum, Octets, SqlType};
+use firn_sql_types::{ByteString, Datum, SqlType};
 
 use crate::arguments::{bytes, fits_packet, int};
 use crate::signature::{
@@ -88,7 +88,7 @@ fn concat(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(_promise) = fits_packet(size_bytes as u128, "concat", call)? else {
         return Ok(Datum::Null);
     };
-    let mut out = Octets::with_capacity(size_bytes);
+    let mut out = ByteString::with_capacity(size_bytes);
     arguments.iter().for_each(|part| out.extend_from_slice(bytes(part)));
     Ok(Datum::Text(out.built()))
 }
@@ -104,7 +104,7 @@ fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(_promise) = fits_packet(size_bytes as u128, "concat_ws", call)? else {
         return Ok(Datum::Null);
     };
-    let mut out = Octets::with_capacity(size_bytes);
+    let mut out = ByteString::with_capacity(size_bytes);
     for (at, part) in parts().enumerate() {
         if at > 0 {
             out.extend_from_slice(separator);
@@ -142,8 +142,8 @@ fn pad(arguments: &[Datum], call: &Call<'_>, name: &str, is_left: bool) -> Resul
     let Some(_promise) = fits_packet(length as u128 * u128::from(longest), name, call)? else {
         return Ok(Datum::Null);
     };
-    let mut out = Octets::with_capacity(text.bytes.len() + fill_bytes as usize);
-    let fill = |out: &mut Octets| {
+    let mut out = ByteString::with_capacity(text.bytes.len() + fill_bytes as usize);
+    let fill = |out: &mut ByteString| {
         (0..times).for_each(|_| out.extend_from_slice(padding.bytes));
         out.extend_from_slice(rest);
     };

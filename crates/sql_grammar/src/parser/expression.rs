@@ -18,9 +18,9 @@ use super::super::ast::{
     BinaryOperator, CaseWhen, Expr, Interval, Query, TruthTest, TypedStringKind, UnaryOperator,
     Value,
 };
-use super::super::build::{binary, function, text, unary};
+use super::super::keywords;
 use super::super::lexer::{Kind, unquote};
-use super::super::words;
+use super::super::node_builders::{binary, function, text, unary};
 use super::{Parser, function, parentheses, query};
 
 /// The maximal height of an expression's tree.
@@ -487,7 +487,7 @@ fn word_expression(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
         _ if next == Kind::LeftParen && function::is_function(parser) => {
             function::function_call(parser)
         }
-        word if words::is_bare_function(word) => function::bare_function(parser),
+        word if keywords::is_bare_function(word) => function::bare_function(parser),
         _ => name_expression(parser),
     }
 }
@@ -505,7 +505,7 @@ fn constant(parser: &mut Parser<'_>, constant: Value) -> Result<Expr> {
 }
 
 fn is_introducer(parser: &Parser<'_>) -> bool {
-    words::is_introducer(parser.text_of(parser.token(0)))
+    keywords::is_introducer(parser.text_of(parser.token(0)))
 }
 
 #[inline(never)]
@@ -623,7 +623,7 @@ pub(super) fn interval(parser: &mut Parser<'_>) -> Result<Expr> {
 /// The unit of an interval, in upper case.
 pub(super) fn unit(parser: &mut Parser<'_>) -> Result<&'static str> {
     let token = parser.token(0);
-    match words::unit(parser.text_of(token)) {
+    match keywords::unit(parser.text_of(token)) {
         Some(unit) if token.kind == Kind::Word => {
             parser.at += 1;
             Ok(unit)

@@ -6,15 +6,15 @@ use super::super::ast::{
     Arguments, CastType, Digits, Expr, Function, Interval, NullTreatment, SearchMode, TrimSide,
     Window, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
-use super::super::build::{function, text};
+use super::super::keywords;
 use super::super::lexer::Kind;
-use super::super::words;
+use super::super::node_builders::{function, text};
 use super::{Parser, expression, query};
 
 /// Whether the word here may be a function's name.
 pub(super) fn is_function(parser: &Parser<'_>) -> bool {
     let word = parser.text_of(parser.token(0));
-    !words::is_reserved(word) || words::is_reserved_function(word) || parser.is("CONVERT")
+    !keywords::is_reserved(word) || keywords::is_reserved_function(word) || parser.is("CONVERT")
 }
 
 /// A word and the contents of its parentheses.

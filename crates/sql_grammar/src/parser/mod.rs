@@ -35,7 +35,7 @@ use firn_sql_types::watch::{Recursion, Watch, nest};
 
 use super::ast::{Into, TableName, Value};
 use super::lexer::{Kind, Lexer, Token, unquote, unquoted};
-use super::{LONG_TEXT_BYTES, LongTexts, Mode, words};
+use super::{LONG_TEXT_BYTES, LongTexts, Mode, keywords};
 
 pub(crate) use statement::{whole_column_type, whole_expression, whole_statement};
 
@@ -284,7 +284,7 @@ impl<'a> Parser<'a> {
         let token = self.token(ahead);
         match token.kind {
             Kind::Quoted => true,
-            Kind::Word => !words::is_reserved(self.text_of(token)),
+            Kind::Word => !keywords::is_reserved(self.text_of(token)),
             _ => false,
         }
     }

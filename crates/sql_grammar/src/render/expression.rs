@@ -372,8 +372,8 @@ fn is_plain(word: &str) -> bool {
     !bytes.is_empty()
         && !bytes[0].is_ascii_digit()
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        && (!super::super::words::is_reserved(word)
-            || super::super::words::is_reserved_function(word))
+        && (!super::super::keywords::is_reserved(word)
+            || super::super::keywords::is_reserved_function(word))
 }
 
 fn argument_clauses(call: &Function, out: &mut String) {

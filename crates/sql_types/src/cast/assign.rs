@@ -16,7 +16,7 @@ use crate::sql_type::{Members, SqlType, TypeKind};
 use crate::temporal::round::{round_date_time, round_time};
 
 use super::number::{Number, double_text, number_of};
-use super::{json, plain, shown, store_json, store_temporal, store_text};
+use super::{canonical_text, json, shown, store_json, store_temporal, store_text};
 
 const CODE_NULL: u16 = 1048;
 const CODE_OUT_OF_RANGE: u16 = 1264;
@@ -70,7 +70,7 @@ pub struct FloatLimits {
 pub fn assign(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
     if let Datum::Text(text) = datum
         && from.kind.is_text()
-        && let Some(plain) = plain::read(text, &target.ty.kind)
+        && let Some(plain) = canonical_text::read(text, &target.ty.kind)
     {
         return Ok(plain);
     }
@@ -458,7 +458,7 @@ impl Target<'_> {
     }
 
     /// The text by which a member is looked up; `None` for numbers.
-    fn name_form(&self, datum: &Datum, from: &SqlType) -> Option<crate::Octets> {
+    fn name_form(&self, datum: &Datum, from: &SqlType) -> Option<crate::ByteString> {
         let named = from.kind.is_enum_or_set() || from.kind.is_temporal();
         let is_text = matches!(datum, Datum::Text(_) | Datum::Json(_));
         (named || is_text).then(|| super::text::text_of(datum, from))

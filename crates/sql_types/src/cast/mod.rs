@@ -12,12 +12,12 @@
 //! and has its own, stricter rules and messages.
 
 mod assign;
+mod canonical_text;
 mod geometry;
 mod held;
 mod json;
 mod json_fitting;
 mod number;
-mod plain;
 mod store_json;
 mod store_temporal;
 mod store_text;

@@ -3,9 +3,9 @@
 use firn_base::number_text::NumberText;
 use firn_sql_collation::{self as collation, Charset, prefix_length};
 
+use crate::byte_string::ByteString;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError};
-use crate::octets::Octets;
 use crate::sql_type::{SqlType, TypeKind};
 
 use super::assign::{Source, Target};
@@ -61,12 +61,12 @@ fn stored_number(
     from: &SqlType,
     most: Option<u32>,
     target: Target<'_>,
-) -> Result<Option<Octets>> {
+) -> Result<Option<ByteString>> {
     let Some(most) = most else { return Ok(None) };
     Ok(match (datum, &from.kind) {
         (Datum::Double(number), _) => {
             let (text, fits) = NumberText::of_double_within(*number, most as usize);
-            let mut text = Octets::from(&*text);
+            let mut text = ByteString::from(&*text);
             if !fits {
                 target.too_long()?;
                 text.truncate(most as usize);
@@ -96,7 +96,7 @@ fn too_long(from: &SqlType, target: Target<'_>) -> Result<()> {
 }
 
 /// Cuts a text to this many bytes; cutting only spaces causes just a note.
-fn cut(text: &mut Octets, most: usize, from: &SqlType, target: Target<'_>) -> Result<()> {
+fn cut(text: &mut ByteString, most: usize, from: &SqlType, target: Target<'_>) -> Result<()> {
     if most >= text.len() {
         return Ok(());
     }
@@ -111,10 +111,10 @@ fn cut(text: &mut Octets, most: usize, from: &SqlType, target: Target<'_>) -> Re
 
 /// Bytes as text of the column's character set; invalid bytes stay, so that [`in_charset`] reports
 /// them.
-fn decoded(text: Octets, from: &SqlType, target: Target<'_>) -> Octets {
+fn decoded(text: ByteString, from: &SqlType, target: Target<'_>) -> ByteString {
     let charset = charset_of(target);
     match from.kind.is_binary() && !charset.holds_own_bytes() {
-        true => charset.decode(&text).map(|decoded| Octets::from(&*decoded)).unwrap_or(text),
+        true => charset.decode(&text).map(|decoded| ByteString::from(&*decoded)).unwrap_or(text),
         false => text,
     }
 }
@@ -124,7 +124,7 @@ fn charset_of(target: Target<'_>) -> Charset {
 }
 
 /// The text in the column's character set.
-fn in_charset(mut text: Octets, from: &SqlType, target: Target<'_>) -> Result<Octets> {
+fn in_charset(mut text: ByteString, from: &SqlType, target: Target<'_>) -> Result<ByteString> {
     if text.is_ascii() {
         return Ok(text);
     }

@@ -6,11 +6,11 @@ use firn_base::memory;
 use firn_format::value::{Date, DateTime, Time};
 use firn_sql_collation::{self as collation, Charset, prefix_length};
 
+use crate::byte_string::ByteString;
 use crate::context::EvaluationContext;
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::number_text::{double_to_text, float_to_text};
-use crate::octets::Octets;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::temporal::format;
 
@@ -23,8 +23,8 @@ const SHOWN_BYTES: usize = 6;
 
 /// The text form of a value: UTF-8, except that binary strings and bit fields are their bytes.
 #[must_use]
-pub(super) fn text_of(datum: &Datum, from: &SqlType) -> Octets {
-    let mut text = Octets::new();
+pub(super) fn text_of(datum: &Datum, from: &SqlType) -> ByteString {
+    let mut text = ByteString::new();
     let fsp = from.kind.fsp();
     // Writing to memory does not fail.
     let _ = match (datum, &from.kind) {
@@ -54,7 +54,7 @@ pub(super) fn text_of(datum: &Datum, from: &SqlType) -> Octets {
 }
 
 /// A bit field's bytes, most significant first.
-fn bit_bytes(number: u64, bits: u8) -> Octets {
+fn bit_bytes(number: u64, bits: u8) -> ByteString {
     let length = usize::from(bits).div_ceil(8).min(8);
     number.to_be_bytes()[8 - length..].into()
 }
@@ -77,13 +77,13 @@ pub fn to_text(
     from: &SqlType,
     charset: Charset,
     ctx: &EvaluationContext,
-) -> Result<Option<Octets>> {
+) -> Result<Option<ByteString>> {
     let text = text_of(datum, from);
     if text.is_ascii() && charset.unit_bytes() == 1 || charset == Charset::Binary {
         return Ok(Some(text));
     }
     if charset_of(from) == Some(Charset::Binary) {
-        let decoded = charset.decode(&text).map(|decoded| Octets::from(&*decoded));
+        let decoded = charset.decode(&text).map(|decoded| ByteString::from(&*decoded));
         if decoded.is_none() {
             ctx.bad_value(CODE_INVALID_CHARACTERS, || {
                 let bytes = text.iter().skip_while(|byte| byte.is_ascii()).take(SHOWN_BYTES);
@@ -102,14 +102,14 @@ pub fn to_text(
 
 /// To bytes: those of the text in its own character set.
 #[must_use]
-pub fn to_binary(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Octets {
+pub fn to_binary(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> ByteString {
     let text = text_of(datum, from);
     let charset = charset_of(from);
     let charset = charset.unwrap_or_else(|| collation::get(ctx.connection_collation).charset);
     if charset.is_utf8() || charset.unit_bytes() == 1 && text.is_ascii() {
         return text;
     }
-    Octets::from(&*charset.encode(&text))
+    ByteString::from(&*charset.encode(&text))
 }
 
 pub(super) fn to_text_type(

@@ -28,7 +28,7 @@ use firn_wire::{Replies, WireError};
 
 use super::execution::{Arguments, NoRows};
 use super::outfile::secure_path;
-use super::{SqlSession, told};
+use super::{SqlSession, wire_error};
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
 use crate::plan_cache::CachedPlan;
@@ -72,7 +72,7 @@ impl LoadStatements<'_> {
             }
             Err(error) => {
                 self.session.keep_error(&error);
-                Err(told(error))
+                Err(wire_error(error))
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::functions::Function;
 use crate::types::TypeKind;
 
 use super::super::Binder;
-use super::super::make::is_never_null;
+use super::super::expression_builders::is_never_null;
 
 /// Functions that are NULL for some arguments and whose results are not texts, documents or times.
 const NULLABLE: &[&str] = &[
@@ -132,8 +132,8 @@ fn adds_null<'e>(
             return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
         }
         ExpressionKind::Slot(slot) => {
-            let told = binder.displays.get(slot).and_then(|display| display.nullable);
-            return told.unwrap_or(ty.nullable);
+            let reported = binder.displays.get(slot).and_then(|display| display.nullable);
+            return reported.unwrap_or(ty.nullable);
         }
         ExpressionKind::Call { function, arguments } => {
             return call_adds_null(binder, function, arguments, &ty.kind, ty.nullable, left);

@@ -8,8 +8,8 @@
 //! A value that the column cannot hold equals nothing. It lies between two values that the column
 //! can hold, or outside all of them ([`Fit`]): bounds move there.
 
+mod column_domain;
 mod filter;
-mod fit;
 
 use std::ops::Bound;
 
@@ -28,8 +28,8 @@ use super::Execution;
 use super::cursor::is_backward;
 use super::error::from_key;
 
+pub(crate) use column_domain::{Fit, Fitted, fit};
 pub(crate) use filter::{NodeFilter, node_filter};
-pub(crate) use fit::{Fit, Fitted, fit};
 
 /// A part of a scan's access path.
 pub(crate) enum Step {

@@ -12,7 +12,7 @@ use crate::types::json::JsonObject;
 use crate::types::{Datum, EvaluationContext, JsonValue, SqlType, TypeKind, cast, write_sort_key};
 
 use super::super::Execution;
-use super::super::bulk::Bulk;
+use super::super::background_free::Bulk;
 use super::super::memory::{Reservation, size_of_values};
 use super::concatenate::Concatenation;
 use super::number::{Sum, Variance};

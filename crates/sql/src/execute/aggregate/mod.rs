@@ -23,7 +23,7 @@ use crate::plan::{NodeKind, PlanNode};
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;
-use super::bulk::Bulk;
+use super::background_free::Bulk;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};

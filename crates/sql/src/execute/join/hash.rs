@@ -18,7 +18,7 @@ use crate::types::sort_key::write_comparison_key;
 use crate::types::{ComparisonKind, Datum, comparison_kind};
 
 use super::super::Execution;
-use super::super::bulk::Bulk;
+use super::super::background_free::Bulk;
 use super::super::memory::{Reservation, size_of_values};
 use super::super::operator::{Input, Operator, all_true};
 use super::super::partition::{PartitionReader, Partitions};

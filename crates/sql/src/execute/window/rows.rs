@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::types::Datum;
 
 use super::super::Execution;
-use super::super::bulk::Bulk;
+use super::super::background_free::Bulk;
 use super::super::memory::{Reservation, size_of_values};
 use super::super::spill::{SpillFile, SpillReader};
 

@@ -24,7 +24,7 @@ use crate::types::{Datum, EvaluationContext, SqlType, TypeKind};
 
 use super::super::access::Fitted;
 use super::super::error::from_rows;
-use super::super::given::GivenRows;
+use super::super::literal_rows::GivenRows;
 use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
 use super::assign::{
@@ -34,7 +34,7 @@ use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::is_ignorable;
-use super::numbers::{Numbers, positive, told};
+use super::numbers::{Numbers, positive, reported_id};
 use super::pending::{Pending, Row};
 use super::row::{store, stored_value};
 
@@ -586,7 +586,7 @@ impl<'p> Inserter<'p> {
     }
 
     fn id_of(&self, row: &Row) -> u64 {
-        self.plan.table.auto_increment.map_or(0, |ordinal| told(&row[usize::from(ordinal)]))
+        self.plan.table.auto_increment.map_or(0, |ordinal| reported_id(&row[usize::from(ordinal)]))
     }
 
     /// Writes a row, handling existing rows as the plan says.
@@ -795,7 +795,7 @@ impl<'p> Inserter<'p> {
         let Some(ordinal) = self.plan.table.auto_increment else { return Ok(0) };
         if let Some(value) = set {
             positive(&value).into_iter().for_each(|number| self.numbers.pass(number, execution));
-            return Ok(told(&value));
+            return Ok(reported_id(&value));
         }
         let transaction = &*execution.transaction;
         Ok(match stored_value(payload, ordinal, &self.table, transaction)?.as_ref() {

@@ -137,7 +137,7 @@ pub(super) fn positive(value: &Datum) -> Option<u64> {
 }
 
 /// A value of an `AUTO_INCREMENT` column as clients get it: negative ones as their bits.
-pub(super) fn told(value: &Datum) -> u64 {
+pub(super) fn reported_id(value: &Datum) -> u64 {
     match value {
         Datum::UInt(number) => *number,
         Datum::Int(number) => *number as u64,

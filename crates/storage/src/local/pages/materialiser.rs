@@ -30,13 +30,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Shared;
 use super::allocator::{Run, SlotAllocator};
 use super::history::HorizonClock;
+use super::image_buffers::StockedPage;
 use super::map_file::MapFile;
 use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
-use super::pace::{Load, Pace};
+use super::materialising_rate::{Load, Pace};
 use super::reserve::Reserve;
 use super::slots::SlotNo;
 use super::status::{count, value};
-use super::stock::StockedPage;
 
 /// How long the task sleeps when it is not called.
 const TICK: Duration = Duration::from_millis(50);

@@ -36,17 +36,17 @@
 
 mod allocator;
 mod history;
+mod image_buffers;
 mod loader;
 mod map_file;
 mod map_format;
 mod materialiser;
+mod materialising_rate;
 mod options;
-mod pace;
 mod reader;
 mod reserve;
 mod slots;
 mod status;
-mod stock;
 mod table;
 mod version;
 

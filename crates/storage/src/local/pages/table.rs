@@ -19,9 +19,9 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::history::{HeldPosition, History};
+use super::image_buffers::{PageStock, StockedPage};
 use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
 use super::slots::SlotNo;
-use super::stock::{PageStock, StockedPage};
 use super::version::{PageView, Pending, Version, Versions, prune};
 
 const SHARDS: usize = 64;

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use firn_base::Lsn;
 use smallvec::SmallVec;
 
+use super::image_buffers::StockedPage;
 use super::slots::SlotNo;
-use super::stock::StockedPage;
 
 /// A stored image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use firn_format::page::PageBuf;
 
-use super::super::stock::PageStock;
+use super::super::image_buffers::PageStock;
 use super::*;
 
 fn version(lsn: u64, since: u64, is_first: bool) -> Version {

@@ -14,9 +14,9 @@ use firn_wire::{Connections, TlsInformation};
 use super::connection::ConnectionState;
 use crate::accounts::need::is_open;
 use crate::accounts::{Grants, Privilege};
-use crate::facts::Facts;
 use crate::instance::Instance;
 use crate::server_figures::server_figures;
+use crate::session_facts::Facts;
 use crate::variables::{self, SessionVariables, Setting};
 
 /// A change that the client may want to learn with the next OK.
@@ -155,13 +155,13 @@ impl VariableTypes for State {
             variables::Kind::Number { least, .. } if least >= 0 => SqlType::bigint_unsigned(),
             variables::Kind::Number { .. } => SqlType::bigint(),
             variables::Kind::Real { .. } => SqlType::double(),
-            _ => super::answer::text_type(),
+            _ => super::immediate_results::text_type(),
         })
     }
 
     fn user(&self, name: &str) -> SqlType {
         let known = self.connection.user_variables.get(name).map(|(_, ty)| ty.clone());
-        known.unwrap_or_else(super::answer::text_type)
+        known.unwrap_or_else(super::immediate_results::text_type)
     }
 }
 

@@ -34,7 +34,7 @@ use tokio::task::JoinSet;
 
 use crate::batch::batch_of;
 use crate::operator::{leaf, properties, schema_of};
-use crate::stop::{Result, caught};
+use crate::stop_reason::{Result, caught};
 use crate::value::{Builder, Field};
 
 /// Rows of a batch that a feed gives.
@@ -366,7 +366,7 @@ impl ExecutionPlan for FeedLeaf {
     ) -> LibraryResult<SendableRecordBatchStream> {
         let receiver = self.receiver.lock().take();
         let receiver = receiver
-            .ok_or_else(|| crate::stop::Stop::Declined("a feed is read twice".to_owned()))?;
+            .ok_or_else(|| crate::stop_reason::Stop::Declined("a feed is read twice".to_owned()))?;
         let mut tasks = JoinSet::new();
         if let Some((input, permits)) = &self.input {
             let stream = input.execute(0, context)?;

@@ -88,7 +88,7 @@ fn take(
     if let NodeKind::Filter { input, conditions } = &mut node.kind
         && conditions.is_empty()
     {
-        *node = std::mem::replace(input, super::items::one_row());
+        *node = std::mem::replace(input, super::join_items::one_row());
     }
 }
 

@@ -15,11 +15,11 @@ use firn_format::value::{
     CollationId, ColumnType, Date, DateTime, DecimalType, Time, Value, ValueError, ValueRef,
 };
 
+use super::byte_string::ByteString;
 use super::calendar;
 use super::datum::Datum;
 use super::decimal::{Decimal, Rounding};
 use super::json::{JsonError, JsonValue};
-use super::octets::Octets;
 use super::sql_type::{Coercibility, Members, SqlType, TypeKind};
 use super::temporal::round::fraction_unit_us;
 use super::time_zone::TimeZone;
@@ -166,7 +166,7 @@ impl Datum {
                     _ => mismatch(ty),
                 })?)
             }
-            (ValueRef::Bytes(bytes), _) => Datum::Text(Octets::from(bytes)),
+            (ValueRef::Bytes(bytes), _) => Datum::Text(ByteString::from(bytes)),
             _ => return Err(mismatch(ty)),
         })
     }

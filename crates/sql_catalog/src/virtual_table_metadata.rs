@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 /// What clients see of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToldType {
+pub struct ReportedType {
     /// See [`type_code`](firn_sql_types::metadata::type_code).
     pub type_code: u8,
     /// The longest text in characters, or in bytes if it is not text.
@@ -31,16 +31,16 @@ pub struct ToldType {
 #[derive(Debug, Clone, Copy)]
 pub struct DictionaryColumn {
     /// Its values.
-    pub ty: ToldType,
+    pub ty: ReportedType,
     /// The schema and table of origin; `None`: the column is computed.
     pub of: Option<(&'static str, &'static str)>,
 }
 
 /// A column of a statement's result, also for the prepared statement.
 #[derive(Debug, Clone, Copy)]
-pub struct ToldColumn {
+pub struct ReportedColumn {
     /// Its values.
-    pub ty: ToldType,
+    pub ty: ReportedType,
     /// The schema of origin; may be empty, like the others.
     pub schema: &'static str,
     /// The table's own name.
@@ -53,11 +53,11 @@ pub struct ToldColumn {
 
 /// The columns of a `SHOW` statement.
 #[derive(Debug, Default)]
-pub struct ToldColumns {
+pub struct ReportedColumns {
     /// In a result.
-    pub answered: Vec<ToldColumn>,
+    pub answered: Vec<ReportedColumn>,
     /// When it is prepared.
-    pub prepared: Vec<ToldColumn>,
+    pub prepared: Vec<ReportedColumn>,
 }
 
 static DICTIONARY: LazyLock<FxHashMap<(&str, &str), DictionaryColumn>> = LazyLock::new(|| {
@@ -78,9 +78,9 @@ static DICTIONARY: LazyLock<FxHashMap<(&str, &str), DictionaryColumn>> = LazyLoc
     columns
 });
 
-static SHOWN: LazyLock<FxHashMap<&str, ToldColumns>> = LazyLock::new(|| {
+static SHOWN: LazyLock<FxHashMap<&str, ReportedColumns>> = LazyLock::new(|| {
     let mut statement = "";
-    let mut found: FxHashMap<&str, ToldColumns> = FxHashMap::default();
+    let mut found: FxHashMap<&str, ReportedColumns> = FxHashMap::default();
     for line in lines(include_str!("show/definitions.txt")) {
         let Some(line) = line.strip_prefix("  ") else {
             statement = line;
@@ -102,7 +102,7 @@ pub fn dictionary_column(table: &str, column: &str) -> Option<DictionaryColumn> 
 
 /// The columns of a `SHOW` statement, such as `SHOW COLUMNS`.
 #[must_use]
-pub fn shown(statement: &str) -> Option<&'static ToldColumns> {
+pub fn shown(statement: &str) -> Option<&'static ReportedColumns> {
     SHOWN.get(statement)
 }
 
@@ -110,8 +110,8 @@ fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|line| !line.starts_with('#'))
 }
 
-fn told_type<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<ToldType> {
-    Some(ToldType {
+fn told_type<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<ReportedType> {
+    Some(ReportedType {
         type_code: words.next()?.parse().ok()?,
         length: words.next()?.parse().ok()?,
         decimals: words.next()?.parse().ok()?,
@@ -120,13 +120,13 @@ fn told_type<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<ToldType> 
     })
 }
 
-fn told_column(text: &'static str) -> Option<ToldColumn> {
+fn told_column(text: &'static str) -> Option<ReportedColumn> {
     let mut words = text.split(' ');
     let ty = told_type(&mut words)?;
     let mut name = || words.next().map(|name| if name == "-" { "" } else { name });
     let (schema, original_table, table) = (name()?, name()?, name()?);
     let original_name = Some(name()?).filter(|name| *name != "=");
-    Some(ToldColumn { ty, schema, original_table, table, original_name })
+    Some(ReportedColumn { ty, schema, original_table, table, original_name })
 }
 
 #[cfg(test)]

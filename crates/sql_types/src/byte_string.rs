@@ -17,7 +17,7 @@ const SHARED_BYTES: usize = 32 << 10;
 /// A byte string: UTF-8 for text, any bytes for binary types. A copy of a long one shares its bytes
 /// until one of the two is changed.
 #[derive(Clone)]
-pub struct Octets(Bytes);
+pub struct ByteString(Bytes);
 
 #[derive(Clone)]
 enum Bytes {
@@ -27,31 +27,31 @@ enum Bytes {
 }
 
 // Not larger than a value with a decimal in it.
-const _: () = assert!(size_of::<Octets>() <= 32);
+const _: () = assert!(size_of::<ByteString>() <= 32);
 
-impl Octets {
+impl ByteString {
     /// No bytes.
     #[must_use]
-    pub fn new() -> Octets {
-        Octets::default()
+    pub fn new() -> ByteString {
+        ByteString::default()
     }
 
     /// No bytes yet, with room for this many.
     #[must_use]
-    pub fn with_capacity(size_bytes: usize) -> Octets {
+    pub fn with_capacity(size_bytes: usize) -> ByteString {
         match size_bytes {
-            ..=INLINE_BYTES => Octets::default(),
-            _ => Octets(Bytes::Own(Vec::with_capacity(size_bytes))),
+            ..=INLINE_BYTES => ByteString::default(),
+            _ => ByteString(Bytes::Own(Vec::with_capacity(size_bytes))),
         }
     }
 
     /// The same, once it is built: from now on, copies share the bytes if they are many.
     #[must_use]
     #[inline]
-    pub fn built(self) -> Octets {
+    pub fn built(self) -> ByteString {
         match self.0 {
             Bytes::Own(bytes) if bytes.len() >= SHARED_BYTES => {
-                Octets(Bytes::Shared(Arc::new(bytes)))
+                ByteString(Bytes::Shared(Arc::new(bytes)))
             }
             _ => self,
         }
@@ -115,20 +115,20 @@ impl Octets {
             Bytes::Shared(shared) if size_bytes < shared.len() => match Arc::get_mut(shared) {
                 Some(bytes) if size_bytes >= SHARED_BYTES => bytes.truncate(size_bytes),
                 // Copies only the bytes that are kept.
-                _ => *self = Octets::from(&shared[..size_bytes]),
+                _ => *self = ByteString::from(&shared[..size_bytes]),
             },
             Bytes::Shared(_) => {}
         }
     }
 }
 
-impl Default for Octets {
-    fn default() -> Octets {
-        Octets(Bytes::Inline { length: 0, bytes: [0; INLINE_BYTES] })
+impl Default for ByteString {
+    fn default() -> ByteString {
+        ByteString(Bytes::Inline { length: 0, bytes: [0; INLINE_BYTES] })
     }
 }
 
-impl Deref for Octets {
+impl Deref for ByteString {
     type Target = [u8];
 
     #[inline]
@@ -141,7 +141,7 @@ impl Deref for Octets {
     }
 }
 
-impl DerefMut for Octets {
+impl DerefMut for ByteString {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
             Bytes::Inline { length, bytes } => &mut bytes[..usize::from(*length)],
@@ -151,99 +151,99 @@ impl DerefMut for Octets {
     }
 }
 
-impl PartialEq for Octets {
-    fn eq(&self, other: &Octets) -> bool {
+impl PartialEq for ByteString {
+    fn eq(&self, other: &ByteString) -> bool {
         self[..] == other[..]
     }
 }
 
-impl Eq for Octets {}
+impl Eq for ByteString {}
 
-impl PartialOrd for Octets {
-    fn partial_cmp(&self, other: &Octets) -> Option<Ordering> {
+impl PartialOrd for ByteString {
+    fn partial_cmp(&self, other: &ByteString) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Octets {
-    fn cmp(&self, other: &Octets) -> Ordering {
+impl Ord for ByteString {
+    fn cmp(&self, other: &ByteString) -> Ordering {
         self[..].cmp(&other[..])
     }
 }
 
-impl Hash for Octets {
+impl Hash for ByteString {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self[..].hash(state);
     }
 }
 
-impl Borrow<[u8]> for Octets {
+impl Borrow<[u8]> for ByteString {
     fn borrow(&self) -> &[u8] {
         self
     }
 }
 
-impl AsRef<[u8]> for Octets {
+impl AsRef<[u8]> for ByteString {
     fn as_ref(&self) -> &[u8] {
         self
     }
 }
 
-impl From<&[u8]> for Octets {
+impl From<&[u8]> for ByteString {
     #[inline]
-    fn from(bytes: &[u8]) -> Octets {
-        let mut octets = Octets::default();
+    fn from(bytes: &[u8]) -> ByteString {
+        let mut octets = ByteString::default();
         match (&mut octets.0, bytes.len()) {
             (Bytes::Inline { length, bytes: place }, size_bytes @ ..=INLINE_BYTES) => {
                 place[..size_bytes].copy_from_slice(bytes);
                 *length = size_bytes as u8;
             }
-            _ => octets = Octets(Bytes::Own(bytes.to_vec())).built(),
+            _ => octets = ByteString(Bytes::Own(bytes.to_vec())).built(),
         }
         octets
     }
 }
 
-impl From<&str> for Octets {
-    fn from(text: &str) -> Octets {
+impl From<&str> for ByteString {
+    fn from(text: &str) -> ByteString {
         text.as_bytes().into()
     }
 }
 
-impl From<Vec<u8>> for Octets {
-    fn from(bytes: Vec<u8>) -> Octets {
+impl From<Vec<u8>> for ByteString {
+    fn from(bytes: Vec<u8>) -> ByteString {
         match bytes.len() {
-            ..=INLINE_BYTES => Octets::from(&bytes[..]),
-            _ => Octets(Bytes::Own(bytes)).built(),
+            ..=INLINE_BYTES => ByteString::from(&bytes[..]),
+            _ => ByteString(Bytes::Own(bytes)).built(),
         }
     }
 }
 
-impl From<String> for Octets {
-    fn from(text: String) -> Octets {
+impl From<String> for ByteString {
+    fn from(text: String) -> ByteString {
         text.into_bytes().into()
     }
 }
 
-impl FromIterator<u8> for Octets {
-    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> Octets {
+impl FromIterator<u8> for ByteString {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> ByteString {
         let bytes = bytes.into_iter();
         if bytes.size_hint().0 > INLINE_BYTES {
             return bytes.collect::<Vec<u8>>().into();
         }
-        let mut octets = Octets::default();
+        let mut octets = ByteString::default();
         bytes.for_each(|byte| octets.push(byte));
         octets.built()
     }
 }
 
-impl fmt::Debug for Octets {
+impl fmt::Debug for ByteString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "b\"{}\"", self.escape_ascii())
     }
 }
 
-impl fmt::Write for Octets {
+impl fmt::Write for ByteString {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.extend_from_slice(text.as_bytes());
         Ok(())
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn copies_of_long_strings_share_their_bytes_until_one_is_changed() {
-        let long = Octets::from(vec![b'x'; SHARED_BYTES]);
+        let long = ByteString::from(vec![b'x'; SHARED_BYTES]);
         let mut copy = long.clone();
         assert!(std::ptr::eq(long.as_ptr(), copy.as_ptr()));
         copy.push(b'y');
@@ -270,11 +270,11 @@ mod tests {
 
     #[test]
     fn how_the_bytes_are_kept_makes_no_difference_to_their_order() {
-        let shared = Octets::from(vec![b'x'; SHARED_BYTES]);
-        let mut own = Octets::with_capacity(SHARED_BYTES);
+        let shared = ByteString::from(vec![b'x'; SHARED_BYTES]);
+        let mut own = ByteString::with_capacity(SHARED_BYTES);
         own.extend_from_slice(&shared);
         assert!(shared.shared().is_some() && own.shared().is_none());
         assert_eq!(own, shared);
-        assert!(Octets::from("w") < shared && shared < Octets::from("y"));
+        assert!(ByteString::from("w") < shared && shared < ByteString::from("y"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use firn_sql::catalog::told::{self, ToldColumns};
+use firn_sql::catalog::virtual_table_metadata::{self, ReportedColumns};
 use firn_sql::collation::LikePattern;
 use firn_sql::error::Result;
 use firn_sql::execute::ResultSink;
@@ -12,9 +12,9 @@ use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Completion, Replies, SessionChange, WireError};
 
 use super::SqlSession;
-use super::state::Change;
+use super::statement_view::Change;
 use crate::columns;
-use crate::sink::WireSink;
+use crate::wire_rows::WireSink;
 
 /// A few rows, known at once.
 #[derive(Debug, Default, Clone)]
@@ -22,7 +22,7 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<(String, SqlType)>,
     pub(crate) rows: Vec<Vec<Datum>>,
     /// What clients see of the columns instead of what their types say.
-    pub(crate) shown: Option<&'static ToldColumns>,
+    pub(crate) shown: Option<&'static ReportedColumns>,
 }
 
 impl Table {
@@ -34,7 +34,7 @@ impl Table {
 
     /// Describes its columns as those of a `SHOW` statement.
     pub(crate) fn shown_as(self, statement: &str) -> Table {
-        Table { shown: told::shown(statement), ..self }
+        Table { shown: virtual_table_metadata::shown(statement), ..self }
     }
 
     /// Adds a row of texts.
@@ -75,12 +75,12 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
         let results = self.settings.presentation.collation;
-        let encoded = table
-            .shown
-            .map(|shown| columns::encode_told(&table.output_columns(), &shown.answered, results));
+        let encoded = table.shown.map(|shown| {
+            columns::encode_reported(&table.output_columns(), &shown.answered, results)
+        });
         let mut sink = WireSink::new(replies, &self.settings.presentation, encoded.as_ref());
         if let Err(error) = send(table, &mut sink) {
-            return Err(sink.into_broken().unwrap_or_else(|| super::told(error)));
+            return Err(sink.into_broken().unwrap_or_else(|| super::wire_error(error)));
         }
         let status = self.status();
         sink.finish(&Completion { status, warnings: self.warning_count(), ..Completion::default() })

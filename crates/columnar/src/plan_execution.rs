@@ -15,11 +15,11 @@ use futures::StreamExt;
 use tokio::sync::Semaphore;
 
 use crate::batch::BATCH_ROWS;
-use crate::feed::{Feed, Inbox, Message};
 use crate::memory::BudgetPool;
 use crate::resources::Resources;
 use crate::scope::Scope;
-use crate::stop::{Result, caught};
+use crate::session_sources::{Feed, Inbox, Message};
+use crate::stop_reason::{Result, caught};
 
 /// How long the session waits before it checks again whether it was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

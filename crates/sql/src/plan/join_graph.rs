@@ -8,15 +8,15 @@
 //!   equalities  {t.a, u.a}
 //! ```
 //!
-//! The inner joins of a level make one pool with their conditions. An outer, semi or anti join is
-//! an item of its left side's pool, which may come anywhere after what its `ON` reads; its right
-//! side is a separate pool. Columns that must be equal form a class: each later column is compared
+//! The inner joins of a level make one graph with their conditions. An outer, semi or anti join is
+//! an item of its left side's graph, which may come anywhere after what its `ON` reads; its right
+//! side is a separate graph. Columns that must be equal form a class: each later column is compared
 //! with one that is already there.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use crate::expression::same::same_expression;
+use crate::expression::equivalence::same_expression;
 use crate::expression::volatility::is_row_dependent;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::logical::{JoinTree, RelationId};
@@ -30,7 +30,7 @@ use super::visit::{SlotSet, reads, reads_of};
 
 /// Items and conditions of one level of inner joins.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Pool {
+pub(crate) struct JoinGraph {
     /// The two sides of a join.
     pub items: Vec<Item>,
     /// The conditions, without the equalities of classes.
@@ -75,14 +75,14 @@ pub(crate) enum ItemKind {
         /// Which rows come out.
         kind: JoinKind,
         /// The right side.
-        right: Pool,
+        right: JoinGraph,
         /// `ON`.
         on: Vec<Expression>,
     },
     /// The distinct values of a semi join's right side.
     Distinct {
         /// The right side.
-        right: Pool,
+        right: JoinGraph,
         /// The columns.
         slots: Vec<(Slot, SqlType)>,
     },
@@ -107,29 +107,33 @@ pub(crate) trait Fills {
     fn depends(&self, relation: RelationId) -> SlotSet;
 }
 
-impl Pool {
+impl JoinGraph {
     /// Takes joins apart. `conditions` are those of `WHERE`.
     #[must_use]
-    pub(crate) fn new(tree: &JoinTree, conditions: &[Expression], relations: &dyn Fills) -> Pool {
+    pub(crate) fn new(
+        tree: &JoinTree,
+        conditions: &[Expression],
+        relations: &dyn Fills,
+    ) -> JoinGraph {
         let mut rejecting = SlotSet::default();
         conditions.iter().for_each(|one| rejecting.extend(&rejected(one)));
-        let mut pool = Pool::default();
-        pool.take_apart(tree, &rejecting, relations);
-        conditions.iter().for_each(|one| pool.add_condition(one.clone()));
-        pool.find_classes();
-        pool
+        let mut graph = JoinGraph::default();
+        graph.take_apart(tree, &rejecting, relations);
+        conditions.iter().for_each(|one| graph.add_condition(one.clone()));
+        graph.find_classes();
+        graph
     }
 
-    /// The pool with more conditions.
+    /// The graph with more conditions.
     #[must_use]
-    pub(crate) fn with_conditions(&self, more: impl IntoIterator<Item = Expression>) -> Pool {
-        let mut pool = self.clone();
-        more.into_iter().for_each(|condition| pool.add_condition(condition));
-        pool.find_classes();
-        pool
+    pub(crate) fn with_conditions(&self, more: impl IntoIterator<Item = Expression>) -> JoinGraph {
+        let mut graph = self.clone();
+        more.into_iter().for_each(|condition| graph.add_condition(condition));
+        graph.find_classes();
+        graph
     }
 
-    /// Whether anything in the pool reads one of these slots.
+    /// Whether anything in the graph reads one of these slots.
     #[must_use]
     pub(crate) fn reads_any(&self, slots: &SlotSet) -> bool {
         let constants = self.classes.iter().filter_map(|class| class.constant.as_ref());
@@ -180,16 +184,16 @@ impl Pool {
     ) {
         let mut rejecting = SlotSet::default();
         on.iter().for_each(|one| rejecting.extend(&rejected(one)));
-        let mut pool = Pool::default();
-        pool.take_apart(right, &rejecting, relations);
-        pool.find_classes();
+        let mut graph = JoinGraph::default();
+        graph.take_apart(right, &rejecting, relations);
+        graph.find_classes();
         let mut depends = reads_of(on);
-        depends.extend(&reads_of(&pool.conditions));
-        pool.items.iter().for_each(|item| depends.extend(&item.depends));
-        let depends = depends.difference(&pool.fills);
-        let fills = pool.fills.clone();
+        depends.extend(&reads_of(&graph.conditions));
+        graph.items.iter().for_each(|item| depends.extend(&item.depends));
+        let depends = depends.difference(&graph.fills);
+        let fills = graph.fills.clone();
         self.push(Item {
-            kind: ItemKind::Join { kind, right: pool, on: on.to_vec() },
+            kind: ItemKind::Join { kind, right: graph, on: on.to_vec() },
             fills,
             depends,
             prices: Rc::default(),
@@ -225,7 +229,7 @@ impl Pool {
             let implied: Vec<_> = relations.collect();
             self.conditions.extend(common);
             for one in disjunction.into_condition().into_iter().chain(implied) {
-                // A pool that gets more conditions has already been through this.
+                // A graph that gets more conditions has already been through this.
                 if !self.conditions.iter().any(|other| same_expression(&one, other)) {
                     self.conditions.push(one);
                 }
@@ -270,10 +274,10 @@ impl Pool {
             return;
         }
         let kind = equality.kind;
-        let class = |pool: &Pool, slot: Slot| {
+        let class = |graph: &JoinGraph, slot: Slot| {
             let holds =
                 |class: &EqualityClass| class.members.iter().any(|(member, _)| *member == slot);
-            pool.classes.iter().position(|class| class.kind == kind && holds(class))
+            graph.classes.iter().position(|class| class.kind == kind && holds(class))
         };
         let first = class(self, equality.left.0).unwrap_or_else(|| {
             let members = vec![equality.left.clone()];

@@ -28,8 +28,8 @@ use crate::types::{ComparisonKind, SqlType};
 
 use super::Execution;
 use super::cursor::Cursor;
-use super::direct::{Direct, Readers};
 use super::sink::ResultSink;
+use super::stored_row_results::{Direct, Readers};
 
 /// The most bytes that are sorted this way.
 const MOST_BYTES: usize = 1 << 20;

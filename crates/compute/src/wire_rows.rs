@@ -12,7 +12,7 @@ use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError, damaged};
 use firn_sql::execute::ResultSink;
 use firn_sql::plan::OutputColumn;
-use firn_sql::types::{Datum, Octets, SqlType, TimeZone, TypeKind};
+use firn_sql::types::{ByteString, Datum, SqlType, TimeZone, TypeKind};
 use firn_wire::{Completion, EncodedColumns, Replies, ResultSet, Row, WireError};
 
 use crate::columns;
@@ -233,7 +233,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
                 self.row().datetime(wire_datetime(*packed), kind.fsp());
             }
             (Datum::Json(json), _) => {
-                let text = Octets::from(json.to_text());
+                let text = ByteString::from(json.to_text());
                 let charset = self.presentation.charset;
                 match text.shared() {
                     Some(value) if !self.converts => self.row().shared(value),

@@ -1,4 +1,4 @@
-//! Adding one item of a pool to those already bound: its conditions, its access paths, its node.
+//! Adding one item of a graph to those already bound: its conditions, its access paths, its node.
 //!
 //! ```text
 //!   bound {t}, item u, conditions u.a = t.a, u.b > 5
@@ -18,9 +18,9 @@ use crate::types::ComparisonKind;
 
 use super::access::{Candidate, Wanted};
 use super::comparisons::as_hash_key;
-use super::late::{Sieve, take_late};
+use super::delayed_conditions::{Sieve, take_late};
+use super::join_graph::{Item, ItemKind, JoinGraph, Prices};
 use super::optimiser::{Optimiser, Planned};
-use super::pool::{Item, ItemKind, Pool, Prices};
 use super::selectivity::share_of_all;
 use super::visit::{SlotSet, reads};
 use super::{Access, JoinKind, NodeKind, PlanNode, ScanPlan};
@@ -33,7 +33,7 @@ const PROBE: f64 = 0.4;
 /// Conditions that can be checked once an item is there.
 #[derive(Debug, Default)]
 pub(crate) struct Applicable {
-    /// Those that read nothing else of the pool.
+    /// Those that read nothing else of the graph.
     pub own: Vec<Expression>,
     /// Those that join it with the bound items.
     pub joining: Vec<Expression>,
@@ -68,7 +68,7 @@ pub(crate) struct Priced {
 /// The state before an item is added.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
-    /// Slots of the pool that are filled.
+    /// Slots of the graph that are filled.
     pub slots: SlotSet,
     /// Rows so far; one if nothing is bound.
     pub rows: f64,
@@ -78,7 +78,7 @@ pub(crate) struct Bound {
     pub is_first: bool,
 }
 
-impl Pool {
+impl JoinGraph {
     /// The conditions that become applicable with an item.
     #[must_use]
     pub(crate) fn applicable(&self, item: &Item, bound: &SlotSet) -> Applicable {
@@ -143,16 +143,16 @@ impl Optimiser<'_> {
     /// Errors of planning a subquery.
     pub(crate) fn price(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         item: &Item,
         bound: &Bound,
         order: &[SortKey],
     ) -> Result<Vec<Priced>> {
-        self.context.watch.steps(1 + pool.conditions.len())?;
-        let applicable = pool.applicable(item, &bound.slots);
+        self.context.watch.steps(1 + graph.conditions.len())?;
+        let applicable = graph.applicable(item, &bound.slots);
         match &item.kind {
             ItemKind::Relation(relation) => {
-                self.price_relation(pool, (*relation, item), &applicable, bound, order)
+                self.price_relation(graph, (*relation, item), &applicable, bound, order)
             }
             ItemKind::Distinct { right, .. } => {
                 let (rows, alone) = self.price_once(&item.prices.alone, || right.clone())?;
@@ -175,7 +175,7 @@ impl Optimiser<'_> {
 
     fn price_relation(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         (relation, item): (RelationId, &Item),
         applicable: &Applicable,
         bound: &Bound,
@@ -185,7 +185,7 @@ impl Optimiser<'_> {
         all.extend(applicable.joining.iter().cloned());
         let order = if bound.is_first { order } else { &[] };
         // One item's order is that of the join only if no key is left to be compared after it.
-        let is_whole = pool.items.len() == 1
+        let is_whole = graph.items.len() == 1
             || order.iter().all(|key| {
                 matches!(key.expression.kind, ExpressionKind::Slot(slot) if item.fills.contains(slot))
             });
@@ -219,12 +219,12 @@ impl Optimiser<'_> {
     fn price_join(
         &mut self,
         kind: JoinKind,
-        (right, prices): (&Pool, &Prices),
+        (right, prices): (&JoinGraph, &Prices),
         on: &[Expression],
         bound: &Bound,
     ) -> Result<Vec<Priced>> {
         let (nested_rows, nested_cost) =
-            self.price_once(&prices.nested, || nested_pool(right, on))?;
+            self.price_once(&prices.nested, || nested_graph(right, on))?;
         let rows = joined_rows(kind, bound.rows, nested_rows);
         let mut found = vec![Priced {
             method: Method::Nested { candidate: None },
@@ -235,23 +235,23 @@ impl Optimiser<'_> {
         }];
         if hash_parts(right, on, &bound.slots).is_some() {
             let (alone_rows, alone_cost) =
-                self.price_once(&prices.alone, || hash_pool(right, on))?;
+                self.price_once(&prices.alone, || hash_graph(right, on))?;
             let cost = bound.cost + alone_cost + alone_rows * BUILD + bound.rows * PROBE;
             found.push(Priced { method: Method::Hash, cost, rows, ordered: false });
         }
         Ok(found)
     }
 
-    /// Rows and cost of a pool that is priced for many paths; computed at the first call.
+    /// Rows and cost of a graph that is priced for many paths; computed at the first call.
     fn price_once(
         &mut self,
         known: &OnceCell<(f64, f64)>,
-        pool: impl FnOnce() -> Pool,
+        graph: impl FnOnce() -> JoinGraph,
     ) -> Result<(f64, f64)> {
         if let Some(price) = known.get() {
             return Ok(*price);
         }
-        let price = self.price_pool(&pool())?;
+        let price = self.price_graph(&graph())?;
         Ok(*known.get_or_init(|| price))
     }
 
@@ -327,13 +327,13 @@ impl Optimiser<'_> {
     /// Errors of planning a subquery.
     pub(crate) fn join_item(
         &mut self,
-        pool: &Pool,
+        graph: &JoinGraph,
         item: &Item,
         left: Option<PlanNode>,
         bound: &SlotSet,
         priced: &Priced,
     ) -> Result<PlanNode> {
-        let applicable = pool.applicable(item, bound);
+        let applicable = graph.applicable(item, bound);
         match (&item.kind, &priced.method) {
             (ItemKind::Relation(relation), Method::Nested { candidate }) => {
                 let mut conditions = applicable.own;
@@ -371,7 +371,7 @@ impl Optimiser<'_> {
     fn join_unit(
         &mut self,
         kind: JoinKind,
-        right: &Pool,
+        right: &JoinGraph,
         on: &[Expression],
         left: Option<PlanNode>,
         bound: &SlotSet,
@@ -394,10 +394,10 @@ impl Optimiser<'_> {
         let joined = if let Method::Hash = method
             && let Some((keys, rest)) = hash_parts(right, on, bound)
         {
-            let right = self.plan_pool(&hash_pool(right, on), &[], false)?;
+            let right = self.plan_graph(&hash_graph(right, on), &[], false)?;
             hash_join(Some(left), right, kind, keys, rest, priced)
         } else {
-            let right = self.plan_pool(&nested_pool(right, on), &[], false)?;
+            let right = self.plan_graph(&nested_graph(right, on), &[], false)?;
             nested_loop(left, right, kind, priced)
         };
         let rows = joined.rows;
@@ -555,12 +555,12 @@ fn probing(kind: JoinKind, rows: f64, cost: f64) -> f64 {
 }
 
 /// A right side that is opened for each row of the left.
-fn nested_pool(right: &Pool, on: &[Expression]) -> Pool {
+fn nested_graph(right: &JoinGraph, on: &[Expression]) -> JoinGraph {
     right.with_conditions(on.iter().cloned())
 }
 
 /// A right side that is read once, by itself.
-fn hash_pool(right: &Pool, on: &[Expression]) -> Pool {
+fn hash_graph(right: &JoinGraph, on: &[Expression]) -> JoinGraph {
     let outer = right.fills.clone();
     let local = conjuncts(on).into_iter().filter(|one| {
         let read = reads(one);
@@ -585,7 +585,7 @@ fn keys_of(conditions: Vec<Expression>, bound: &SlotSet, right: &SlotSet) -> Has
 }
 
 /// What a hash table of a join's right side needs; `None` if it is useless.
-fn hash_parts(right: &Pool, on: &[Expression], bound: &SlotSet) -> Option<HashParts> {
+fn hash_parts(right: &JoinGraph, on: &[Expression], bound: &SlotSet) -> Option<HashParts> {
     if right.reads_any(bound) {
         return None;
     }
