@@ -33,6 +33,10 @@ pub enum EngineError {
     /// The log refused the write or has failed.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A transaction's end is in the log, and the log store does not confirm that it is durable. A
+    /// commit is visible in this node's memory, and may or may not survive a restart.
+    #[error(transparent)]
+    OutcomeUnknown(LogError),
     /// The page store could not return a page.
     #[error(transparent)]
     Page(#[from] PageStoreError),
@@ -147,8 +151,9 @@ impl EngineError {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
             // Drivers and proxies read this code as "this server does not write: find the one that
             // does".
-            EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1290,
-            EngineError::Log(LogError::Unavailable { .. }) => 1180,
+            EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1836,
+            EngineError::Log(LogError::Unavailable { .. } | LogError::Failed { .. }) => 1429,
+            EngineError::OutcomeUnknown(_) => 1180,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
             // The transaction did not commit and can be run again.
             EngineError::Timestamp(_) => 1213,
@@ -176,7 +181,7 @@ impl EngineError {
             EngineError::NoSuchTable(_) => 1146,
             EngineError::NoSuchSpace(_) | EngineError::Page(PageStoreError::Absent(_)) => 1812,
             EngineError::Closing => 1053,
-            EngineError::ReadOnly => 1290,
+            EngineError::ReadOnly => 1836,
             EngineError::Log(_)
             | EngineError::Page(_)
             | EngineError::TransactionEnded
@@ -215,6 +220,9 @@ impl EngineError {
     /// Whether the node must stop.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self, EngineError::Log(error) if error.ends_writer())
+        matches!(
+            self,
+            EngineError::Log(error) | EngineError::OutcomeUnknown(error) if error.ends_writer()
+        )
     }
 }

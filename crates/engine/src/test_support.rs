@@ -34,7 +34,7 @@ use crate::tree::{Forest, StructureChanges, Target};
 
 mod memory_log;
 
-pub(crate) use memory_log::{MemoryLog, ROOM};
+pub(crate) use memory_log::{MemoryLog, ROOM, Refusals};
 
 /// Pages in memory; takes every offer.
 #[derive(Default)]
@@ -86,11 +86,15 @@ impl LocalImages for MemoryPages {
 
 /// Pages over memory with a pool of `pool_bytes`.
 pub(crate) fn memory_pages(pool_bytes: usize) -> Pages {
+    pages_over(&MemoryLog::default(), pool_bytes)
+}
+
+fn pages_over(log: &MemoryLog, pool_bytes: usize) -> Pages {
     let environment = Environment::system();
     let durable = Arc::new(AtomicU64::new(0));
     let published = Arc::clone(&durable);
     let log = RedoLog::start(
-        MemoryLog::default().open(WriterEpoch::Next).unwrap(),
+        log.open(WriterEpoch::Next).unwrap(),
         RedoLogOptions::default(),
         Box::new(move |lsn| published.store(lsn.0, Ordering::Release)),
     );
@@ -108,7 +112,10 @@ pub(crate) const TEST_SPACE: SpaceId = SpaceId(7);
 
 /// A forest over memory with one space.
 pub(crate) fn memory_forest(pool_bytes: usize, changes: StructureChanges) -> Forest {
-    let pages = memory_pages(pool_bytes);
+    forest_over(memory_pages(pool_bytes), changes)
+}
+
+fn forest_over(pages: Pages, changes: StructureChanges) -> Forest {
     let spaces = Arc::new(Spaces::new(pages.clone()));
     spaces.create(TEST_SPACE, SpacePurpose::Table, TableId(1)).unwrap();
     Forest::new(pages, spaces, changes)
@@ -118,6 +125,7 @@ pub(crate) fn memory_forest(pool_bytes: usize, changes: StructureChanges) -> For
 pub(crate) struct Node {
     pub(crate) system: Arc<TransactionSystem>,
     pub(crate) index: IndexId,
+    pub(crate) log: MemoryLog,
 }
 
 impl Node {
@@ -131,7 +139,9 @@ impl Node {
 
     /// A node whose commits a shared source numbers.
     pub(crate) fn with_timestamps(options: TransactionOptions, timestamps: &Timestamps) -> Node {
-        let forest = Arc::new(memory_forest(64 << 20, StructureChanges::Concurrent));
+        let log = MemoryLog::default();
+        let pages = pages_over(&log, 64 << 20);
+        let forest = Arc::new(forest_over(pages, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
         let mut frames = forest.pages().pool.reserve(1);
         let index = forest.pages().run(|| {
@@ -147,7 +157,7 @@ impl Node {
         let system =
             TransactionSystem::new(&environment, &fabric, forest, limits, timestamps, options)
                 .unwrap();
-        Node { system: Arc::new(system), index: index.unwrap() }
+        Node { system: Arc::new(system), index: index.unwrap(), log }
     }
 
     /// Purges as much as possible.

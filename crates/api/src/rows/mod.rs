@@ -530,7 +530,8 @@ pub trait Transaction: Any + Send {
     /// Commits, and blocks until the commit is durable.
     ///
     /// # Errors
-    /// If the log has failed: the commit may or may not survive a restart.
+    /// [`RowsError::OutcomeUnknown`]: the commit may or may not survive a restart. With any other
+    /// error the transaction is not committed.
     fn commit(self: Box<Self>) -> RowsResult<()>;
     /// Undoes everything.
     ///
@@ -542,7 +543,8 @@ pub trait Transaction: Any + Send {
     /// ended.
     ///
     /// # Errors
-    /// If the identifier is too long or taken, or the log has failed.
+    /// If the identifier is too long or taken; [`RowsError::OutcomeUnknown`]: the transaction may or
+    /// may not be prepared.
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared>;
 }
 
@@ -676,7 +678,7 @@ pub trait Definitions: Send {
     /// Makes the whole change durable and visible to all, or none of it.
     ///
     /// # Errors
-    /// If the log has failed.
+    /// As [`Transaction::commit`].
     fn commit(self: Box<Self>) -> RowsResult<()>;
 }
 
@@ -792,8 +794,8 @@ pub trait DatabaseNode: Send + Sync {
     /// Commits a prepared transaction, at the timestamp chosen by its coordinator if there is one.
     ///
     /// # Errors
-    /// [`RowsError::NoSuchPrepared`], the log has failed, or the source of timestamps does not
-    /// answer.
+    /// [`RowsError::NoSuchPrepared`]; [`RowsError::OutcomeUnknown`]; or the source of timestamps
+    /// does not answer, and the transaction stays prepared.
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()>;
     /// Rolls a prepared transaction back.
     ///

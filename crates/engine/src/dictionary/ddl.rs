@@ -475,7 +475,7 @@ impl Ddl {
     /// Commits. Blocks until the commit is durable and visible to all sessions.
     ///
     /// # Errors
-    /// If the log has failed: after a restart, the DDL may or may not have happened.
+    /// As [`Transaction::commit`].
     pub fn commit(self) -> Result<(), EngineError> {
         let Ddl { dictionary, trx, mut changes } = self;
         let tables: Vec<TableId> = changes.iter().filter_map(MemoryChange::table).collect();
@@ -483,7 +483,11 @@ impl Ddl {
         let order = dictionary.system.order();
         changes.iter_mut().for_each(|change| change.set_first_snapshot(Cts(order.last().0 + 1)));
         let committed = trx.commit();
-        let changes = if committed.is_ok() { changes } else { Vec::new() };
+        let changes = match &committed {
+            // Sessions of this node see the commit, whether or not it survives a restart.
+            Ok(()) | Err(EngineError::OutcomeUnknown(_)) => changes,
+            Err(_) => Vec::new(),
+        };
         dictionary.apply(&tables, changes, order.max_committed());
         committed
     }

@@ -9,8 +9,6 @@ use firn_format::definition::{ColumnDefinition, TableDefinition};
 
 use crate::dictionary::Ddl;
 
-use super::error::of_commit;
-
 /// See the module documentation.
 pub(super) struct DefinitionChange {
     ddl: Ddl,
@@ -90,6 +88,6 @@ impl Definitions for DefinitionChange {
     }
 
     fn commit(self: Box<Self>) -> RowsResult<()> {
-        self.ddl.commit().map_err(of_commit)
+        Ok(self.ddl.commit()?)
     }
 }

@@ -23,9 +23,10 @@ impl From<EngineError> for RowsError {
             EngineError::IndexExists(name) => RowsError::IndexExists(name),
             EngineError::NoSuchIndex(name) => RowsError::NoSuchIndex(name),
             EngineError::ReadOnly => RowsError::NotLeader { hint: None },
-            EngineError::Log(LogError::NoRoom { .. }) => {
-                RowsError::DiskFull { message: error.to_string() }
+            EngineError::OutcomeUnknown(error) => {
+                RowsError::OutcomeUnknown { reason: error.to_string().into() }
             }
+            EngineError::Log(error) => of_log(error),
             EngineError::NoMemory(_) | EngineError::Fabric(_) => {
                 RowsError::NoMemory { message: error.to_string() }
             }
@@ -34,12 +35,21 @@ impl From<EngineError> for RowsError {
     }
 }
 
-/// The error of a commit. If the log has failed, the appended commit may or may not be durable.
-pub(super) fn of_commit(error: EngineError) -> RowsError {
+/// The error of a log that took nothing: the transaction is not committed, and never will be. The
+/// log's epochs do not say which node writes now.
+fn of_log(error: LogError) -> RowsError {
     match error {
-        EngineError::Log(LogError::Failed { .. }) => {
-            RowsError::OutcomeUnknown { reason: error.to_string().into() }
+        LogError::NoRoom { .. } => RowsError::DiskFull { message: error.to_string() },
+        LogError::NotLeader { hint } => RowsError::NotLeader { hint: hint.map(Into::into) },
+        LogError::Fenced { .. } => RowsError::NotLeader { hint: None },
+        LogError::Unavailable { reason } => {
+            let reason = format!("its log does not answer ({reason})").into();
+            RowsError::Unavailable { reason }
         }
-        other => other.into(),
+        LogError::Failed { .. } => RowsError::Unavailable { reason: error.to_string().into() },
+        other => {
+            let error = EngineError::Log(other);
+            RowsError::Other { code: error.mysql_code(), message: error.to_string() }
+        }
     }
 }

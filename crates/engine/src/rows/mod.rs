@@ -207,6 +207,6 @@ impl IndexBuild for index_build::IndexBuild {
 fn prepared_error(error: EngineError) -> RowsError {
     match error {
         EngineError::Invalid(_) => RowsError::NoSuchPrepared,
-        other => error::of_commit(other),
+        other => other.into(),
     }
 }

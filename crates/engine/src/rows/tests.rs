@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use firn_api::rows::{
     Cancellation, DatabaseNode, Direction, IsolationLevel, NewIndex, ReadMode, RowContent,
-    RowsError, ScanOptions, TableRef, Transaction, WaitPolicy,
+    RowsError, RowsResult, ScanOptions, TableRef, Transaction, WaitPolicy,
 };
+use firn_api::{LogEpoch, LogError};
 use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart};
 use firn_format::key::KeyRange;
 use firn_format::row::RowView;
 use firn_format::value::{CollationId, ColumnType, IntWidth, Value, ValueRef};
 
 use super::EngineNode;
-use crate::test_support::{Database, index_over, table_definition};
+use crate::test_support::{Database, Refusals, index_over, table_definition};
 
 fn node_with_table() -> (Database, EngineNode, TableRef) {
     let database = Database::new();
@@ -154,4 +155,137 @@ fn a_build_that_is_dropped_leaves_no_index() {
     assert_eq!(node.table(id).unwrap().unwrap().definition().indexes.len(), 2);
     begin().finish().unwrap();
     assert_eq!(node.table(id).unwrap().unwrap().definition().indexes.len(), 3);
+}
+
+/// Where a log that refuses meets a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Statement,
+    /// Before the commit is in the log.
+    CommitBegins,
+    /// The commit is in the log, and not known to be durable.
+    CommitWaits,
+    PrepareWaits,
+    CommitPreparedWaits,
+    RollbackPreparedWaits,
+    /// The end of a transaction that has read a commit which is not durable.
+    ReaderWaits,
+    DefinitionsWait,
+}
+
+/// The error of a transaction that meets `refusal` at `moment`.
+fn refused(moment: Moment, refusal: LogError) -> RowsResult<()> {
+    let (database, node, table) = node_with_table();
+    let log = &database.node.log;
+    let begin = || node.begin(IsolationLevel::RepeatableRead).unwrap();
+    let refuse_durability =
+        || log.refuse(Refusals { durability: Some(refusal.clone()), ..Refusals::default() });
+    let refuse_room =
+        || log.refuse(Refusals { room: Some(refusal.clone()), ..Refusals::default() });
+    let mut trx = begin();
+    if moment == Moment::Statement {
+        refuse_room();
+        return trx.insert(&table, &row(1, "ada"));
+    }
+    trx.insert(&table, &row(1, "ada")).unwrap();
+    let is_visible = || {
+        log.refuse(Refusals::default());
+        begin().get(&table, &key(&table, 1), ReadMode::Consistent, &mut Vec::new()).unwrap()
+    };
+    match moment {
+        Moment::Statement => unreachable!("returned above"),
+        Moment::CommitBegins => {
+            refuse_room();
+            let outcome = trx.commit();
+            assert_eq!(is_visible(), outcome.is_ok(), "{outcome:?}");
+            outcome
+        }
+        Moment::CommitWaits => {
+            refuse_durability();
+            let outcome = trx.commit();
+            assert!(is_visible(), "{outcome:?}");
+            outcome
+        }
+        Moment::PrepareWaits => {
+            refuse_durability();
+            trx.prepare(b"xid", None).map(drop)
+        }
+        Moment::CommitPreparedWaits => {
+            trx.prepare(b"xid", None).unwrap();
+            refuse_durability();
+            let outcome = node.commit_prepared(b"xid", None);
+            assert!(is_visible(), "{outcome:?}");
+            outcome
+        }
+        Moment::RollbackPreparedWaits => {
+            trx.prepare(b"xid", None).unwrap();
+            refuse_durability();
+            node.rollback_prepared(b"xid")
+        }
+        Moment::ReaderWaits => {
+            refuse_durability();
+            trx.commit().unwrap_err();
+            let mut reader = begin();
+            let (key, mode) = (key(&table, 1), ReadMode::Consistent);
+            assert!(reader.get(&table, &key, mode, &mut Vec::new()).unwrap());
+            reader.commit()
+        }
+        Moment::DefinitionsWait => {
+            let mut change = node.change_definitions().unwrap();
+            change.create_schema("later", b"").unwrap();
+            refuse_durability();
+            let outcome = change.commit();
+            // What sessions see is what the trees say.
+            assert!(node.schema_options("later").unwrap().is_some(), "{outcome:?}");
+            outcome
+        }
+    }
+}
+
+#[test]
+fn a_log_that_refuses_says_what_is_left_of_the_transaction() {
+    let (place, reason) = (|| "a disk".to_owned(), || "no quorum".to_owned());
+    let unavailable = || LogError::Unavailable { reason: reason() };
+    let failed = || LogError::Failed { place: place(), reason: reason() };
+    let fenced = || LogError::Fenced { by: LogEpoch(9) };
+    let elsewhere = || LogError::NotLeader { hint: Some("10.0.0.2".to_owned()) };
+    let no_room = || LogError::NoRoom { place: place(), reason: reason() };
+    // The numbers of MySQL: 1429 cannot be reached, 1836 another node leads, 1180 outcome unknown.
+    let nothing_done = [(failed(), 1429), (fenced(), 1836), (elsewhere(), 1836)];
+    for (refusal, code) in nothing_done.into_iter().chain([(unavailable(), 1429)]) {
+        let error = refused(Moment::Statement, refusal.clone()).unwrap_err();
+        assert_eq!(error.mysql_code(), code, "{refusal}");
+        assert!(error.ends_transaction() && error.is_retryable(), "{refusal}");
+        if refusal.ends_writer() {
+            assert_eq!(refused(Moment::CommitBegins, refusal), Err(error));
+        }
+    }
+    assert_eq!(
+        refused(Moment::Statement, elsewhere()),
+        Err(RowsError::NotLeader { hint: Some("10.0.0.2".into()) }),
+    );
+    assert!(matches!(
+        refused(Moment::Statement, unavailable()),
+        Err(RowsError::Unavailable { .. })
+    ));
+    assert!(matches!(refused(Moment::Statement, no_room()), Err(RowsError::DiskFull { .. })));
+    // A commit uses the room that is kept for it, and is durable once the log answers.
+    assert_eq!(refused(Moment::CommitBegins, unavailable()), Ok(()));
+    for refusal in [unavailable(), failed(), fenced(), elsewhere()] {
+        for moment in [
+            Moment::CommitWaits,
+            Moment::PrepareWaits,
+            Moment::CommitPreparedWaits,
+            Moment::DefinitionsWait,
+        ] {
+            let error = refused(moment, refusal.clone()).unwrap_err();
+            assert!(matches!(error, RowsError::OutcomeUnknown { .. }), "{moment:?}: {error:?}");
+            assert!(error.to_string().contains(&refusal.to_string()), "{error}");
+        }
+        // What was rolled back or only read can be done again.
+        for moment in [Moment::RollbackPreparedWaits, Moment::ReaderWaits] {
+            let error = refused(moment, refusal.clone()).unwrap_err();
+            assert!(error.is_retryable(), "{moment:?}: {error:?}");
+        }
+    }
 }

@@ -20,7 +20,6 @@ use crate::transaction::{self, Transaction};
 
 use super::buffers::SpareBuffers;
 use super::engine_table;
-use super::error::of_commit;
 use super::reading::{self, OverReader};
 
 /// An open transaction of this process's engine.
@@ -243,7 +242,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn commit(self: Box<Self>) -> RowsResult<()> {
-        self.inner.commit().map_err(of_commit)
+        Ok(self.inner.commit()?)
     }
 
     fn rollback(self: Box<Self>) -> RowsResult<()> {
@@ -251,6 +250,6 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared> {
-        self.inner.prepare(xid, locks).map_err(of_commit)
+        Ok(self.inner.prepare(xid, locks)?)
     }
 }

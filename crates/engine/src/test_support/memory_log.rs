@@ -23,13 +23,24 @@ thread_local! {
     pub(crate) static ROOM: Cell<Room> = const { Cell::new(Room::Plenty) };
 }
 
-#[derive(Default)]
+/// A log in memory; see the module documentation.
+#[derive(Default, Clone)]
 pub(crate) struct MemoryLog {
     stream: Arc<Stream>,
 }
 
+/// What the log refuses, and how.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusals {
+    /// The reply to a request for room.
+    pub(crate) room: Option<LogError>,
+    /// The reply to a committer that waits. Meanwhile nothing becomes durable.
+    pub(crate) durability: Option<LogError>,
+}
+
 struct Stream {
     kept: Mutex<KeptLog>,
+    refusals: Mutex<Refusals>,
     durable: AtomicU64,
     advanced: Event,
     epoch: AtomicU64,
@@ -40,6 +51,7 @@ impl Default for Stream {
     fn default() -> Stream {
         Stream {
             kept: Mutex::default(),
+            refusals: Mutex::default(),
             durable: AtomicU64::new(Lsn::FIRST.0),
             advanced: Event::new(),
             epoch: AtomicU64::new(0),
@@ -75,6 +87,13 @@ impl FollowedLog for Stream {
 }
 
 impl MemoryLog {
+    /// From now on refuses these, until it is called again.
+    pub(crate) fn refuse(&self, refusals: Refusals) {
+        // A round that is under way ends first.
+        let _kept = self.stream.kept.lock();
+        *self.stream.refusals.lock() = refusals;
+    }
+
     /// Only readers still need log before `lsn`.
     pub(crate) fn let_go(&self, lsn: Lsn) {
         let floor = self.stream.leases.raise_floor(lsn, self.stream.durable());
@@ -146,6 +165,9 @@ impl Writer {
         let mut kept = self.stream.kept.lock();
         self.check()?;
         let before = kept.end();
+        if self.stream.refusals.lock().durability.is_some() {
+            return Ok(before);
+        }
         self.source.take(kept.bytes_mut(), usize::MAX);
         let durable = kept.end();
         if durable > before {
@@ -167,6 +189,9 @@ impl LogWriter for WriterHandle {
     }
 
     fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError> {
+        if let Some(refusal) = self.0.stream.refusals.lock().durability.clone() {
+            return Err(refusal);
+        }
         while self.0.take()? < lsn {
             firn_base::task::yield_now();
         }
@@ -174,7 +199,10 @@ impl LogWriter for WriterHandle {
     }
 
     fn room(&self) -> Result<Room, LogError> {
-        self.0.check().map(|()| ROOM.get())
+        match self.0.stream.refusals.lock().room.clone() {
+            Some(refusal) => Err(refusal),
+            None => self.0.check().map(|()| ROOM.get()),
+        }
     }
 
     fn failure(&self) -> Option<LogError> {

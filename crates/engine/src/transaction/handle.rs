@@ -256,14 +256,14 @@ impl Transaction {
     /// everything that it saw is durable, which it nearly always is.
     ///
     /// # Errors
-    /// If the log has failed: the commit may or may not survive a restart.
+    /// [`EngineError::OutcomeUnknown`] if the log does not confirm the commit: it may or may not
+    /// survive a restart. With any other error the transaction is not committed.
     pub fn commit(mut self) -> Result<(), EngineError> {
         let (cts, lsn) = self.commit_in_memory()?;
-        self.system.pages().log.wait_durable(lsn)?;
-        if let Some(cts) = cts {
-            self.system.order().wait_visible(cts);
-        }
-        Ok(())
+        let waited = self.system.pages().log.wait_durable(lsn);
+        let Some(cts) = cts else { return Ok(waited?) };
+        self.system.order().wait_visible(cts);
+        waited.map_err(EngineError::OutcomeUnknown)
     }
 
     /// Commits, and calls `completion` when the commit is durable, so that one thread can have many
@@ -325,7 +325,8 @@ impl Transaction {
     /// It keeps its row locks and takes over `locks`. Blocks until this is durable.
     ///
     /// # Errors
-    /// If the identifier is too long or in use, or the log has failed.
+    /// If the identifier is too long or in use; [`EngineError::OutcomeUnknown`] if the log does not
+    /// confirm that the transaction is prepared.
     pub fn prepare(mut self, xid: &[u8], locks: DetachedLocks) -> Result<Prepared, EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
@@ -341,7 +342,8 @@ impl Transaction {
         let observed = self.observed.get();
         self.finish();
         let position = lsn.max(observed);
-        self.system.pages().log.wait_durable(position)?;
+        let waited = self.system.pages().log.wait_durable(position);
+        waited.map_err(EngineError::OutcomeUnknown)?;
         let lowest = Cts(self.system.order().last().0 + 1);
         Ok(Prepared { position, lowest })
     }

@@ -160,17 +160,18 @@ impl TransactionSystem {
     /// the commit is durable.
     ///
     /// # Errors
-    /// If no prepared transaction has this identifier, the log has failed, or the source of
-    /// timestamps does not answer; in the last case the transaction stays prepared.
+    /// If no prepared transaction has this identifier; [`EngineError::OutcomeUnknown`] if the log
+    /// does not confirm the commit; or the source of timestamps does not answer, and then the
+    /// transaction stays prepared.
     pub fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> Result<(), EngineError> {
         let reserved = self.prepare_commit(at)?;
         let taken = self.take_prepared(xid).inspect_err(|_| self.abandon(reserved));
         let (undo, _locks) = taken?;
         let (cts, lsn) = self.commit_writer(undo, reserved)?;
         self.end_prepared(xid);
-        self.pages().log.wait_durable(lsn)?;
+        let waited = self.pages().log.wait_durable(lsn);
         self.order().wait_visible(cts);
-        Ok(())
+        waited.map_err(EngineError::OutcomeUnknown)
     }
 
     /// Rolls a prepared transaction back. Blocks until the rollback is durable: after that no
