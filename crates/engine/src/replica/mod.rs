@@ -30,6 +30,8 @@
 //! trip.
 
 mod commits;
+#[cfg(test)]
+mod faults;
 mod replay;
 #[cfg(test)]
 mod tests;
@@ -39,7 +41,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn_api::{FollowOptions, Followed, LogFollower, LogStore, PageFilter, PageStore};
+use firn_api::{
+    FollowOptions, Followed, FollowedGroup, LogFollower, LogStore, PageFilter, PageStore,
+};
 use firn_base::clock::Clock;
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
@@ -47,6 +51,7 @@ use firn_base::{Cts, Environment, Lsn};
 use firn_buffer::{ApplyFailure, BufferPool, BufferPoolOptions, LogApplier};
 use firn_fabric::{Fabric, Peer};
 use firn_format::key::CollationKeys;
+use firn_format::redo::Group;
 use parking_lot::Mutex;
 
 use crate::dictionary::DictionaryReader;
@@ -61,7 +66,7 @@ use crate::transaction::{TransactionOptions, Versions};
 use crate::tree::ForestReader;
 
 use commits::AppliedCommits;
-use replay::Replay;
+use replay::{Replay, ReplayedCommit};
 
 /// What a replica is built on.
 #[derive(Clone)]
@@ -95,6 +100,9 @@ pub struct ReplicaOptions {
     pub hold_limit_bytes: u64,
     /// How long opening waits for the first snapshot.
     pub start_timeout: Duration,
+    /// What the replica does wrong, so that tests show that they find it.
+    #[cfg(test)]
+    fault: Option<faults::Fault>,
 }
 
 impl Default for ReplicaOptions {
@@ -107,6 +115,8 @@ impl Default for ReplicaOptions {
             interval: Duration::from_millis(10),
             hold_limit_bytes: 16 << 30,
             start_timeout: Duration::from_secs(30),
+            #[cfg(test)]
+            fault: None,
         }
     }
 }
@@ -150,6 +160,8 @@ struct Applying {
     options: ReplicaOptions,
     clock: Arc<dyn Clock>,
     looked_at: Duration,
+    #[cfg(test)]
+    late: faults::Late,
 }
 
 impl Replica {
@@ -223,6 +235,8 @@ impl Replica {
             options,
             looked_at: Duration::ZERO,
             clock,
+            #[cfg(test)]
+            late: faults::Late::default(),
         };
         let task = environment.spawner.spawn("replica", Box::new(move || applying.run()));
         let replica = Replica { shared, pool, task: Mutex::new(Some(task)) };
@@ -317,9 +331,7 @@ impl Applying {
         match self.follower.next(self.options.piece_bytes, self.options.interval)? {
             Followed::Piece(piece) => {
                 for group in piece.groups() {
-                    self.replay.begin_group(&self.shared.versions, &self.dropped, &group.group)?;
-                    self.apply(group.start, &group.group)?;
-                    self.finish_group(group.end)?;
+                    self.apply_group(&group)?;
                 }
                 self.follower.release(piece.to);
             }
@@ -331,11 +343,21 @@ impl Applying {
         Ok(true)
     }
 
-    fn apply(
-        &mut self,
-        start: Lsn,
-        group: &firn_format::redo::Group<'_>,
-    ) -> Result<(), EngineError> {
+    fn apply_group(&mut self, group: &FollowedGroup<'_>) -> Result<(), EngineError> {
+        #[cfg(test)]
+        if let Some(fault) = self.options.fault {
+            return self.apply_group_with(fault, group);
+        }
+        self.begin_group(&group.group)?;
+        self.change_pages(group.start, &group.group)?;
+        self.finish_group(group.end)
+    }
+
+    fn begin_group(&mut self, group: &Group<'_>) -> Result<(), EngineError> {
+        self.replay.begin_group(&self.shared.versions, &self.dropped, group)
+    }
+
+    fn change_pages(&mut self, start: Lsn, group: &Group<'_>) -> Result<(), EngineError> {
         match self.applier.apply(start, group) {
             Ok(()) => Ok(()),
             // The page was dropped and is read again from the page store.
@@ -350,8 +372,13 @@ impl Applying {
     /// Rule 2: the group's pages have changed; its commits follow.
     fn finish_group(&mut self, end: Lsn) -> Result<(), EngineError> {
         let commits = self.replay.end_group(&self.shared.versions, end);
+        self.follow_commits(&commits)
+    }
+
+    /// Reads the definitions that the commits changed, then makes the commits visible.
+    fn follow_commits(&mut self, commits: &[ReplayedCommit]) -> Result<(), EngineError> {
         let is_ready = self.shared.is_ready.load(Ordering::Acquire);
-        for commit in &commits {
+        for commit in commits {
             // Before the replica is ready there are no readers, and then everything is read.
             if is_ready {
                 // A commit with a later timestamp may have been followed before; it stays visible.

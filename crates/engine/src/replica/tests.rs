@@ -2,13 +2,14 @@
 //! writer's snapshot at the same timestamp sees, while rows, trees and definitions change and purge
 //! runs.
 
+mod crowd;
+mod half_done;
+
 use std::ops::Range;
-use std::sync::atomic::AtomicU32;
 
 use firn_api::Timestamps;
 use firn_api::WriterEpoch;
 use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMode, RowsError, WaitPolicy};
-use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, TableId};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_format::definition::{ColumnDefinition, IndexKind, IndexState};
@@ -16,6 +17,7 @@ use firn_format::key::BinaryCollation;
 use firn_format::value::{ColumnType, IntWidth, Value, ValueRef};
 use firn_storage::local::{LocalOptions, LocalStorage};
 
+use super::faults::Fault;
 use super::*;
 use crate::dictionary::Dictionary;
 use crate::engine::{Engine, EngineOptions, Storage};
@@ -61,6 +63,11 @@ impl Writer {
     }
 
     fn replica(&self) -> Replica {
+        self.open_replica(None).unwrap()
+    }
+
+    /// A replica with a fault.
+    fn open_replica(&self, fault: Option<Fault>) -> Result<Replica, EngineError> {
         let storage = ReplicaStorage {
             log: self.storage.log.clone(),
             pages: self.storage.pages.clone(),
@@ -69,8 +76,9 @@ impl Writer {
             is_dense: true,
         };
         // Smaller than what is read, so that pages are read again at the applied position.
-        let options = ReplicaOptions { buffer_pool_bytes: 1 << 20, ..ReplicaOptions::default() };
-        Replica::open(&self.environment, storage, options, Arc::new(BinaryCollation)).unwrap()
+        let options =
+            ReplicaOptions { buffer_pool_bytes: 1 << 20, fault, ..ReplicaOptions::default() };
+        Replica::open(&self.environment, storage, options, Arc::new(BinaryCollation))
     }
 
     fn create(&self, name: &str) -> Arc<Table> {
@@ -341,163 +349,5 @@ fn a_snapshot_that_was_decided_elsewhere_is_waited_for() {
     }
     drop(node);
     replica.close();
-    writer.close();
-}
-
-/// Threads that change rows and definitions, and threads that compare.
-struct Crowd<'a> {
-    writer: &'a Writer,
-    stop: AtomicBool,
-    compared: AtomicU32,
-}
-
-impl Crowd<'_> {
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Inserts, updates and deletes rows of random tables; conflicts roll the transaction back.
-    fn write(&self, seed: u64) {
-        let random = SplitMix::new(seed);
-        let below = |bound: u64| random.next_u64() % bound;
-        while !self.is_over() {
-            let tables = self.writer.dictionary.tables();
-            let Some(table) = tables.get(below(tables.len().max(1) as u64) as usize) else {
-                continue;
-            };
-            let mut trx = self.writer.begin();
-            let mut outcome = Ok(());
-            for _ in 0..1 + below(30) {
-                if outcome.is_ok() {
-                    outcome = self.change(&mut trx, table.id(), &below);
-                }
-            }
-            if outcome.is_err() || below(8) == 0 {
-                let _ = trx.rollback();
-            } else {
-                trx.commit().unwrap();
-            }
-        }
-    }
-
-    fn change(
-        &self,
-        trx: &mut Transaction,
-        table: TableId,
-        below: &impl Fn(u64) -> u64,
-    ) -> Result<(), EngineError> {
-        let table = self.writer.dictionary.table_for_write(trx, table)?;
-        let id = below(3000) as i64;
-        let mut key = Vec::new();
-        table.primary_key(&[ValueRef::Int(id)], &mut key)?;
-        let mut buffers = WriteBuffers::default();
-        if below(3) == 0 {
-            table.delete(trx, &key, &mut buffers)?;
-            return Ok(());
-        }
-        let long = vec![b'x'; if below(50) == 0 { 40_000 } else { below(300) as usize }];
-        let a = ValueRef::Int(below(50) as i64);
-        let mut row = vec![ValueRef::Int(id), a, ValueRef::Bytes(&long)];
-        // Not every reader sees the columns that were added.
-        row.resize(table.definition().columns.len(), ValueRef::Null);
-        match table.insert(trx, &row, &mut buffers) {
-            Err(EngineError::DuplicateKey { .. }) => {
-                let changes = [(1, a), (2, ValueRef::Bytes(&long))];
-                table.update(trx, &key, &changes, &mut buffers).map(|_| ())
-            }
-            other => other,
-        }
-    }
-
-    /// Creates, drops, empties and renames tables.
-    fn define(&self, seed: u64) {
-        let random = SplitMix::new(seed);
-        let below = |bound: u64| random.next_u64() % bound;
-        let mut number = 0;
-        while !self.is_over() {
-            firn_base::task::sleep(Duration::from_millis(20));
-            let tables = self.writer.dictionary.tables();
-            let table = &tables[below(tables.len() as u64) as usize];
-            number += 1;
-            let name = format!("t{number}");
-            if tables.len() < 4 {
-                self.writer.create(&name);
-                continue;
-            }
-            let mut ddl = self.writer.dictionary.ddl().unwrap();
-            let _ = match below(4) {
-                0 => ddl.drop_table(table.id()),
-                1 => ddl.truncate_table(table.id()),
-                2 => ddl.rename_table(table.id(), "s", &name),
-                _ => ddl
-                    .add_column(
-                        table.id(),
-                        ColumnDefinition::new(&name, ColumnType::Int(IntWidth::Four), true),
-                    )
-                    .map(|_| ()),
-            }
-            .and_then(|()| ddl.commit());
-        }
-    }
-
-    /// Compares a snapshot of the replica with the writer's at the same timestamp.
-    fn compare(&self, replica: &Replica) {
-        let mut trx =
-            ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
-        trx.open_snapshot();
-        let snapshot = trx.snapshot().unwrap();
-        let system = self.writer.engine.system();
-        let mut own =
-            Transaction::begin_at(system, IsolationLevel::RepeatableRead, snapshot).unwrap();
-        for table in replica.dictionary().tables() {
-            let there = replica.dictionary().table_for_read(&mut trx, table.id());
-            let here = self.writer.dictionary.table_for_read(&mut own, table.id());
-            let (Ok(there), Ok(here)) = (there, here) else { continue };
-            if there.space() != here.space() {
-                continue;
-            }
-            let (there, here) = (contents(&there, &mut trx), contents(&here, &mut own));
-            match (there, here) {
-                (Ok(there), Ok(here)) => {
-                    assert_eq!(there.len(), here.len());
-                    for (there, here) in there.iter().zip(&here) {
-                        assert_eq!(there.len(), here.len(), "{} at {snapshot}", table.id());
-                        assert!(there == here, "rows of {} differ at {snapshot}", table.id());
-                    }
-                    self.compared.fetch_add(1, Ordering::Relaxed);
-                }
-                (Err(error), _) | (_, Err(error)) => {
-                    panic!("table {} at {snapshot}: {error}", table.id())
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn every_snapshot_is_the_writers_at_the_same_timestamp() {
-    let writer = Writer::open();
-    for name in ["x", "y", "z"] {
-        writer.create(name);
-    }
-    let crowd = Crowd { writer: &writer, stop: AtomicBool::new(false), compared: 0.into() };
-    std::thread::scope(|scope| {
-        for seed in 0..3 {
-            let crowd = &crowd;
-            scope.spawn(move || crowd.write(seed));
-        }
-        scope.spawn(|| crowd.define(9));
-        // Replicas come and go.
-        for _ in 0..4 {
-            let replica = writer.replica();
-            for _ in 0..12 {
-                crowd.compare(&replica);
-            }
-            assert!(replica.failure().is_none(), "{:?}", replica.failure());
-            replica.close();
-        }
-        crowd.stop.store(true, Ordering::Relaxed);
-    });
-    assert!(crowd.compared.load(Ordering::Relaxed) > 40);
     writer.close();
 }

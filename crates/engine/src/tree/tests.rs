@@ -281,17 +281,21 @@ fn a_split_that_was_left_half_done_is_completed_by_who_meets_it() {
 
 impl Tree<'_> {
     /// The first half of a split, as if the process had died before the second half.
-    fn split_leaf_only(&self, key: &[u8]) -> Option<PageId> {
+    pub(crate) fn split_leaf_only(&self, key: &[u8]) -> Option<PageId> {
         let new = self.split_page(key, 0, firn_format::tree::TREE_BODY_BYTES).unwrap();
         new.map(|(page, _posting)| page)
     }
+}
 
-    fn read_page_low(&self, page: PageId) -> Vec<u8> {
+impl TreeReader<'_> {
+    /// The low fence of a cached page.
+    pub(crate) fn read_page_low(&self, page: PageId) -> Vec<u8> {
         let guard = self.pages().pool.shared(page).unwrap();
         TreePage::new(&guard).unwrap().low_fence().to_vec()
     }
 
-    fn parent_has(&self, separator: &[u8]) -> bool {
+    /// Whether the parents of leaves, all cached, have the separator.
+    pub(crate) fn parent_has(&self, separator: &[u8]) -> bool {
         let epoch = crossbeam_epoch::pin();
         let parent = self.arrive_shared(Target::At(separator), 1, &epoch).unwrap();
         TreePage::new(&parent.guard).unwrap().search(separator).is_ok()
