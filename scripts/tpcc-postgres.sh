@@ -4,7 +4,7 @@
 #   scripts/tpcc-postgres.sh DIRECTORY PORT POSTGRES_PORT WAREHOUSES CONNECTIONS [ROUNDS [SECONDS]]
 #
 # DIRECTORY has the Lua files of https://github.com/Percona-Lab/sysbench-tpcc. Both servers are on
-# 127.0.0.1: user root and user postgres, without passwords. Tables are made anew unless TPCC_KEEP
+# 127.0.0.1: user root and user postgres, without passwords. Tables are made again unless TPCC_KEEP
 # is set. READ COMMITTED and no foreign keys on both sides: PostgreSQL checks them always, and
 # refuses at REPEATABLE READ what has changed since the snapshot.
 set -euo pipefail

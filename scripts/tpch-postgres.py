@@ -2,7 +2,7 @@
 """Asks PostgreSQL the queries that `firn bench tpch export DIR` wrote, over the rows beside them, and says how long each took.
 
     firn bench tpch export --scale 1 DIR
-    scripts/tpch-postgres.py DIR PORT [PASSES]        127.0.0.1, user postgres without a password; database tpch is made anew
+    scripts/tpch-postgres.py DIR PORT [PASSES]        127.0.0.1, user postgres without a password; database tpch is made again
 
 The rows are loaded by COPY, then the indexes are made and the tables analysed, as `firn bench tpch prepare` does it.
 """

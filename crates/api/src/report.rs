@@ -16,7 +16,6 @@ pub struct NodeReport {
     pub locks: LockReport,
     /// The redo log.
     pub log: LogReport,
-    /// The page store.
     pub pages: PageStoreReport,
     /// Transactions and trees.
     pub transactions: TransactionReport,
@@ -133,7 +132,6 @@ pub struct LogReport {
     pub syncs: u64,
 }
 
-/// The page store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageStoreReport {
     /// All log before this is in page images.
@@ -175,7 +173,6 @@ pub struct TransactionReport {
     pub merges: u64,
     /// Tree descents that were restarted.
     pub restarts: u64,
-    /// Snapshots that are open.
     pub open_snapshots: u64,
     /// Transactions from before the start that are still being rolled back.
     pub losers_left: u64,

@@ -16,10 +16,7 @@ pub enum TimestampError {
     },
     /// A timestamp from elsewhere is further ahead than clocks may differ.
     #[error("timestamp {cts} is further ahead of this node's clock than clocks may differ")]
-    TooFarAhead {
-        /// The timestamp.
-        cts: Cts,
-    },
+    TooFarAhead { cts: Cts },
 }
 
 /// Numbers the commits of several nodes. The numbers grow and may have gaps.

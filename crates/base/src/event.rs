@@ -28,7 +28,7 @@ use rustix::thread::futex;
 use crate::pool_thread;
 use crate::scheduler::{monotonic, scheduler};
 
-/// An event count. See the module's page for the protocol.
+/// An event count.
 #[derive(Debug, Default)]
 pub struct Event {
     count: AtomicU32,

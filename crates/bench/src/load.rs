@@ -37,7 +37,6 @@ pub struct LoadOptions {
     /// Connections that load at once.
     pub connections: usize,
     pub by: LoadBy,
-    /// Whether progress is reported.
     pub reports_progress: bool,
 }
 
@@ -137,7 +136,6 @@ impl Rows<'_> {
         self
     }
 
-    /// A NULL.
     pub fn null(&mut self) -> &mut Self {
         let (text, is_sql) = self.field();
         text.push_str(if is_sql { "NULL" } else { r"\N" });

@@ -1,7 +1,7 @@
 //! Nodes for measurements: each in a fresh directory that is removed when the node ends, with one
 //! tree.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

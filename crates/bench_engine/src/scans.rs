@@ -3,7 +3,7 @@
 //! Expected: a forward scan reads ahead and is limited by the disk's bandwidth; a backward scan
 //! waits for each leaf. *Cold*: the system's cache of the page files was emptied before.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::fs::File;
 
@@ -27,7 +27,6 @@ const BUFFER_POOL: u64 = 64 << 20;
 /// Approximate size of the tree in buffer pools.
 const SIZE: usize = 5;
 
-/// One scan.
 struct Round {
     rows: u64,
     seconds: f64,

@@ -38,7 +38,7 @@ pub(crate) type SharedLatch<'a> = RwLockReadGuard<'a, Option<PageSlot>>;
 /// Exclusive latch on a frame.
 pub(crate) type ExclusiveLatch<'a> = RwLockWriteGuard<'a, Option<PageSlot>>;
 
-/// See the module documentation. One cache line.
+/// One cache line.
 #[cfg_attr(not(feature = "shuttle"), repr(align(64)))]
 pub(crate) struct Frame {
     pub(crate) latch: RwLock<Option<PageSlot>>,

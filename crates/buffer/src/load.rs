@@ -188,7 +188,7 @@ impl Drop for Leader<'_> {
         if !self.has_landed {
             let abandoned = PageStoreError::Io {
                 place: self.page.to_string(),
-                reason: "whoever read it gave up".to_owned(),
+                reason: "its reader gave up".to_owned(),
             };
             self.pool.flights.land(self.page, Lsn::MAX, |_| Outcome::Failed(abandoned));
         }

@@ -27,7 +27,6 @@ const HEIGHT_BITS: u32 = 3;
 type Node = [AtomicU32; NODE_ENTRIES];
 type Segment = Box<[Node]>;
 
-/// See the module documentation.
 pub(crate) struct Translation {
     spaces: AtomicU32,
     segments: Box<[OnceLock<Segment>]>,

@@ -1,7 +1,7 @@
 //! The prompt's own commands: `\d`, `\timing`, `\q` and the like, and the few words of MySQL's
 //! client that scripts use.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::io::{self, Write};
 use std::path::Path;

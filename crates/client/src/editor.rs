@@ -1,6 +1,6 @@
 //! The prompt: line editing with history, completion and colours, and statements of several lines.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};

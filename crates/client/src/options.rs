@@ -1,6 +1,6 @@
 //! The settings of `firn sql`: flags, variables and the option file of MySQL's clients.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

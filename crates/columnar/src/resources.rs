@@ -6,7 +6,6 @@ use crate::cache::ColumnCache;
 use crate::spill::Spill;
 use crate::threads::Threads;
 
-/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Resources {
     pub(crate) threads: Threads,

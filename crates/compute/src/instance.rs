@@ -52,7 +52,6 @@ pub enum OpenError {
 /// Which sessions may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WritesAllowed {
-    /// All.
     All,
     /// Those with `CONNECTION_ADMIN`: `read_only` is on.
     Administrators,
@@ -64,7 +63,6 @@ pub(crate) enum WritesAllowed {
 pub struct InstanceOptions {
     /// Clock, randomness and disk.
     pub environment: Environment,
-    /// The database node.
     pub node: Arc<dyn DatabaseNode>,
     /// The state that the compute nodes of the server share.
     pub server: Arc<dyn ServerState>,
@@ -82,9 +80,7 @@ pub struct InstanceOptions {
     pub vectorised: Option<Arc<dyn VectorisedEngine>>,
 }
 
-/// See the module documentation.
 pub struct Instance {
-    /// The database node.
     pub node: Arc<dyn DatabaseNode>,
     /// The state that the compute nodes of the server share.
     pub server: Arc<dyn ServerState>,

@@ -122,7 +122,6 @@ impl Shard {
     }
 }
 
-/// See the module documentation.
 #[derive(Debug)]
 pub struct PlanCache {
     shards: Box<[RwLock<Shard>]>,

@@ -23,7 +23,6 @@ use firn_format::value::{ColumnType, ValueRef};
 /// The schema of the server's own tables.
 pub const SYSTEM_SCHEMA: &str = "mysql";
 
-/// See the module documentation.
 pub struct SystemTable {
     node: Arc<dyn DatabaseNode>,
     name: &'static str,

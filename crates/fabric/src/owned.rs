@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::mapping::Mapping;
 use crate::words::AtomicU64;
 
-/// See the module's page. Clones are the same region.
+/// Clones are the same region.
 #[derive(Debug, Clone)]
 pub struct OwnedRegion(Memory);
 

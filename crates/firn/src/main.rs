@@ -3,7 +3,7 @@
 //! Architecture invariant: nothing below knows that there is a command line, a configuration file
 //! or an environment variable; each part receives its settings as typed values.
 
-#![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_types, reason = "files and sockets of the user who runs the binary")]
 
 mod admin;
 mod command_line;

@@ -20,7 +20,6 @@ pub(crate) struct Source {
     pub(crate) crate_name: String,
     /// Its path in the crate, for output.
     pub(crate) file: String,
-    /// Its text.
     pub(crate) text: String,
 }
 

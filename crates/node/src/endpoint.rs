@@ -4,7 +4,7 @@
 //!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► LocalNode
 //! ```
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use firn_base::network::Address;
 use std::io;

@@ -4,7 +4,7 @@
 //! **Architecture invariant:** nothing here knows a command line, a configuration file or an
 //! environment variable.
 
-#![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_types, reason = "files and sockets of the user who runs the binary")]
 
 pub mod allocator;
 pub mod descriptors;

@@ -10,7 +10,7 @@
 //! watches how much memory the process takes. While the budget is exceeded, it has the buffer pool
 //! give up frames, down to half of the pool.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,7 +59,6 @@ pub struct MemoryPlan {
     pub budget_bytes: u64,
     /// Pages, with their frames' overhead.
     pub buffer_pool_bytes: u64,
-    /// The log buffer.
     pub log_buffer_bytes: u64,
     /// Page images that wait to be written.
     pub page_queue_bytes: u64,

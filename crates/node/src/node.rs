@@ -20,7 +20,6 @@ pub enum NodeError {
     /// The directory.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }

@@ -6,7 +6,6 @@ use firn_storage::local::LocalOptions;
 /// The settings of a node's parts.
 #[derive(Debug, Clone, Default)]
 pub struct NodeOptions {
-    /// The engine.
     pub engine: EngineOptions,
     /// The directory.
     pub storage: LocalOptions,

@@ -9,7 +9,7 @@
 //!
 //! A copy of the directory for another server gets a new identity if the file is removed from it.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::io;
 use std::path::Path;

@@ -55,7 +55,6 @@ pub enum Message<'a> {
     },
     /// News for a transaction that may stay without a call for a long time. Has no reply.
     Tell {
-        /// Which.
         transaction: Handle,
         /// What happened, in this order.
         settings: Vec<Setting>,
@@ -74,7 +73,6 @@ pub enum Call<'a> {
     /// Of the node itself.
     Node(#[serde(borrow)] NodeCall<'a>),
     Transaction {
-        /// Which.
         handle: Handle,
         /// What happened to it since the last call, in this order.
         before: Vec<Setting>,
@@ -84,14 +82,12 @@ pub enum Call<'a> {
     },
     /// For a session's metadata locks; the first call opens them.
     Locks {
-        /// Which.
         handle: Handle,
         /// The request.
         call: LocksCall,
     },
     /// For a change of definitions.
     Change {
-        /// Which.
         handle: Handle,
         /// The request.
         #[serde(borrow)]
@@ -99,7 +95,6 @@ pub enum Call<'a> {
     },
     /// For an index that is being built.
     Build {
-        /// Which.
         handle: Handle,
         /// The request.
         call: BuildCall,
@@ -170,7 +165,6 @@ pub enum NodeCall<'a> {
 pub enum Setting {
     /// It begins, at a snapshot chosen elsewhere if one is given.
     Begin {
-        /// Its isolation level.
         isolation: IsolationLevel,
         snapshot: Option<Cts>,
     },
@@ -180,7 +174,6 @@ pub enum Setting {
     FirstUpdaterWins(bool),
     /// Its session's metadata locks.
     MetadataContext(Handle),
-    /// A statement has ended.
     EndStatement,
     /// From now on it records what it reads.
     KeepReads,
@@ -430,7 +423,6 @@ pub struct Reply {
     pub definitions_version: u64,
     /// The state of the call's transaction, if it exists.
     pub transaction: Option<TransactionState>,
-    /// The result.
     pub outcome: Result<Answer, RowsError>,
 }
 
@@ -450,7 +442,6 @@ pub struct TransactionState {
 /// A table in a reply. The definition is left out if the client has said that it has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandedTable {
-    /// Which.
     pub table: TableVersion,
     /// The definition's bytes.
     pub definition: Option<ByteBuf>,

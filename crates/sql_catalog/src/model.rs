@@ -73,7 +73,6 @@ pub enum TableKind {
     Temporary,
 }
 
-/// A column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnModel {
     /// Its place in rows.
@@ -118,7 +117,6 @@ impl ColumnModel {
     }
 }
 
-/// An index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexModel {
     /// Its number in the node's definition.
@@ -157,7 +155,6 @@ pub struct IndexPartModel {
 /// A foreign key as its parent table sees it.
 #[derive(Debug, Clone)]
 pub struct ReferencingKey {
-    /// The child table.
     pub child: Arc<TableModel>,
     /// The foreign key's place in the child's [`TableModel::foreign_keys`].
     pub key: usize,

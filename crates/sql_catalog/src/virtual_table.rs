@@ -21,7 +21,6 @@ use super::session::{SessionCatalog, SessionTables};
 #[derive(Debug, Clone)]
 pub struct VirtualColumn {
     pub name: &'static str,
-    /// Its type.
     pub ty: SqlType,
 }
 

@@ -33,7 +33,6 @@ pub use registry::{all, by_id, by_name, get};
 use unicode::Unicode;
 use weights::Weights;
 
-/// A collation.
 #[derive(Debug)]
 pub struct Collation {
     /// MySQL's number.

@@ -10,7 +10,6 @@ use super::{ASCII, AsciiClasses, Collation};
 /// A piece of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
-    /// This character.
     Character(char),
     /// Any one character, `_`.
     One,

@@ -30,7 +30,6 @@ use super::charset::{Charset, characters, latin1_byte};
 /// The number of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weights {
-    /// Its code point.
     CodePoint,
     /// The number of its base letter's upper case, in the Latin, Greek and Cyrillic scripts.
     GeneralCi,

@@ -38,7 +38,6 @@ pub enum ComparisonKind {
     Integer,
     /// As exact numbers.
     Decimal,
-    /// As doubles.
     Double,
     /// As texts under a collation; `binary` for bytes.
     Text(CollationId),

@@ -40,7 +40,6 @@ const GRANT_BYTES: u64 = 1 << 20;
 /// for traversals of its result that do not check.
 #[derive(Debug, Clone, Copy)]
 pub enum Recursion {
-    /// The parser.
     Parse,
     /// The binder and the planner.
     Bind,

@@ -15,7 +15,6 @@ use firn_api::LogError;
 use firn_base::Lsn;
 use parking_lot::Mutex;
 
-/// See the module documentation.
 #[derive(Debug)]
 pub struct Leases {
     state: Mutex<State>,

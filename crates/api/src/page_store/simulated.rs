@@ -82,7 +82,6 @@ impl SimulatedOptions {
     }
 }
 
-/// See the module documentation.
 pub struct SimulatedPages {
     log: ReadLog,
     options: SimulatedOptions,

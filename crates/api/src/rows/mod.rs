@@ -129,7 +129,6 @@ pub struct ScanOptions {
     pub index: Option<usize>,
     /// The keys of the index, see [`firn_format::key::KeyLayout::range`].
     pub range: KeyRange,
-    /// The direction.
     pub direction: Direction,
     /// Which versions are read, with which locks.
     pub mode: ReadMode,
@@ -235,7 +234,6 @@ pub enum Fetched {
     /// No batch: next in the scan's order come all rows of the first this many of the caller's
     /// leaves. The other leaves have changed, are not cached, or do not come next.
     Held(usize),
-    /// The end.
     End,
 }
 

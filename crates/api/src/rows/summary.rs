@@ -29,7 +29,6 @@ pub struct Summary {
 pub struct ColumnSummary {
     /// How many are not NULL.
     pub values: u64,
-    /// Their sum.
     pub sum: i128,
     /// The least and the greatest; `None` if all are NULL.
     pub extremes: Option<(i128, i128)>,

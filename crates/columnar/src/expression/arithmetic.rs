@@ -18,7 +18,7 @@ pub(crate) enum Sign {
     Times,
 }
 
-/// See the module documentation. The factors of a decimal product may have other scales than the
+/// The factors of a decimal product may have other scales than the
 /// product.
 #[derive(Debug)]
 pub(crate) struct Arithmetic {

@@ -30,7 +30,7 @@ use crate::batch::{BATCH_ROWS, batch_of};
 use crate::scope::Scope;
 use crate::stop_reason::{Result, Stop};
 
-/// See the module documentation. Its columns are the keys and then the calls.
+/// Its columns are the keys and then the calls.
 #[derive(Debug, Clone)]
 pub(crate) struct HashAggregate {
     input: Arc<dyn ExecutionPlan>,

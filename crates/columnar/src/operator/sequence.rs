@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use super::{leaf, properties};
 
-/// See the module documentation. The inputs have one partition and one schema.
+/// The inputs have one partition and one schema.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     inputs: Vec<Arc<dyn ExecutionPlan>>,

@@ -25,7 +25,7 @@ use crate::stop_reason::Result;
 /// Groups that are returned together.
 const MANY_GROUPS: usize = 4096;
 
-/// See the module documentation. Its input has one partition; its columns are the keys and then the
+/// Its input has one partition; its columns are the keys and then the
 /// calls.
 #[derive(Debug, Clone)]
 pub(crate) struct SortedAggregate {

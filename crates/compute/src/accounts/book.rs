@@ -59,7 +59,6 @@ pub trait AccountStore: Send + Sync {
 
 type Accounts = BTreeMap<AccountName, Arc<Account>>;
 
-/// See the module documentation.
 pub struct AccountBook {
     accounts: RwLock<Arc<Accounts>>,
     version: AtomicU64,

@@ -13,7 +13,6 @@ use super::book::{AccountStore, StoreError};
 /// The table's name.
 const TABLE: &str = "firn_accounts";
 
-/// See the module documentation.
 pub struct RowsAccountStore {
     table: SystemTable,
 }

@@ -40,7 +40,6 @@ struct Usage {
     connections: u64,
 }
 
-/// See the module documentation.
 #[derive(Debug, Default)]
 pub struct UsageBook {
     accounts: Mutex<BTreeMap<AccountName, Usage>>,

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_base::disk::{Disk, File, OpenMode};
 
-/// See the module documentation.
 pub(super) struct LogFile {
     path: PathBuf,
     file: Arc<dyn File>,

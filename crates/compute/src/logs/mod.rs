@@ -43,7 +43,6 @@ struct Log {
     file: RwLock<Option<Arc<LogFile>>>,
 }
 
-/// See the module documentation.
 pub struct Logs {
     disk: Arc<dyn Disk>,
     slow: Log,

@@ -46,7 +46,6 @@ struct Variables {
     by_name: BTreeMap<String, SharedVariable>,
 }
 
-/// See the module documentation.
 pub struct LocalServerState {
     most_members: u16,
     members: Mutex<Members>,

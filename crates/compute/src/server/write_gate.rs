@@ -22,7 +22,6 @@ use firn_sql::error::{Result, SqlError};
 
 use super::wait;
 
-/// See the module documentation.
 pub struct WriteGate {
     server: Arc<dyn ServerState>,
     /// Closes without their opens. Negative while an open has overtaken its close.

@@ -7,7 +7,6 @@ use firn_sql::grammar;
 use super::execution::Arguments;
 use crate::plan_cache::RecentPlans;
 
-/// See the module documentation.
 #[derive(Default)]
 pub(super) struct StatementBuffers {
     pub(super) scratch: Option<Box<Scratch>>,

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 use super::prepared::PreparedStatement;
 use crate::variables::SessionVariables;
 
-/// See the module documentation.
 pub(crate) struct ConnectionState {
     pub(crate) variables: SessionVariables,
     /// By name, in lower case.

@@ -19,7 +19,7 @@ pub(super) struct LockedTable {
     pub(super) writes: bool,
 }
 
-/// See the module documentation. Without tables, `LOCK TABLES` is not in force.
+/// Without tables, `LOCK TABLES` is not in force.
 #[derive(Default)]
 pub(super) struct LockedTables {
     pub(super) tables: Vec<LockedTable>,

@@ -86,7 +86,6 @@ use statement_measurement::Measured;
 use statement_view::State;
 use transaction::Transactions;
 
-/// See the module documentation.
 pub struct SqlSession {
     instance: Arc<Instance>,
     facts: Arc<Facts>,
@@ -120,7 +119,6 @@ pub struct SqlSession {
 
 /// How a session begins.
 pub struct Beginning {
-    /// The connection.
     pub control: Arc<ConnectionControl>,
     /// All connections, for `KILL`.
     pub connections: Arc<Connections>,

@@ -22,7 +22,6 @@ use crate::session_facts::Facts;
 const FOR_VIEWS: [Privilege; 4] =
     [Privilege::SELECT, Privilege::INSERT, Privilege::UPDATE, Privilege::DELETE];
 
-/// See the module documentation.
 pub(super) struct Rights {
     instance: Arc<Instance>,
     facts: Arc<Facts>,

@@ -14,7 +14,6 @@ use firn_sql::types::{SqlMode, TimeZone};
 use crate::variables::{SessionVariables, Setting};
 use crate::wire_rows::Presentation;
 
-/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) autocommit: bool,

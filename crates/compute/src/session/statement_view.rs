@@ -26,7 +26,6 @@ pub(crate) enum Change {
     Schema(Arc<str>),
 }
 
-/// See the module documentation.
 pub(crate) struct State {
     instance: Arc<Instance>,
     facts: Arc<Facts>,
@@ -40,7 +39,6 @@ pub(crate) struct State {
     pub(crate) changes: Vec<Change>,
     /// The next execution is counted, for `EXPLAIN ANALYZE`.
     pub(crate) counts: bool,
-    /// Its counts.
     pub(crate) counters: Option<Counters>,
 }
 

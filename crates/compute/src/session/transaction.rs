@@ -49,7 +49,6 @@ pub(crate) enum XaState {
     Idle(Xid),
 }
 
-/// See the module documentation.
 pub(crate) struct Transactions {
     pub(crate) open: Option<OpenTransaction>,
     pub(crate) next: NextTransaction,

@@ -76,7 +76,7 @@ impl DurationCounts {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident $shown:literal $metric:expr;)*) => {
-        /// Counters of a session, or of all sessions that have ended. See the module documentation.
+        /// Counters of a session, or of all sessions that have ended.
         #[derive(Debug)]
         pub struct Status {
             $($(#[$doc])* pub $name: AtomicU64,)*

@@ -17,7 +17,6 @@ use crate::system_table::SystemTable;
 /// The table's name.
 const TABLE: &str = "firn_variables";
 
-/// See the module documentation.
 pub struct PersistedVariables {
     table: SystemTable,
 }

@@ -79,7 +79,7 @@ pub struct DictionaryReader {
     metadata_locks: Arc<MetadataLockTable>,
 }
 
-/// The dictionary of a node that writes. See the module's page.
+/// The dictionary of a node that writes.
 pub struct Dictionary {
     reader: DictionaryReader,
     system: Arc<TransactionSystem>,

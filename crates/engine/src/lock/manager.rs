@@ -91,7 +91,7 @@ pub enum LockError {
     Cancelled,
 }
 
-/// Row, range and table locks of one database node. See the module's page.
+/// Row, range and table locks of one database node.
 #[derive(Debug)]
 pub struct LockManager {
     groups: Box<[Group]>,

@@ -25,7 +25,6 @@ use std::collections::{BTreeSet, VecDeque};
 
 use firn_base::{Cts, Lsn};
 
-/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedCommits {
     /// Whether timestamps are handed out without gaps.

@@ -40,7 +40,6 @@ pub(crate) struct ReplayedCommit {
     pub(crate) touched: Touched,
 }
 
-/// See the module documentation.
 pub(crate) struct Replay {
     trees: SystemTrees,
     /// Transactions that have not ended, with the definitions they have changed so far.

@@ -9,7 +9,6 @@ use firn_format::definition::{ColumnDefinition, TableDefinition};
 
 use crate::dictionary::Ddl;
 
-/// See the module documentation.
 pub(super) struct DefinitionChange {
     ddl: Ddl,
 }

@@ -44,7 +44,7 @@ use crate::sequence::TableSequences;
 pub use buffers::{RowBuffer, WriteBuffers};
 pub use scan::{ScanOptions, ScanRow, TableScan};
 
-/// One version of a table's definition, prepared for use. See the module's page.
+/// One version of a table's definition, prepared for use.
 pub struct Table {
     definition: TableDefinition,
     layout: TableLayout,

@@ -1,7 +1,7 @@
 //! The sources of values: the settings file, the environment and the flags. Each is read into a
 //! list of [`Given`], which remember their [`Origin`], so that an error can name it.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
 use std::ffi::OsString;
 use std::fmt;

@@ -118,7 +118,6 @@ pub struct ScopeTable {
 #[derive(Debug)]
 pub struct ScopeColumn {
     pub name: Arc<str>,
-    /// Its type.
     pub ty: SqlType,
     /// Where its value is.
     pub source: ColumnSource,

@@ -43,7 +43,6 @@ impl Columns {
 #[derive(Debug)]
 pub(crate) struct NamedUse {
     pub(crate) table: NamedTable,
-    /// Columns that are read.
     reads: Columns,
     /// What is written, by privilege.
     writes: Vec<(NeededPrivilege, Columns)>,

@@ -29,7 +29,6 @@ pub(super) struct Known {
     pub(super) pattern: LikePattern,
 }
 
-/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPatterns {
     by_place: FxHashMap<usize, Known>,

@@ -52,7 +52,6 @@ impl MemoryBudget {
         self.0.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// The limit.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         self.0.limit_bytes.load(Ordering::Relaxed)

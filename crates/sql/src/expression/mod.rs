@@ -66,7 +66,6 @@ pub enum ExpressionKind {
     Cast(Box<Expression>),
     /// A comparison.
     Compare {
-        /// Which.
         operator: CompareOperator,
         /// The type of comparison.
         kind: ComparisonKind,
@@ -83,9 +82,7 @@ pub enum ExpressionKind {
     Not(Box<Expression>),
     /// `IS [NOT] NULL | TRUE | FALSE | UNKNOWN`.
     Is {
-        /// The operand.
         operand: Box<Expression>,
-        /// The test.
         test: IsTest,
         /// Whether the result is negated.
         negated: bool,
@@ -223,9 +220,7 @@ pub struct SortKey {
 /// A call of an aggregate function.
 #[derive(Debug, Clone)]
 pub struct AggregateCall {
-    /// Which.
     pub function: AggregateFunction,
-    /// The arguments.
     pub arguments: Vec<Expression>,
     /// `DISTINCT`.
     pub distinct: bool,
@@ -235,7 +230,6 @@ pub struct AggregateCall {
     pub separator: Arc<[u8]>,
     /// Where the result goes.
     pub output: Slot,
-    /// Its type.
     pub ty: SqlType,
 }
 

@@ -53,7 +53,6 @@ pub struct PlanContext<'a> {
     pub parameter_values: &'a [Datum],
     /// By number: what the binder has found out about parameters of unknown types.
     pub parameter_types: RefCell<Vec<Option<SqlType>>>,
-    /// The types of variables.
     pub variables: &'a dyn VariableTypes,
     /// Warnings of planning, such as unknown hints.
     pub conditions: RefCell<Vec<Condition>>,
@@ -69,7 +68,6 @@ pub struct PlanContext<'a> {
 /// The executor of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
-    /// Row by row.
     Row,
     /// Over columns.
     Vectorised,

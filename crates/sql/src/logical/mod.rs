@@ -70,7 +70,6 @@ pub enum Body {
     },
     /// `UNION` and its kin.
     SetOperation {
-        /// Which.
         operation: SetOperation,
         /// Whether duplicates are kept.
         all: bool,
@@ -130,7 +129,6 @@ pub struct Window {
 pub enum JoinTree {
     /// A single relation.
     Relation(RelationId),
-    /// A join.
     Join {
         /// The kind of join; the left side is the outer one.
         kind: JoinKind,

@@ -9,7 +9,6 @@ use crate::catalog::model::TableModel;
 pub struct PlanNeed {
     /// The part of the table on which it is needed.
     pub of: NeedOf,
-    /// Which.
     pub privilege: NeededPrivilege,
     pub schema: Arc<str>,
     /// The table or view.
@@ -27,7 +26,6 @@ pub enum NeedOf {
     Table,
     /// The table, or one of the privileges that imply locking its rows.
     LockedTable,
-    /// These columns.
     Columns,
 }
 

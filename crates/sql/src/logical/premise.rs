@@ -7,7 +7,6 @@ use crate::types::SqlType;
 pub struct Premise {
     /// The parameter's number, from 0.
     pub parameter: u32,
-    /// Its type.
     pub ty: SqlType,
     /// The type of the column.
     pub column: SqlType,

@@ -132,7 +132,6 @@ pub struct BoundInsert {
     pub generated: Vec<(u16, Expression)>,
     /// Checks in the order in which they are evaluated.
     pub checks: Vec<RowCheck>,
-    /// Defaults that are expressions.
     pub defaults: Vec<(u16, Expression)>,
 }
 
@@ -152,7 +151,6 @@ pub struct BoundUpdate {
     pub block: Block,
     /// The order in which they are changed.
     pub order: Vec<SortKey>,
-    /// The limit.
     pub limit: Option<Expression>,
     /// One for each table that is changed.
     pub targets: Vec<WriteTarget>,
@@ -167,7 +165,6 @@ pub struct BoundDelete {
     pub block: Block,
     /// The order in which they are deleted.
     pub order: Vec<SortKey>,
-    /// The limit.
     pub limit: Option<Expression>,
     /// One for each table that is deleted from.
     pub targets: Vec<WriteTarget>,

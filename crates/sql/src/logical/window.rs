@@ -6,13 +6,10 @@ use crate::types::SqlType;
 /// A window function's call.
 #[derive(Debug)]
 pub struct WindowCall {
-    /// Which.
     pub function: WindowFunction,
-    /// The arguments.
     pub arguments: Vec<Expression>,
     /// Where the result goes.
     pub output: Slot,
-    /// Its type.
     pub ty: SqlType,
 }
 

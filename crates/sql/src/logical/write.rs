@@ -52,7 +52,6 @@ pub struct WriteTarget {
     pub row_key: Slot,
     /// Where the row's bytes are, see [`crate::plan::ScanPlan::row_payload`].
     pub row_payload: Slot,
-    /// The assignments.
     pub assignments: Vec<Assignment>,
     /// Whether an assignment reads what earlier ones have set: in a single-table `UPDATE`, and in
     /// the first table of a join. For all others, MySQL keeps the values until the join is done.

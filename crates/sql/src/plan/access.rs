@@ -38,7 +38,6 @@ const ENTRY: f64 = 0.6;
 pub(crate) struct Candidate {
     /// The access path.
     pub access: Access,
-    /// The direction.
     pub direction: Direction,
     /// Whether rows come from the index alone.
     pub covered: bool,

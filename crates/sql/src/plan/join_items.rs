@@ -54,7 +54,6 @@ pub(crate) enum Method {
 /// A way of adding an item, with its price.
 #[derive(Debug, Clone)]
 pub(crate) struct Priced {
-    /// The method.
     pub method: Method,
     /// Cost and rows of the whole, for `left` rows of the bound items.
     pub cost: f64,

@@ -32,7 +32,6 @@ struct Path {
 /// A graph's plan, and whether its rows come in the requested order.
 #[derive(Debug)]
 pub(crate) struct Ordered {
-    /// The plan.
     pub node: PlanNode,
     /// Whether it returns the order.
     pub ordered: bool,

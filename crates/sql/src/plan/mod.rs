@@ -191,7 +191,6 @@ pub enum NodeKind {
     },
     /// Rows for which all conditions are true.
     Filter {
-        /// Of these.
         input: Box<PlanNode>,
         /// In the order in which they are evaluated.
         conditions: Vec<Expression>,
@@ -252,7 +251,6 @@ pub enum NodeKind {
     Sort {
         /// Of these rows.
         input: Box<PlanNode>,
-        /// By these.
         keys: Vec<SortKey>,
         /// Slots that are read above.
         keep: Vec<Slot>,
@@ -280,7 +278,6 @@ pub enum NodeKind {
     },
     /// `UNION`, `INTERSECT`, `EXCEPT`.
     SetOperation {
-        /// Which.
         operation: SetOperation,
         /// Whether duplicates are kept.
         all: bool,
@@ -298,7 +295,6 @@ pub struct ScanPlan {
     pub alias: Arc<str>,
     /// The way to the rows.
     pub access: Access,
-    /// The direction.
     pub direction: Direction,
     /// Which versions and locks.
     pub mode: ReadMode,

@@ -20,7 +20,6 @@ pub(super) enum CopyReason {
     Wearing,
 }
 
-/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) dropped_columns: Vec<u16>,

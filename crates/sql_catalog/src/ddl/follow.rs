@@ -34,7 +34,6 @@ const FEW_ROWS: usize = 50_000;
 /// the end.
 const MAX_ROUNDS: usize = 8;
 
-/// See the module documentation.
 pub(super) struct Follower<'a> {
     copy: &'a Copy<'a>,
     /// Sees the old table's rows as the new table has them.

@@ -93,7 +93,6 @@ pub trait RowExpression {
 pub struct QueryColumn {
     /// Its name or alias.
     pub name: String,
-    /// Its type.
     pub ty: SqlType,
     /// The width and the digits after the point of a `DOUBLE` with fixed digits.
     pub width: Option<(u16, u8)>,

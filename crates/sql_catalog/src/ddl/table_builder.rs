@@ -31,7 +31,6 @@ use super::column;
 /// [`IndexModel::number`] of an index that does not exist yet.
 pub(super) const NEW_INDEX: usize = usize::MAX;
 
-/// See the module documentation.
 #[derive(Debug, Clone)]
 pub(super) struct TableDraft {
     pub(super) schema: Arc<str>,

@@ -33,7 +33,6 @@ pub(super) use default::{read_datum, write_datum};
 /// `utf8mb4_0900_ai_ci`, the default.
 pub const DEFAULT_COLLATION: CollationId = CollationId(255);
 
-/// Of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaOptions {
     /// The collation of tables that name none.
@@ -89,7 +88,6 @@ impl Default for TableOptions {
     }
 }
 
-/// Of a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnOptions {
     /// `AUTO_INCREMENT`
@@ -120,7 +118,6 @@ pub struct ColumnOptions {
     pub geometry: Arc<str>,
 }
 
-/// Of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexOptions {
     /// `INVISIBLE`

@@ -28,7 +28,6 @@ use super::session::SessionCatalog;
 /// How a `SHOW` is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShowAnswer {
-    /// These rows.
     Rows {
         /// Names and types of the columns.
         columns: Vec<(String, SqlType)>,

@@ -28,7 +28,7 @@ pub struct Bucket {
     pub distinct: f64,
 }
 
-/// See the module documentation. Buckets do not overlap, except for a value that fills several.
+/// Buckets do not overlap, except for a value that fills several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// In the order of values.

@@ -91,7 +91,6 @@ pub struct UserOptions {
 pub struct CreateUser {
     /// No error if one already exists.
     pub if_not_exists: bool,
-    /// The accounts.
     pub users: Vec<UserDefinition>,
     /// `DEFAULT ROLE`.
     pub default_roles: Vec<Account>,
@@ -104,7 +103,6 @@ pub struct CreateUser {
 pub struct AlterUser {
     /// No error if one does not exist.
     pub if_exists: bool,
-    /// The accounts.
     pub users: Vec<UserDefinition>,
     /// `DEFAULT ROLE`.
     pub default_role: Option<RoleChoice>,
@@ -123,7 +121,6 @@ pub enum RoleChoice {
     AllExcept(Vec<Account>),
     /// `DEFAULT`.
     Default,
-    /// These.
     Roles(Vec<Account>),
 }
 
@@ -178,7 +175,6 @@ pub enum PrivilegeLevel {
 /// `GRANT` of privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Grant {
-    /// Which.
     pub privileges: Privileges,
     /// On what.
     pub level: PrivilegeLevel,
@@ -193,13 +189,11 @@ pub struct Grant {
 pub struct Revoke {
     /// No error if they did not have them.
     pub if_exists: bool,
-    /// Which.
     pub privileges: Privileges,
     /// `GRANT OPTION` is revoked too (`REVOKE ALL PRIVILEGES, GRANT OPTION`).
     pub grant_option: bool,
     /// The object; `None` for `REVOKE ALL PRIVILEGES, GRANT OPTION FROM`, which means everywhere.
     pub level: Option<PrivilegeLevel>,
-    /// The accounts.
     pub from: Vec<Account>,
     /// No error if an account does not exist.
     pub ignore_unknown_user: bool,

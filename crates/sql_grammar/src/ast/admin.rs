@@ -17,7 +17,6 @@ pub struct TableMaintenance {
     pub histogram: Option<Histogram>,
 }
 
-/// Which maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MaintenanceOperation {
     /// `ANALYZE`.

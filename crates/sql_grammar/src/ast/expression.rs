@@ -5,7 +5,6 @@
 
 use super::{CastType, Query};
 
-/// An expression.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// A column by its name alone.
@@ -44,7 +43,6 @@ pub enum Expr {
     Interval(Interval),
     /// A prefix operator.
     UnaryOp {
-        /// Which.
         op: UnaryOperator,
         /// Its operand.
         expr: Box<Expr>,
@@ -53,7 +51,6 @@ pub enum Expr {
     BinaryOp {
         /// The left operand.
         left: Box<Expr>,
-        /// Which.
         op: BinaryOperator,
         /// The right operand.
         right: Box<Expr>,
@@ -204,7 +201,6 @@ pub enum Expr {
         columns: Vec<Vec<String>>,
         /// What is searched for.
         value: Value,
-        /// The search mode.
         mode: Option<SearchMode>,
     },
 }

@@ -242,7 +242,6 @@ pub enum Statement {
     DropUser {
         /// No error if one does not exist.
         if_exists: bool,
-        /// The accounts.
         users: Vec<Account>,
     },
     /// `RENAME USER`: pairs of old and new name.
@@ -286,11 +285,7 @@ pub enum Statement {
     /// `SET ROLE`.
     SetRole(RoleChoice),
     /// `SET DEFAULT ROLE`.
-    SetDefaultRole {
-        roles: RoleChoice,
-        /// The accounts.
-        to: Vec<Account>,
-    },
+    SetDefaultRole { roles: RoleChoice, to: Vec<Account> },
 
     /// A MySQL statement that Firn refuses with error 1235.
     Unsupported {

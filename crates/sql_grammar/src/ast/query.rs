@@ -63,7 +63,6 @@ pub enum SetExpr {
     SetOperation {
         /// The left operand.
         left: Box<SetExpr>,
-        /// Which.
         op: SetOperator,
         /// `ALL`.
         all: bool,
@@ -229,7 +228,6 @@ pub enum TableFactor {
     Derived {
         /// `LATERAL`.
         lateral: bool,
-        /// The query.
         subquery: Box<Query>,
         /// Its name.
         alias: TableAlias,
@@ -330,7 +328,6 @@ pub enum IndexHintScope {
 /// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LockClause {
-    /// Which lock.
     pub strength: LockStrength,
     /// `OF`: the table whose rows are locked; all tables if none is written.
     pub of: Option<TableName>,

@@ -47,7 +47,6 @@ pub struct CreateView {
     pub definer: Option<Account>,
     /// `SQL SECURITY INVOKER`; `DEFINER` is the default.
     pub invoker_security: bool,
-    /// Its name.
     pub view: TableName,
     /// Names of its columns; empty for the query's.
     pub columns: Vec<String>,

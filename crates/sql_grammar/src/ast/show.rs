@@ -50,21 +50,18 @@ pub enum Show {
         full: bool,
         /// The database; the current one unless given.
         schema: Option<String>,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `TABLE STATUS`.
     TableStatus {
         /// The database; the current one unless given.
         schema: Option<String>,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `OPEN TABLES`.
     OpenTables {
         /// The database; all unless given.
         schema: Option<String>,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `COLUMNS`, `FIELDS`.
@@ -74,7 +71,6 @@ pub enum Show {
         /// `FULL`.
         full: bool,
         table: TableName,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `INDEX`, `INDEXES`, `KEYS`.
@@ -91,14 +87,12 @@ pub enum Show {
     Variables {
         /// `GLOBAL`.
         global: bool,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `STATUS`.
     Status {
         /// `GLOBAL`.
         global: bool,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `PROCESSLIST`.
@@ -142,14 +136,12 @@ pub enum Show {
     Triggers {
         /// The database; the current one unless given.
         schema: Option<String>,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `EVENTS`.
     Events {
         /// The database; the current one unless given.
         schema: Option<String>,
-        /// Which.
         filter: Option<ShowFilter>,
     },
     /// `PROCEDURE STATUS`.

@@ -10,7 +10,6 @@ pub struct CreateTable {
     pub temporary: bool,
     /// No error if it already exists.
     pub if_not_exists: bool,
-    /// Its name.
     pub table: TableName,
     /// Columns, indexes and constraints, in order.
     pub elements: Vec<TableElement>,
@@ -44,7 +43,6 @@ pub enum TableElement {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ColumnDefinition {
     pub name: String,
-    /// Its type.
     pub column_type: ColumnType,
     /// `NULL` or `NOT NULL`; `None` if not given.
     pub nullable: Option<bool>,
@@ -372,35 +370,40 @@ pub enum AlterAction {
         position: Option<ColumnPosition>,
     },
     /// `RENAME COLUMN`.
-    RenameColumn { from: String, to: String },
+    RenameColumn {
+        from: String,
+        to: String,
+    },
     /// `ALTER COLUMN … SET DEFAULT`.
-    SetDefault { column: String, default: ColumnDefault },
+    SetDefault {
+        column: String,
+        default: ColumnDefault,
+    },
     /// `ALTER COLUMN … DROP DEFAULT`.
     DropDefault(String),
     /// `ALTER COLUMN … SET VISIBLE`.
     SetColumnVisible {
         column: String,
-        /// Whether.
         visible: bool,
     },
     /// `ALTER INDEX … VISIBLE`.
     SetIndexVisible {
         index: String,
-        /// Whether.
         visible: bool,
     },
     /// `ALTER CHECK … [NOT] ENFORCED`; also of `CONSTRAINT`.
     SetCheckEnforced {
         /// The constraint.
         name: String,
-        /// Whether.
         enforced: bool,
     },
     /// `RENAME INDEX`.
-    RenameIndex { from: String, to: String },
+    RenameIndex {
+        from: String,
+        to: String,
+    },
     /// `RENAME TO`.
     RenameTable(TableName),
-    /// Table options.
     Options(Vec<TableOption>),
     /// `CONVERT TO CHARACTER SET`; `None` for `DEFAULT`.
     ConvertCharset {

@@ -80,7 +80,6 @@ pub struct Xid {
 pub enum Xa {
     /// `XA START` or `BEGIN`.
     Start {
-        /// Which.
         xid: Xid,
         /// `JOIN`.
         join: bool,
@@ -89,7 +88,6 @@ pub enum Xa {
     },
     /// `XA END`.
     End {
-        /// Which.
         xid: Xid,
         /// `SUSPEND`.
         suspend: bool,
@@ -100,7 +98,6 @@ pub enum Xa {
     Prepare(Xid),
     /// `XA COMMIT`.
     Commit {
-        /// Which.
         xid: Xid,
         /// `ONE PHASE`.
         one_phase: bool,
@@ -120,7 +117,6 @@ pub struct TableLock {
     pub table: TableName,
     /// The name by which statements will refer to it.
     pub alias: Option<String>,
-    /// The kind of lock.
     pub kind: TableLockKind,
 }
 

@@ -68,7 +68,6 @@ pub struct Counters {
     pub reads: u64,
     /// Writes that were made in full.
     pub writes: u64,
-    /// Bytes of these writes.
     pub written_bytes: u64,
     /// Syncs of files that succeeded.
     pub syncs: u64,

@@ -33,7 +33,6 @@ const MAX_FRAME_BYTES: usize = MAX_PAYLOAD_LENGTH;
 /// How content is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressionAlgorithm {
-    /// zlib.
     Zlib,
     /// Zstandard.
     Zstd,

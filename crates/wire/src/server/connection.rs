@@ -42,7 +42,6 @@ pub(super) enum Stage {
 pub(super) enum Outcome {
     /// Nothing to do for now.
     Idle,
-    /// The connection has ended.
     Ended,
 }
 

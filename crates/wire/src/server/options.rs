@@ -17,7 +17,6 @@ pub struct ServerOptions {
     pub server_version: String,
     /// The collation that the greeting names; 255 is `utf8mb4_0900_ai_ci`.
     pub collation: u8,
-    /// TLS.
     pub tls: TlsMode,
     /// Whether TCP connections without TLS are refused.
     pub require_secure_transport: bool,

@@ -10,7 +10,6 @@ use firn_sql::types::{Datum, EvaluationContext, SqlType};
 use super::fields::{FieldReader, Line};
 use super::reading;
 
-/// See the module documentation.
 pub(super) struct LineRows<R> {
     pub(super) reader: FieldReader<R>,
     /// The current one.

@@ -53,7 +53,6 @@ impl ReplicaNode {
         ReplicaNode { replica, snapshot_timeout }
     }
 
-    /// The replica.
     #[must_use]
     pub fn replica(&self) -> &Arc<Replica> {
         &self.replica

@@ -67,12 +67,14 @@ enum State {
     /// Nothing has been read.
     Opened,
     /// Rows come in order; this is the current group.
-    Sorted { key: Vec<u8>, group: Group },
+    Sorted {
+        key: Vec<u8>,
+        group: Group,
+    },
     /// Parts on disk that are still to be processed.
     Parts(Vec<PartitionReader>),
     /// The rows of a rollup, in order.
     Rollup(Rollup),
-    /// The end.
     Ended,
 }
 

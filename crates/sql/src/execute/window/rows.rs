@@ -23,7 +23,6 @@ const PIECES: usize = 8;
 
 type Piece = Arc<[Box<[Datum]>]>;
 
-/// See the module documentation.
 #[derive(Default)]
 pub(super) struct Rows {
     memory: Bulk<Vec<Box<[Datum]>>>,
@@ -41,7 +40,6 @@ struct OnDisk {
     pieces: RefCell<Vec<(usize, Piece)>>,
 }
 
-/// A row.
 pub(super) enum RowRef<'r> {
     Memory(&'r [Datum]),
     Disk(Piece, usize),

@@ -16,7 +16,6 @@ use super::super::Execution;
 /// What is known of an assigned value.
 #[derive(Clone, Copy)]
 pub(super) struct Assigned<'t> {
-    /// Its type.
     pub(super) ty: &'t SqlType,
     /// The kind of source.
     pub(super) source: Source,

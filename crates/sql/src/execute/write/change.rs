@@ -32,7 +32,6 @@ pub(super) type Changes = SmallVec<[(u16, Datum); 4]>;
 pub(super) enum Change {
     /// The row already has these values.
     None,
-    /// These columns change.
     Columns(Changes),
 }
 

@@ -18,7 +18,6 @@ use crate::plan::{
 use super::expression::{aggregate, conditions_text, list_text, text as expression_text};
 use super::names::{Names, subqueries_of};
 
-/// Writes a tree.
 struct Writer<'p> {
     names: Names<'p>,
     plan: &'p PreparedPlan,

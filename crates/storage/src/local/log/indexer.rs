@@ -59,7 +59,6 @@ impl Pace {
     }
 }
 
-/// The listener.
 #[derive(Clone)]
 enum Listener {
     None,

@@ -57,7 +57,6 @@ const EVENTS: u64 = 16;
 /// No round begins here.
 const NO_ROUND: u64 = u64::MAX;
 
-/// See the module documentation.
 pub(super) struct WriterRole {
     held: CachePadded<AtomicBool>,
     durable: AtomicU64,

@@ -6,7 +6,6 @@ use super::slots::{SLOTS_PER_FILE, SlotNo};
 /// Adjacent slots of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The first slot.
     pub(super) first: SlotNo,
     /// How many.
     pub(super) slots: u32,

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 use parking_lot::Mutex;
 
-/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct PageStock {
     spare: Mutex<Vec<Box<PageBuf>>>,

@@ -565,7 +565,6 @@ fn shard_of(page: PageId) -> usize {
 pub(super) struct Contents {
     /// Images of each page, oldest first.
     pub(super) versions: BTreeMap<PageId, Versions>,
-    /// Dropped spaces.
     pub(super) dropped: FxHashMap<SpaceId, Lsn>,
     /// Everything up to here is in images.
     pub(super) applied: Lsn,
