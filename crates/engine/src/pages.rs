@@ -29,16 +29,18 @@ pub enum Restart {
     Need(PageId),
     /// The operation relied on a state that has changed in the meantime.
     Again,
-    /// The operation depends on a commit that another node is deciding.
-    Undecided(Undecided),
+    /// The operation depends on a commit that is not finished.
+    Unfinished(UnfinishedCommit),
     /// The operation has failed and must not run again.
     Fail(EngineError),
 }
 
-/// The wait for a commit that another node is deciding.
+/// The wait for a commit that another node is deciding, or that earlier commits hold back while
+/// their timestamps come from a shared source.
 #[derive(Debug)]
-pub struct Undecided {
-    pub(crate) decided: Arc<Event>,
+pub struct UnfinishedCommit {
+    /// Notified when the commit's state may have changed.
+    pub(crate) changed: Arc<Event>,
     /// Ends the wait when it becomes true.
     pub(crate) cancelled: Option<Arc<AtomicBool>>,
 }
@@ -55,36 +57,39 @@ impl<E: Into<EngineError>> From<E> for Restart {
     }
 }
 
-/// How long an operation waits for another node's decision.
-const UNDECIDED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
+/// How long an operation waits for unfinished commits.
+const UNFINISHED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
 /// How often the waiter checks for itself. A remote coordinator writes the decision into the region
 /// without a notification, and killing a statement does not wake its waiter.
-const UNDECIDED_INTERVAL: Duration = Duration::from_millis(10);
+const UNFINISHED_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The wait of an operation for decisions of other nodes.
+/// The wait of an operation for unfinished commits.
 #[derive(Default)]
 struct Patience {
     began: Option<Duration>,
-    ticket: Option<Ticket>,
+    listening: Option<(Arc<Event>, Ticket)>,
 }
 
 impl Patience {
-    /// Waits for the next decision. Does not wait in the first call: the operation must run once
-    /// more after it has started to listen.
-    fn wait(&mut self, undecided: &Undecided) -> Result<(), EngineError> {
-        let decided = &undecided.decided;
-        if undecided.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+    /// Waits for the next change. Does not wait in the first call for an event: the operation must
+    /// run once more after it has started to listen.
+    fn wait(&mut self, unfinished: UnfinishedCommit) -> Result<(), EngineError> {
+        let changed = unfinished.changed;
+        if unfinished.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(LockError::Cancelled.into());
         }
         let now = firn_base::task::monotonic();
         let began = *self.began.get_or_insert(now);
-        if now.saturating_sub(began) >= UNDECIDED_TIMEOUT {
+        if now.saturating_sub(began) >= UNFINISHED_TIMEOUT {
             return Err(LockError::Timeout.into());
         }
-        if let Some(ticket) = self.ticket.take() {
-            decided.wait(ticket, Some(UNDECIDED_INTERVAL));
+        if let Some((event, ticket)) = self.listening.take()
+            && Arc::ptr_eq(&event, &changed)
+        {
+            changed.wait(ticket, Some(UNFINISHED_INTERVAL));
         }
-        self.ticket = Some(decided.listen());
+        let ticket = changed.listen();
+        self.listening = Some((changed, ticket));
         Ok(())
     }
 }
@@ -130,9 +135,9 @@ impl ReadPages {
     /// Runs `operation` until it completes. Blocks for the I/O in between.
     ///
     /// # Errors
-    /// The operation's error, or why a page could not be loaded; [`LockError::Timeout`] if the
-    /// decision that it depends on does not come in time, [`LockError::Cancelled`] if its statement
-    /// is killed meanwhile.
+    /// The operation's error, or why a page could not be loaded; [`LockError::Timeout`] if the commit
+    /// that it depends on does not finish in time, [`LockError::Cancelled`] if its statement is
+    /// killed meanwhile.
     pub fn run<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,
@@ -153,7 +158,7 @@ impl ReadPages {
                 }
                 // The thread that changes the awaited state may need this processor.
                 Err(Restart::Again) => firn_base::task::yield_now(),
-                Err(Restart::Undecided(undecided)) => patience.wait(&undecided)?,
+                Err(Restart::Unfinished(unfinished)) => patience.wait(unfinished)?,
                 Err(Restart::Fail(error)) => return Err(error),
             }
         }

@@ -19,6 +19,7 @@ mod dense;
 mod sparse;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use firn_api::{TimestampError, Timestamps};
 use firn_base::Cts;
@@ -26,6 +27,7 @@ use firn_fabric::OwnedRegion;
 
 use self::dense::Dense;
 use self::sparse::Sparse;
+use crate::pages::{Restart, UnfinishedCommit};
 use crate::sync::{AtomicU64, Ordering, yield_now};
 
 /// The name of the counters' region.
@@ -215,10 +217,32 @@ impl CommitOrder {
         }
     }
 
-    /// Blocks until a snapshot that is taken now sees `cts`: for a moment at most.
+    /// Blocks until a snapshot that is taken now sees `cts`: for a moment, or, with a shared source,
+    /// until earlier commits have got their timestamps from it.
     pub fn wait_visible(&self, cts: Cts) {
-        while self.max_committed() < cts {
-            yield_now();
+        match &self.kind {
+            Kind::Dense(_) => {
+                while self.max_committed() < cts {
+                    yield_now();
+                }
+            }
+            Kind::Sparse(sparse) => {
+                sparse.moved().wait_until(None, || self.max_committed() >= cts);
+            }
+        }
+    }
+
+    /// The reason to interrupt an operation that depends on a commit which snapshots do not see
+    /// yet. `cancelled` ends its wait.
+    #[cold]
+    pub(crate) fn held_back(&self, cancelled: Option<&Arc<AtomicBool>>) -> Restart {
+        match &self.kind {
+            // The commits before it are within a few instructions of being published.
+            Kind::Dense(_) => Restart::Again,
+            Kind::Sparse(sparse) => Restart::Unfinished(UnfinishedCommit {
+                changed: Arc::clone(sparse.moved()),
+                cancelled: cancelled.cloned(),
+            }),
         }
     }
 }

@@ -41,7 +41,7 @@ use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::{Fabric, FabricError, OwnedRegion};
 
 use self::overflow::Overflow;
-use crate::pages::{Restart, Undecided};
+use crate::pages::{Restart, UnfinishedCommit};
 use crate::sync::{AtomicU64, Event, Ordering, spin};
 
 /// The region of the table.
@@ -256,8 +256,8 @@ impl TransactionTable {
     /// [`Outcome::Committing`]. `cancelled` ends its wait.
     #[cold]
     pub(crate) fn undecided(&self, cancelled: Option<&Arc<AtomicBool>>) -> Restart {
-        let decided = Arc::clone(&self.decided);
-        Restart::Undecided(Undecided { decided, cancelled: cancelled.cloned() })
+        let changed = Arc::clone(&self.decided);
+        Restart::Unfinished(UnfinishedCommit { changed, cancelled: cancelled.cloned() })
     }
 
     /// Whether `trx` has not ended.

@@ -150,7 +150,7 @@ impl Versions {
     /// Whether `reader` sees the changes of `trx`.
     ///
     /// # Errors
-    /// [`Restart::Undecided`] while another node is choosing the transaction's timestamp.
+    /// [`Restart::Unfinished`] while another node is choosing the transaction's timestamp.
     #[inline]
     pub(crate) fn sees(&self, reader: &Reader<'_>, trx: TrxId) -> Result<bool, Restart> {
         if trx == reader.own || trx == TrxId::NONE {

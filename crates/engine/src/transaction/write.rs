@@ -298,7 +298,7 @@ impl WriteGuard<'_> {
 
 impl TransactionSystem {
     /// Checks whether the record with this value may be written or locked now. If not, returns the
-    /// wait. The leaf is latched. `cancelled` ends a wait for another node's decision.
+    /// wait. The leaf is latched. `cancelled` ends a wait for a commit.
     pub(crate) fn admit_write(
         &self,
         value: Option<&[u8]>,
@@ -318,7 +318,7 @@ impl TransactionSystem {
                 }
                 // The writer may open a snapshot next, and that snapshot must see this commit.
                 Outcome::Committed(cts, _) if cts > self.order().max_committed() => {
-                    return Err(Restart::Again);
+                    return Err(self.order().held_back(cancelled));
                 }
                 Outcome::Committed(_, lsn) => guard.observed.set(guard.observed.get().max(lsn)),
                 Outcome::Settled => {}

@@ -20,6 +20,9 @@
 //! `max_committed` reaches `last` when no commit is in progress: the last commit to leave its place
 //! finds all places free. Each commit leaves first and scans then, by sequentially consistent
 //! operations.
+//!
+//! While a commit asks the source, which may take a round trip, `max_committed` stands still. So
+//! everything that waits for it, or for a free place, waits on an event.
 
 use std::sync::Arc;
 
@@ -29,7 +32,7 @@ use firn_base::Cts;
 
 use super::{CommitTicket, Counters};
 use crate::free_list::FreeList;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, yield_now};
+use crate::sync::{AtomicU64, AtomicUsize, Event, Ordering};
 
 /// The most commits that may be written at once.
 const PLACES: usize = if cfg!(feature = "shuttle") { 3 } else { 1024 };
@@ -41,13 +44,15 @@ pub(super) struct Sparse {
     free: FreeList<usize>,
     /// Places at and above this index were never used.
     used: AtomicUsize,
+    /// Notified when `max_committed` may have advanced and a place may be free.
+    moved: Arc<Event>,
 }
 
 impl Sparse {
     pub(super) fn new(source: Arc<dyn TimestampSource>) -> Sparse {
         let places = (0..PLACES).map(|_| CachePadded::new(AtomicU64::new(FREE)));
         let (free, used) = (FreeList::new(), AtomicUsize::new(0));
-        Sparse { source, places: places.collect(), free, used }
+        Sparse { source, places: places.collect(), free, used, moved: Arc::default() }
     }
 
     pub(super) fn source(&self) -> &dyn TimestampSource {
@@ -57,12 +62,16 @@ impl Sparse {
     fn take_place(&self) -> usize {
         let next = |used: usize| (used < PLACES).then_some(used + 1);
         let unused = || self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).ok();
-        loop {
-            if let Some(place) = self.free.take().or_else(unused) {
-                return place;
-            }
-            yield_now();
-        }
+        let mut taken = None;
+        self.moved.wait_until(None, || {
+            taken = self.free.take().or_else(unused);
+            taken.is_some()
+        });
+        taken.expect("the wait has no deadline")
+    }
+
+    pub(super) fn moved(&self) -> &Arc<Event> {
+        &self.moved
     }
 
     fn leave(&self, counters: &Counters, place: usize) {
@@ -77,6 +86,7 @@ impl Sparse {
         let places = self.places[..used].iter().map(|place| place.load(Ordering::SeqCst));
         let reached = places.min().unwrap_or(FREE).min(last);
         counters.max_committed().fetch_max(reached, Ordering::SeqCst);
+        self.moved.notify_all();
     }
 
     pub(super) fn reserve(&self, counters: &Counters) -> Result<CommitTicket, TimestampError> {

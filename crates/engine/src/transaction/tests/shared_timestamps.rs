@@ -1,7 +1,9 @@
 //! Transactions whose commits a shared source numbers, with gaps.
 
-use firn_api::Timestamps;
+use firn_api::{TimestampError, TimestampSource, Timestamps};
 use firn_base::Cts;
+use firn_base::event::Event;
+use firn_base::task::{Scheduler, install_scheduler};
 
 use super::*;
 use crate::test_support::{HybridClock, Oracle};
@@ -176,4 +178,112 @@ fn a_killed_statement_waits_for_no_decision() {
         }
     });
     node.system.rollback_prepared(b"xid").unwrap();
+}
+
+/// An oracle that leaves one question open until it is let go.
+struct SlowOracle {
+    oracle: Oracle,
+    /// The next question is the one.
+    is_due: AtomicBool,
+    is_waiting: AtomicBool,
+    moved: Event,
+}
+
+impl SlowOracle {
+    fn new() -> SlowOracle {
+        let [is_due, is_waiting] = [false, false].map(AtomicBool::new);
+        SlowOracle { oracle: Oracle::new(100), is_due, is_waiting, moved: Event::new() }
+    }
+
+    fn set_waiting(&self, is_waiting: bool) {
+        self.is_waiting.store(is_waiting, Ordering::SeqCst);
+        self.moved.notify_all();
+    }
+
+    fn wait_until_asked(&self) {
+        self.moved.wait_until(None, || self.is_waiting.load(Ordering::SeqCst));
+    }
+}
+
+impl TimestampSource for SlowOracle {
+    fn next(&self) -> Result<Cts, TimestampError> {
+        if self.is_due.swap(false, Ordering::SeqCst) {
+            self.set_waiting(true);
+            self.moved.wait_until(None, || !self.is_waiting.load(Ordering::SeqCst));
+        }
+        self.oracle.next()
+    }
+
+    fn observe(&self, cts: Cts) -> Result<(), TimestampError> {
+        self.oracle.observe(cts)
+    }
+
+    fn growth_per_second(&self) -> u64 {
+        self.oracle.growth_per_second()
+    }
+}
+
+/// Counts how often a thread gives up its turn without anything to wait for.
+#[derive(Default)]
+struct YieldCount(AtomicUsize);
+
+impl Scheduler for YieldCount {
+    fn wait(&self, _key: usize, _timeout: Option<Duration>) -> bool {
+        let mutex = parking_lot::Mutex::new(());
+        let moment = Duration::from_millis(1);
+        let _ = parking_lot::Condvar::new().wait_for(&mut mutex.lock(), moment);
+        true
+    }
+
+    fn wake_all(&self, _key: usize) {}
+
+    fn wake_one(&self, _key: usize) {}
+
+    fn yield_now(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::thread::yield_now();
+    }
+
+    fn monotonic(&self) -> Duration {
+        firn_base::clock::SystemClock.monotonic()
+    }
+}
+
+#[test]
+fn a_slow_source_of_timestamps_makes_no_thread_spin() {
+    let oracle = Arc::new(SlowOracle::new());
+    let options = TransactionOptions { table_slots: 64, ..Default::default() };
+    let node = Node::with_timestamps(options, &Timestamps::Shared(Arc::clone(&oracle) as _));
+    put(&node, b"a", b"1");
+    let yields = Arc::new(YieldCount::default());
+    let counted = |work: &dyn Fn()| {
+        install_scheduler(Some(Arc::clone(&yields) as _));
+        work();
+        install_scheduler(None);
+    };
+    let update = |payload: &[u8]| {
+        let mut writer = begin(&node, IsolationLevel::ReadCommitted);
+        assert!(writer.update(node.index, b"a", payload).unwrap());
+        writer.commit().unwrap();
+    };
+    std::thread::scope(|scope| {
+        oracle.is_due.store(true, Ordering::SeqCst);
+        scope.spawn(|| put(&node, b"b", b"1"));
+        oracle.wait_until_asked();
+        let before = node.system.order().max_committed();
+        let last = node.system.order().last();
+        // Commits, and then waits until snapshots see it; the one after it waits with its write.
+        let first = scope.spawn(|| counted(&|| update(b"2")));
+        while node.system.order().last() == last {
+            firn_base::task::sleep(Duration::from_millis(1));
+        }
+        let second = scope.spawn(|| counted(&|| update(b"3")));
+        firn_base::task::sleep(Duration::from_millis(50));
+        assert!(!first.is_finished() && !second.is_finished());
+        assert_eq!(node.system.order().max_committed(), before, "the question is open");
+        oracle.set_waiting(false);
+    });
+    assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"3".to_vec()));
+    let yields = yields.0.load(Ordering::Relaxed);
+    assert!(yields < 50, "{yields} turns were given up for nothing");
 }
