@@ -19,6 +19,7 @@ use crate::log::{RedoLog, RedoLogOptions};
 use crate::pages::Pages;
 use crate::recovery::RecoveryReport;
 use crate::space::Spaces;
+use crate::transaction::durable_commits::DurableCommits;
 use crate::transaction::undo::UndoLog;
 use crate::transaction::{
     IdLimits, IsolationLevel, Transaction, TransactionOptions, TransactionSystem,
@@ -244,28 +245,6 @@ fn open_pages(
     Pages::new(pool, log)
 }
 
-/// The timestamp up to which all commits are durable. The transaction table keeps later commits, so
-/// a reader of such a commit finds there that it must wait for the log.
-#[derive(Debug, Default)]
-struct DurableCommits {
-    reached: Cts,
-    /// The next timestamp, reached when the log is durable up to this position.
-    next: (Cts, Lsn),
-}
-
-impl DurableCommits {
-    fn advance(&mut self, system: &TransactionSystem) -> Cts {
-        let log = &system.pages().log;
-        if log.durable_lsn() >= self.next.1 {
-            self.reached = self.next.0;
-            // The order matters: a commit is in the log before it is visible.
-            let visible = system.order().max_committed();
-            self.next = (visible, log.end_lsn());
-        }
-        self.reached
-    }
-}
-
 impl Maintenance {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
@@ -346,18 +325,4 @@ impl FailureLog {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_activity_logs_the_first_failure_of_a_row() {
-        let failed = || Err(EngineError::TransactionEnded);
-        let (mut one, mut other) = (FailureLog::new("purge"), FailureLog::new("rollback"));
-        assert!(!one.note(Ok(())));
-        assert!(one.note(failed()));
-        assert!(!one.note(failed()));
-        assert!(other.note(failed()), "another activity, or another engine of the process");
-        assert!(!one.note(Ok(())));
-        assert!(one.note(failed()));
-    }
-}
+mod tests;

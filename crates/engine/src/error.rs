@@ -133,6 +133,28 @@ pub enum EngineError {
          node that writes"
     )]
     ReadOnly,
+    #[error("no prepared transaction has this identifier")]
+    NoSuchPrepared,
+    /// A coordinator chose the timestamp of a commit while snapshots could still read without it.
+    #[error(
+        "a prepared transaction that is not COMMITTING cannot commit at timestamp {at}; set it to \
+         COMMITTING on every participant, then choose the timestamp"
+    )]
+    NotCommitting {
+        /// The chosen timestamp.
+        at: Cts,
+    },
+    /// Snapshots at the chosen timestamp may have read without the transaction.
+    #[error(
+        "a prepared transaction cannot commit at timestamp {at}, because snapshots below {lowest} may \
+         have read without it; choose a timestamp from {lowest} on"
+    )]
+    CommitTooEarly {
+        /// The chosen timestamp.
+        at: Cts,
+        /// The lowest possible one.
+        lowest: Cts,
+    },
     /// The request is not possible in the current state.
     #[error("{0}")]
     Invalid(String),
@@ -180,6 +202,8 @@ impl EngineError {
             EngineError::TooManyTransactions(_) | EngineError::TooManyWriters { .. } => 1637,
             EngineError::NoSuchTable(_) => 1146,
             EngineError::NoSuchSpace(_) | EngineError::Page(PageStoreError::Absent(_)) => 1812,
+            EngineError::NoSuchPrepared => 1397,
+            EngineError::NotCommitting { .. } | EngineError::CommitTooEarly { .. } => 1399,
             EngineError::Closing => 1053,
             EngineError::ReadOnly => 1836,
             EngineError::Log(_)

@@ -10,7 +10,8 @@
 //!   anything else              the transaction is a loser, rolled back in the background
 //! ```
 //!
-//! Losers and prepared transactions are entered into the transaction table as active. So their rows
+//! Losers and prepared transactions are entered into the transaction table as active, and prepared
+//! ones that another node may have decided as COMMITTING ([`crate::transaction`]). So their rows
 //! are locked as before: the lock is the id in the record. All other ids from before the restart
 //! are below the watermark and not in the table, which means "committed, and visible to every
 //! reader".
@@ -93,9 +94,8 @@ impl TransactionSystem {
                     self.undo().release(segment);
                 }
                 End::Prepared(xid) => {
-                    self.table().begin(last.trx, self.snapshots().horizon())?;
                     let undo = UndoLog { last: last.previous_in_trx, ..undo };
-                    self.add_prepared(&xid, undo, None);
+                    self.add_recovered(&xid, undo)?;
                     report.prepared += 1;
                 }
                 End::Open => {

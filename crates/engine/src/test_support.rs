@@ -121,11 +121,29 @@ fn forest_over(pages: Pages, changes: StructureChanges) -> Forest {
     Forest::new(pages, spaces, changes)
 }
 
+/// Creates the tests' space with one tree.
+pub(crate) fn create_tree(forest: &Forest) -> IndexId {
+    forest.spaces().create(TEST_SPACE, SpacePurpose::Table, TableId(1)).unwrap();
+    create_root(forest)
+}
+
+fn create_root(forest: &Forest) -> IndexId {
+    let mut frames = forest.pages().pool.reserve(1);
+    let index = forest.pages().run(|| {
+        let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;
+        let index = forest.create_root(&mut mtr, &mut frames, TEST_SPACE)?;
+        let _ = mtr.commit();
+        Ok(index)
+    });
+    index.unwrap()
+}
+
 /// A transaction system over memory with one tree.
 pub(crate) struct Node {
     pub(crate) system: Arc<TransactionSystem>,
     pub(crate) index: IndexId,
     pub(crate) log: MemoryLog,
+    pub(crate) fabric: Arc<InProcessFabric>,
 }
 
 impl Node {
@@ -143,21 +161,15 @@ impl Node {
         let pages = pages_over(&log, 64 << 20);
         let forest = Arc::new(forest_over(pages, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
-        let mut frames = forest.pages().pool.reserve(1);
-        let index = forest.pages().run(|| {
-            let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;
-            let index = forest.create_root(&mut mtr, &mut frames, TEST_SPACE)?;
-            let _ = mtr.commit();
-            Ok(index)
-        });
-        drop(frames);
+        let index = create_root(&forest);
         let limits = IdLimits { trx: TrxId(1), cts: Cts(0) };
         let environment = Environment::system();
-        let fabric: Arc<dyn Fabric> = Arc::new(InProcessFabric::new(Epoch(1)));
+        let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
+        let regions = Arc::clone(&fabric) as Arc<dyn Fabric>;
         let system =
-            TransactionSystem::new(&environment, &fabric, forest, limits, timestamps, options)
+            TransactionSystem::new(&environment, &regions, forest, limits, timestamps, options)
                 .unwrap();
-        Node { system: Arc::new(system), index: index.unwrap(), log }
+        Node { system: Arc::new(system), index, log, fabric }
     }
 
     /// Purges as much as possible.

@@ -129,20 +129,20 @@ impl Batch {
             match act {
                 Act::Read { start, length } => {
                     let read = words[*start..][..*length].iter();
-                    answers.extend(read.map(|word| word.load(Ordering::Acquire)));
+                    answers.extend(read.map(|word| word.load(Ordering::SeqCst)));
                 }
                 Act::Write { start, words: new } => {
                     for (slot, word) in words[*start..].iter().zip(new) {
-                        slot.store(*word, Ordering::Release);
+                        slot.store(*word, Ordering::SeqCst);
                     }
                 }
                 Act::CompareAndSwap { word, expected, new } => {
-                    let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-                    let found = words[*word].compare_exchange(*expected, *new, success, failure);
+                    let order = Ordering::SeqCst;
+                    let found = words[*word].compare_exchange(*expected, *new, order, order);
                     answers.push(found.unwrap_or_else(|found| found));
                 }
                 Act::FetchAdd { word, amount } => {
-                    answers.push(words[*word].fetch_add(*amount, Ordering::AcqRel));
+                    answers.push(words[*word].fetch_add(*amount, Ordering::SeqCst));
                 }
             }
         }

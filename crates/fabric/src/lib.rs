@@ -12,8 +12,9 @@
 //! which may be under way, and each completion reports the end of its batch. A peer may rely on
 //! this:
 //!
-//! * each word is read and written whole, and the operations of a batch happen in their order.
-//!   Several words are not a unit: the layout of a region says how a reader detects a half-done
+//! * each word is read and written whole, and the operations of a batch happen in their order, also
+//!   for an owner that uses sequentially consistent operations: a write is seen before the next
+//!   operation of its batch reads. Several words are not a unit: the layout of a region says how a reader detects a half-done
 //!   change;
 //! * a region belongs to one [`Epoch`] of its owner. After that epoch has ended (the owner has died
 //!   or begun another epoch), every access fails, so no peer reads what a former owner left behind;

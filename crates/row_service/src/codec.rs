@@ -12,7 +12,7 @@ use firn_format::definition::DefinitionError;
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 
 /// The bytes are not a message of this version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

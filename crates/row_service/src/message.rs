@@ -158,6 +158,10 @@ pub enum NodeCall<'a> {
         #[serde(borrow)]
         xid: &'a Bytes,
     },
+    SetCommitting {
+        #[serde(borrow)]
+        xid: &'a Bytes,
+    },
 }
 
 /// Changes of a transaction that need no answer.
@@ -499,6 +503,8 @@ pub enum Answer {
     Mark(LockMark),
     /// The progress of a build, and whether all rows have their entries.
     Progress(BuildProgress, bool),
+    /// The lowest timestamp that a prepared transaction may commit at.
+    Lowest(Cts),
 }
 
 /// Reads arbitrary bytes as a message and as a reply, and checks that writing and reading the

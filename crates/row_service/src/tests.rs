@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use expect_test::expect;
 use firn_api::rows::{
-    Direction, Estimate, Filter, IsolationLevel, LockDuration, MetadataLock, ReadMark, ReadMode,
-    RowSpan, RowWrite, RowsError, Savepoint, ScanOptions, WaitPolicy,
+    Direction, Estimate, Filter, IsolationLevel, LockDuration, MetadataLock, Prepared, ReadMark,
+    ReadMode, RowSpan, RowWrite, RowsError, Savepoint, ScanOptions, WaitPolicy,
 };
-use firn_base::{Cts, IndexId, TableId};
+use firn_base::{Cts, IndexId, Lsn, TableId, TrxId};
 use firn_format::key::KeyRange;
 use firn_format::value::ValueRef;
 use proptest::prelude::*;
@@ -57,11 +57,9 @@ fn messages_have_these_bytes() {
         timeout: Duration::from_secs(50),
         transaction: None,
     };
+    let node = |call| Message::Call { number: CallNumber(1), call: Call::Node(call) };
     let all = [
-        Message::Call {
-            number: CallNumber(1),
-            call: Call::Node(NodeCall::TableNamed { schema: "s", name: "t", known: Some(TABLE) }),
-        },
+        node(NodeCall::TableNamed { schema: "s", name: "t", known: Some(TABLE) }),
         transaction(
             vec![begin, timeout],
             TransactionCall::Get { table: TABLE, key: Bytes::new(b"\x81k"), mode },
@@ -77,28 +75,34 @@ fn messages_have_these_bytes() {
             number: CallNumber(2),
             call: Call::Locks { handle: Handle(8), call: acquire },
         },
+        node(NodeCall::SetCommitting { xid: Bytes::new(b"x") }),
+        node(NodeCall::CommitPrepared { xid: Bytes::new(b"x"), at: Some(Cts(300)) }),
         Message::Cancel(CallNumber(300)),
         Message::GiveBack { table: TABLE, received: 2 },
     ];
     let shown: String = all.iter().map(shown).collect();
     expect![[r#"
-        01 00 01 00 04 01 73 01 74 01 07 03
+        02 00 01 00 04 01 73 01 74 01 07 03
             Call { number: CallNumber(1), call: Node(TableNamed { schema: "s", name: "t", known: Some(TableVersion { table: TableId(7), version: 3 }) }) }
-        01 00 ac 02 01 05 02 00 01 00 01 01 80 ca b5 ee 01 07 07 03 02 81 6b 02 02
+        02 00 ac 02 01 05 02 00 01 00 01 01 80 ca b5 ee 01 07 07 03 02 81 6b 02 02
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [Begin { isolation: RepeatableRead, snapshot: None }, LockWaitTimeout(1.5s)], call: Get { table: TableVersion { table: TableId(7), version: 3 }, key: [129, 107], mode: Update(SkipLocked) } } }
-        01 00 ac 02 01 05 00 0a 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a 01 00 02 01 00 00
+        02 00 ac 02 01 05 00 0a 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a 01 00 02 01 00 00
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Scan { handle: Handle(6), table: TableVersion { table: TableId(7), version: 3 }, options: ScanOptions { index: Some(1), range: KeyRange { start: [128], end: None }, direction: Backward, mode: Consistent, columns: Some([0, 2]), batch_rows: 10, filter: Some(Column { ordinal: 2, ranges: [KeyRange { start: [], end: None }] }) } } } }
-        01 00 ac 02 01 05 01 04 0f 07 03 04 00 01 01 02 09 07 02 61 62
+        02 00 ac 02 01 05 01 04 0f 07 03 04 00 01 01 02 09 07 02 61 62
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [EndStatement], call: Insert { table: TableVersion { table: TableId(7), version: 3 }, row: [Null, Int(-1), UInt(9), Bytes([97, 98])] } } }
-        01 00 ac 02 01 05 00 14
+        02 00 ac 02 01 05 00 14
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Commit } }
-        01 00 ac 02 01 05 00 17 07 03 02 01 6b 02 6b 70 01 01 01 01 01 01 6b 02 6b 70 00
+        02 00 ac 02 01 05 00 17 07 03 02 01 6b 02 6b 70 01 01 01 01 01 01 6b 02 6b 70 00
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: WriteRows { table: TableVersion { table: TableId(7), version: 3 }, rows: [RowWrite { key: [107], payload: [107, 112], changes: Some([(1, Int(-1))]) }, RowWrite { key: [107], payload: [107, 112], changes: None }] } } }
-        01 00 02 02 08 00 07 01 00 32 00 00
+        02 00 02 02 08 00 07 01 00 32 00 00
             Call { number: CallNumber(2), call: Locks { handle: Handle(8), call: Acquire { table: TableId(7), lock: Read, duration: Transaction, timeout: 50s, transaction: None } } }
-        01 01 ac 02
+        02 00 01 00 0f 01 78
+            Call { number: CallNumber(1), call: Node(SetCommitting { xid: [120] }) }
+        02 00 01 00 0d 01 78 01 ac 02
+            Call { number: CallNumber(1), call: Node(CommitPrepared { xid: [120], at: Some(Cts(300)) }) }
+        02 01 ac 02
             Cancel(CallNumber(300))
-        01 05 07 03 02
+        02 05 07 03 02
             GiveBack { table: TableVersion { table: TableId(7), version: 3 }, received: 2 }
     "#]].assert_eq(&shown);
 }
@@ -118,19 +122,25 @@ fn replies_have_these_bytes() {
     let outcomes = [
         Ok(Answer::Batch(Some(rows))),
         Ok(Answer::Estimate(estimate)),
+        Ok(Answer::Prepared(Prepared { position: Lsn(64), lowest: Cts(300), trx: TrxId(40) })),
+        Ok(Answer::Lowest(Cts(300))),
         Err(duplicate),
         Err(RowsError::NotLeader { hint: Some("10.0.0.2:3306".into()) }),
     ];
     let reply = |outcome| Reply { definitions_version: 17, transaction: Some(state), outcome };
     let shown: String = outcomes.into_iter().map(|outcome| shown(&reply(outcome))).collect();
     expect![[r#"
-        01 11 01 01 28 01 63 01 80 01 01 00 0d 01 00 03 6b 72 72 01 00 01 01 03
+        02 11 01 01 28 01 63 01 80 01 01 00 0d 01 00 03 6b 72 72 01 00 01 01 03
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Batch(Some(Stored { bytes: [107, 114, 114], spans: [RowSpan { key_start: 0, key_end: 1, row_start: 1, row_end: 3 }] }))) }
-        01 11 01 01 28 01 63 01 80 01 01 00 0f 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
+        02 11 01 01 28 01 63 01 80 01 01 00 0f 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Estimate(Estimate { entries: 2.0, leaves: 1.0, is_exact: true })) }
-        01 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
+        02 11 01 01 28 01 63 01 80 01 01 00 10 40 ac 02 28
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Prepared(Prepared { position: Lsn(64), lowest: Cts(300), trx: TrxId(40) })) }
+        02 11 01 01 28 01 63 01 80 01 01 00 13 ac 02
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Lowest(Cts(300))) }
+        02 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(DuplicateKey { index: IndexId(4), key: [107] }) }
-        01 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36
+        02 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(NotLeader { hint: Some("10.0.0.2:3306") }) }
     "#]].assert_eq(&shown);
 }

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_base::{Cts, LogStreamId, Lsn, PageId, TableId};
+use firn_base::{Cts, LogStreamId, Lsn, PageId, TableId, TrxId};
 use firn_format::definition::{ColumnDefinition, IndexPart, TableDefinition, TableLayout};
 use firn_format::key::{CollationKeys, KeyRange};
 use firn_format::row::{ColumnValue, OverflowReference};
@@ -551,8 +551,11 @@ pub trait Transaction: Any + Send {
 pub struct Prepared {
     /// Where the prepare record ends in the log; durable up to there.
     pub position: Lsn,
-    /// No commit timestamp of the transaction may be below this.
+    /// No commit timestamp of the transaction may be below this. COMMITTING raises it
+    /// ([`DatabaseNode::set_committing`]).
     pub lowest: Cts,
+    /// The transaction's id, for coordinators that reach the node's transaction table.
+    pub trx: TrxId,
 }
 
 /// An index to add.
@@ -789,11 +792,19 @@ pub trait DatabaseNode: Send + Sync {
     /// # Errors
     /// As [`DatabaseNode::schemas`].
     fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>>;
-    /// Commits a prepared transaction, at the timestamp chosen by its coordinator if there is one.
+    /// Sets a prepared transaction to COMMITTING, before its coordinator chooses the commit
+    /// timestamp: readers of its rows wait for its end from now on. Returns the lowest timestamp
+    /// that the coordinator may choose. May be repeated; a later call returns a later one.
     ///
     /// # Errors
-    /// [`RowsError::NoSuchPrepared`]; [`RowsError::OutcomeUnknown`]; or the source of timestamps
-    /// does not answer, and the transaction stays prepared.
+    /// [`RowsError::NoSuchPrepared`].
+    fn set_committing(&self, xid: &[u8]) -> RowsResult<Cts>;
+    /// Commits a prepared transaction, at the timestamp chosen by its coordinator if there is one.
+    /// For such a timestamp the transaction must be COMMITTING.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchPrepared`]; [`RowsError::OutcomeUnknown`]; or the timestamp is too low,
+    /// or the source of timestamps does not answer, and the transaction stays prepared.
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()>;
     /// Rolls a prepared transaction back.
     ///

@@ -62,6 +62,7 @@ use crate::recovery::open_transactions;
 use crate::space::DroppedSpaces;
 use crate::transaction::commit_order::MAX_COMMITTED_WORD;
 use crate::transaction::remote::{RemoteSnapshot, RemoteTransactions};
+use crate::transaction::table::Outcome;
 use crate::transaction::{TransactionOptions, Versions};
 use crate::tree::ForestReader;
 
@@ -205,6 +206,11 @@ impl Replica {
         let open = open_transactions(&pages)?;
         for trx in &open {
             versions.table().begin(*trx, versions.snapshots().horizon())?;
+            // The writer's durable commits stay below one that is being decided, but not below one
+            // that was in doubt when the writer started.
+            if !storage.is_dense && writer.outcome(*trx)? == Outcome::Committing {
+                versions.table().set_committing(*trx);
+            }
         }
         let clock = Arc::clone(&environment.clock);
         let dictionary =

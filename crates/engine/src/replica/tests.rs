@@ -4,6 +4,7 @@
 
 mod crowd;
 mod half_done;
+mod shared_timestamps;
 
 use std::ops::Range;
 
@@ -35,12 +36,25 @@ struct Writer {
     storage: LocalStorage,
     peer: Arc<dyn Peer>,
     environment: Environment,
-    _directory: tempfile::TempDir,
+    timestamps: Timestamps,
+    directory: tempfile::TempDir,
 }
 
 impl Writer {
     fn open() -> Writer {
-        let directory = tempfile::tempdir().unwrap();
+        Writer::numbered_by(Timestamps::Local)
+    }
+
+    /// A writer with the schema `s`, whose commits this source numbers.
+    fn numbered_by(timestamps: Timestamps) -> Writer {
+        let writer = Writer::over(tempfile::tempdir().unwrap(), timestamps);
+        let mut ddl = writer.dictionary.ddl().unwrap();
+        ddl.create_schema("s", b"").unwrap();
+        ddl.commit().unwrap();
+        writer
+    }
+
+    fn over(directory: tempfile::TempDir, timestamps: Timestamps) -> Writer {
         let environment = Environment::system();
         let storage =
             LocalStorage::open(&environment, directory.path(), LocalOptions::default()).unwrap();
@@ -50,16 +64,22 @@ impl Writer {
             log: storage.log.clone(),
             epoch: WriterEpoch::Next,
             pages: storage.pages.clone(),
-            timestamps: Timestamps::Local,
+            timestamps: timestamps.clone(),
             fabric: Arc::new(fabric),
         };
         let options = EngineOptions { buffer_pool_bytes: 4 << 20, ..EngineOptions::default() };
         let engine = Engine::open(&environment, seams, &options).unwrap();
         let dictionary = engine.open_dictionary(Arc::new(BinaryCollation)).unwrap();
-        let mut ddl = dictionary.ddl().unwrap();
-        ddl.create_schema("s", b"").unwrap();
-        ddl.commit().unwrap();
-        Writer { engine, dictionary, storage, peer, environment, _directory: directory }
+        Writer { engine, dictionary, storage, peer, environment, timestamps, directory }
+    }
+
+    /// Ends the writer, and opens the next one over its directory.
+    fn restart(self) -> Writer {
+        let Writer { engine, storage, dictionary, directory, timestamps, .. } = self;
+        engine.close().unwrap();
+        storage.close();
+        drop((engine, storage, dictionary));
+        Writer::over(directory, timestamps)
     }
 
     fn replica(&self) -> Replica {
@@ -73,7 +93,7 @@ impl Writer {
             pages: self.storage.pages.clone(),
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
             writer: Arc::clone(&self.peer),
-            is_dense: true,
+            is_dense: matches!(self.timestamps, Timestamps::Local),
         };
         // Smaller than what is read, so that pages are read again at the applied position.
         let options =

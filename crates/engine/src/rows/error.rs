@@ -22,6 +22,7 @@ impl From<EngineError> for RowsError {
             EngineError::TableExists { schema, name } => RowsError::TableExists { schema, name },
             EngineError::IndexExists(name) => RowsError::IndexExists(name),
             EngineError::NoSuchIndex(name) => RowsError::NoSuchIndex(name),
+            EngineError::NoSuchPrepared => RowsError::NoSuchPrepared,
             EngineError::ReadOnly => RowsError::NotLeader { hint: None },
             EngineError::OutcomeUnknown(error) => {
                 RowsError::OutcomeUnknown { reason: error.to_string().into() }

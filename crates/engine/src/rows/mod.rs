@@ -35,7 +35,6 @@ use firn_format::key::{CollationKeys, KeyRange};
 
 use crate::dictionary::Dictionary;
 use crate::dictionary::index_build::{self, BuildPatience};
-use crate::error::EngineError;
 use crate::metadata_lock::LockContext;
 use crate::table::Table;
 
@@ -180,12 +179,16 @@ impl DatabaseNode for EngineNode {
         Ok(self.dictionary.system().prepared_transactions())
     }
 
+    fn set_committing(&self, xid: &[u8]) -> RowsResult<Cts> {
+        Ok(self.dictionary.system().set_committing(xid)?)
+    }
+
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()> {
-        self.dictionary.system().commit_prepared(xid, at).map_err(prepared_error)
+        Ok(self.dictionary.system().commit_prepared(xid, at)?)
     }
 
     fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()> {
-        self.dictionary.system().rollback_prepared(xid).map_err(prepared_error)
+        Ok(self.dictionary.system().rollback_prepared(xid)?)
     }
 }
 
@@ -201,12 +204,5 @@ impl IndexBuild for index_build::IndexBuild {
     fn finish(self: Box<Self>) -> RowsResult<()> {
         index_build::IndexBuild::finish(*self)?;
         Ok(())
-    }
-}
-
-fn prepared_error(error: EngineError) -> RowsError {
-    match error {
-        EngineError::Invalid(_) => RowsError::NoSuchPrepared,
-        other => other.into(),
     }
 }

@@ -144,6 +144,12 @@ impl CommitOrder {
         Cts(self.counters.last().load(Ordering::Acquire))
     }
 
+    /// Whether a source that nodes share numbers the commits.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self.kind, Kind::Sparse(_))
+    }
+
     /// The number of timestamps that one watermark in the log reserves.
     #[must_use]
     pub fn set_aside(&self) -> u64 {

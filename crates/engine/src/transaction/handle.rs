@@ -338,14 +338,14 @@ impl Transaction {
                 return Err(error);
             }
         };
-        self.system.add_prepared(xid, writer.undo, locks);
+        let trx = writer.undo.trx;
+        let lowest = self.system.add_prepared(xid, writer.undo, locks);
         let observed = self.observed.get();
         self.finish();
         let position = lsn.max(observed);
         let waited = self.system.pages().log.wait_durable(position);
         waited.map_err(EngineError::OutcomeUnknown)?;
-        let lowest = Cts(self.system.order().last().0 + 1);
-        Ok(Prepared { position, lowest })
+        Ok(Prepared { position, lowest, trx })
     }
 }
 

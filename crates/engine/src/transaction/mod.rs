@@ -4,6 +4,7 @@
 pub mod active_list;
 pub mod commit_order;
 pub mod cursor;
+pub(crate) mod durable_commits;
 pub mod handle;
 pub mod prepared;
 pub mod read;

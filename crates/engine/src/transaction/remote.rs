@@ -27,7 +27,7 @@ use super::table::overflow::{
     self, BUCKET_WORDS, COMMIT_LSN, ENTRY_WORDS, HEADER_WORDS, ID, OUTCOME, bucket_start,
     segment_name,
 };
-use super::table::{self, Entry, Outcome, SLOT_WORDS};
+use super::table::{self, Entry, Outcome, SLOT_WORDS, active, committing, moving};
 use crate::sync::Mutex;
 
 /// The transactions of one owner, as a peer sees them. Ends with the owner's epoch.
@@ -146,6 +146,71 @@ impl RemoteTransactions {
         Ok(Outcome::Settled)
     }
 
+    /// Sets a prepared transaction to COMMITTING, as
+    /// [`TransactionSystem::set_committing`](super::TransactionSystem::set_committing) does at the
+    /// owner. Returns the lowest timestamp that the coordinator may choose; `None` if the
+    /// transaction has ended. Blocks for a few round trips.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached. The transaction may be COMMITTING then; the call may be
+    /// repeated.
+    pub fn set_committing(&self, trx: TrxId) -> Result<Option<Cts>, FabricError> {
+        loop {
+            let found = match self.set_slot_committing(trx)? {
+                Err(segments) => self.set_overflowed_committing(trx, segments)?,
+                Ok(found) => Some(found),
+            };
+            match found {
+                Some(outcome) if outcome == moving(trx) => {}
+                Some(outcome) if outcome == active(trx) || outcome == committing(trx) => {
+                    // Only now: a snapshot that has met the transaction as ACTIVE was handed out
+                    // before.
+                    return Ok(Some(Cts(self.last_handed_out()?.0 + 1)));
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Sets the slot of `trx` from ACTIVE to COMMITTING. Returns its former outcome, or the number
+    /// of the overflow's segments if `trx` has no slot.
+    fn set_slot_committing(&self, trx: TrxId) -> Result<Result<u64, usize>, FabricError> {
+        let slots = self.header_start / SLOT_WORDS;
+        let start = (trx.0 as usize & (slots - 1)) * SLOT_WORDS;
+        let mut batch = Batch::new();
+        let found = batch.compare_and_swap(start + OUTCOME, active(trx), committing(trx));
+        // The outcome of a transaction that was rolled back stays behind in its slot.
+        let id = batch.read(start + ID, 1);
+        let header = batch.read(self.header_start, HEADER_WORDS);
+        let answers = self.table.submit(batch).wait(self.table.timeout())?;
+        Ok(match answers.word(id) == trx.0 {
+            true => Ok(answers.word(found)),
+            false => Err(answers.words(header)[overflow::SEGMENTS] as usize),
+        })
+    }
+
+    /// The same for a transaction that has lost its slot. `None` if it is not in the table.
+    fn set_overflowed_committing(
+        &self,
+        trx: TrxId,
+        segments: usize,
+    ) -> Result<Option<u64>, FabricError> {
+        for segment in self.segments(segments)? {
+            let start = bucket_start(trx, segment.length_words());
+            let mut bucket = [0; BUCKET_WORDS];
+            segment.read(start, &mut bucket)?;
+            let mut entries = bucket.chunks_exact(ENTRY_WORDS);
+            let Some(place) = entries.position(|entry| entry[ID] == trx.0) else { continue };
+            let entry = start + place * ENTRY_WORDS;
+            let mut batch = Batch::new();
+            let found = batch.compare_and_swap(entry + OUTCOME, active(trx), committing(trx));
+            let id = batch.read(entry + ID, 1);
+            let answers = segment.submit(batch).wait(segment.timeout())?;
+            return Ok((answers.word(id) == trx.0).then(|| answers.word(found)));
+        }
+        Ok(None)
+    }
+
     /// The first regions of the overflow. Connects to new ones.
     fn segments(&self, count: usize) -> Result<Vec<Arc<dyn Region>>, FabricError> {
         let known = self.overflow.lock().clone();
@@ -199,8 +264,8 @@ impl RemoteTransactions {
         }
     }
 
-    /// Whether a snapshot sees the changes of `trx`. `None` while the transaction is being
-    /// committed: ask again.
+    /// Whether a snapshot sees the changes of `trx`. `None` while the transaction is COMMITTING: ask
+    /// again.
     ///
     /// # Errors
     /// If the owner cannot be reached.

@@ -84,10 +84,20 @@ const TIMESTAMPS_LOW: u64 = 1 << 16;
 pub(crate) struct PreparedTransaction {
     pub(crate) undo: UndoLog,
     pub(crate) locks: DetachedLocks,
+    /// Snapshots below this timestamp may have read without the transaction. Zero after a restart:
+    /// since then nobody has.
+    pub(crate) lowest: Cts,
 }
 
-/// By identifier; `None` while the transaction is being prepared or ended.
-pub(crate) type PreparedTransactions = FxHashMap<Box<[u8]>, Option<PreparedTransaction>>;
+/// A transaction whose identifier is in use.
+pub(crate) struct NamedTransaction {
+    pub(crate) trx: TrxId,
+    /// `None` while the transaction is being prepared or ended.
+    pub(crate) prepared: Option<PreparedTransaction>,
+}
+
+/// By identifier.
+pub(crate) type PreparedTransactions = FxHashMap<Box<[u8]>, NamedTransaction>;
 
 pub struct TransactionSystem {
     forest: Arc<Forest>,

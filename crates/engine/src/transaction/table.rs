@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   slot word 0   transaction id      0: free
-//!        word 1   outcome             ACTIVE, COMMITTING, or the commit timestamp
+//!        word 1   outcome             the commit timestamp, or ACTIVE or COMMITTING with the id
 //!        word 2   commit LSN          the commit's position in the log
 //!        word 3   owner's latch       0: open, 1: held (begin, finish and offload of this slot)
 //! ```
@@ -15,8 +15,12 @@
 //! every snapshot: a slot is recycled only when its timestamp is at or below the horizon of all
 //! snapshots. If a transaction finds its slot taken by one that cannot be recycled yet, it
 //! *offloads* that one to further regions ([`overflow`]). These are nearly always empty, and then
-//! readers skip them. `COMMITTING` is for two-phase commit: another node is choosing the timestamp,
-//! and a reader waits until it is known.
+//! readers skip them.
+//!
+//! `COMMITTING` is for two-phase commit (paper 000 §4.3): another node is choosing the timestamp,
+//! and a reader waits until it is known. The owner sets it, or the coordinator by one compare and
+//! swap on the region. That is why the outcome of an open transaction contains its id: a slot may
+//! pass to another transaction at any moment, and then the compare and swap fails.
 //!
 //! After the slots, two words say how many entries were offloaded and to how many regions, so that
 //! a peer that has only the regions decides like the owner ([`super::remote`]).
@@ -31,6 +35,9 @@
 //! 3. A transaction that rolls back leaves the table after its last change was undone. So "not in
 //!    the table" never stands for a change that will be undone. Readers look a transaction up while
 //!    they hold the record's page latch.
+//! 4. A remote coordinator takes no latch, and changes nothing but ACTIVE to COMMITTING. So an owner
+//!    that takes an ACTIVE outcome away swaps it, and acts by what it finds. While such an entry is
+//!    on its way to the overflow, its copy there is MOVING: readers and coordinators look again.
 
 pub(super) mod overflow;
 
@@ -54,8 +61,28 @@ const OUTCOME: usize = 1;
 const COMMIT_LSN: usize = 2;
 const LATCH: usize = 3;
 
-const ACTIVE: u64 = u64::MAX;
-const COMMITTING: u64 = u64::MAX - 1;
+/// The outcome of a transaction that has not ended, with its id in the low bits. Commit timestamps
+/// are below it.
+const ACTIVE: u64 = 1 << 63;
+/// With [`ACTIVE`]: the timestamp is being chosen.
+const COMMITTING: u64 = 1 << 62;
+/// With [`ACTIVE`]: the entry is being offloaded.
+const MOVING: u64 = 1 << 61;
+
+/// The outcome word of a transaction that is ACTIVE.
+pub(super) const fn active(trx: TrxId) -> u64 {
+    ACTIVE | trx.0
+}
+
+/// The outcome word of a transaction that is COMMITTING.
+pub(super) const fn committing(trx: TrxId) -> u64 {
+    ACTIVE | COMMITTING | trx.0
+}
+
+/// The outcome word of an ACTIVE transaction that is being offloaded.
+pub(super) const fn moving(trx: TrxId) -> u64 {
+    ACTIVE | MOVING | trx.0
+}
 
 /// The outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +105,12 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn outcome(self) -> Outcome {
-        match self.outcome {
-            ACTIVE => Outcome::Active,
-            COMMITTING => Outcome::Committing,
-            cts => Outcome::Committed(Cts(cts), Lsn(self.commit_lsn)),
+        if self.outcome & ACTIVE == 0 {
+            Outcome::Committed(Cts(self.outcome), Lsn(self.commit_lsn))
+        } else if self.outcome & (COMMITTING | MOVING) == 0 {
+            Outcome::Active
+        } else {
+            Outcome::Committing
         }
     }
 
@@ -172,26 +201,41 @@ impl TransactionTable {
         let slot = self.slot(trx);
         let _latch = self.latch(slot);
         let occupant = TrxId(slot[ID].load(Ordering::Relaxed));
-        if occupant != TrxId::NONE {
-            let entry = Entry {
-                outcome: slot[OUTCOME].load(Ordering::Relaxed),
-                commit_lsn: slot[COMMIT_LSN].load(Ordering::Relaxed),
-            };
-            if !entry.is_settled(horizon) {
-                self.overflow.insert(occupant, entry, self.header())?;
-                self.offloads.fetch_add(1, Ordering::Relaxed);
-            }
+        let entry = Entry {
+            outcome: slot[OUTCOME].load(Ordering::Relaxed),
+            commit_lsn: slot[COMMIT_LSN].load(Ordering::Relaxed),
+        };
+        let offloads = occupant != TrxId::NONE && !entry.is_settled(horizon);
+        let is_moving = offloads && entry.outcome == active(occupant);
+        if offloads {
+            let outcome = if is_moving { moving(occupant) } else { entry.outcome };
+            self.overflow.insert(occupant, Entry { outcome, ..entry }, self.header())?;
+            self.offloads.fetch_add(1, Ordering::Relaxed);
         }
         slot[ID].store(0, Ordering::SeqCst);
-        slot[OUTCOME].store(ACTIVE, Ordering::SeqCst);
+        let left = slot[OUTCOME].swap(active(trx), Ordering::SeqCst);
         slot[COMMIT_LSN].store(0, Ordering::Relaxed);
         slot[ID].store(trx.0, Ordering::SeqCst);
+        if is_moving {
+            self.overflow.set(occupant, Entry { outcome: left, commit_lsn: 0 });
+        }
         Ok(())
     }
 
-    /// Marks a transaction whose timestamp another node is choosing (two-phase commit).
-    pub fn set_committing(&self, trx: TrxId) {
-        self.set(trx, Entry { outcome: COMMITTING, commit_lsn: 0 });
+    /// Sets a transaction whose timestamp another node is choosing to COMMITTING: readers wait for
+    /// its outcome. Returns whether it was ACTIVE before.
+    ///
+    /// # Panics
+    /// If the transaction is not in the table: a prepared transaction is there until it ends.
+    pub fn set_committing(&self, trx: TrxId) -> bool {
+        let slot = self.slot(trx);
+        let _latch = self.latch(slot);
+        let word = match slot[ID].load(Ordering::Relaxed) == trx.0 {
+            true => &slot[OUTCOME],
+            false => self.overflow.outcome_word(trx),
+        };
+        let (from, to) = (active(trx), committing(trx));
+        word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Records the commit: from now on, snapshots at or after `cts` see the transaction.
@@ -203,15 +247,18 @@ impl TransactionTable {
         let slot = self.slot(trx);
         let _latch = self.latch(slot);
         let before = if slot[ID].load(Ordering::Relaxed) == trx.0 {
-            let before = slot[OUTCOME].load(Ordering::Relaxed);
             slot[COMMIT_LSN].store(entry.commit_lsn, Ordering::SeqCst);
-            slot[OUTCOME].store(entry.outcome, Ordering::SeqCst);
-            before
+            slot[OUTCOME].swap(entry.outcome, Ordering::SeqCst)
         } else {
             self.overflow.set(trx, entry)
         };
-        // Usually this node decides, and no reader waits for the outcome.
-        if before == COMMITTING {
+        self.wake_waiters(trx, before);
+    }
+
+    /// Wakes the readers that wait for the outcome of `trx`. Usually this node decides, and there
+    /// are none.
+    fn wake_waiters(&self, trx: TrxId, before: u64) {
+        if before == committing(trx) {
             self.decided.notify_all();
         }
     }
@@ -220,11 +267,13 @@ impl TransactionTable {
     pub fn remove(&self, trx: TrxId) {
         let slot = self.slot(trx);
         let _latch = self.latch(slot);
-        if slot[ID].load(Ordering::Relaxed) == trx.0 {
+        let before = if slot[ID].load(Ordering::Relaxed) == trx.0 {
             slot[ID].store(0, Ordering::SeqCst);
+            slot[OUTCOME].load(Ordering::SeqCst)
         } else {
-            self.overflow.remove(trx, self.header());
-        }
+            self.overflow.remove(trx, self.header())
+        };
+        self.wake_waiters(trx, before);
     }
 
     /// The outcome of `trx`. Takes no lock.

@@ -183,6 +183,13 @@ impl DatabaseNode for RemoteNode {
         }
     }
 
+    fn set_committing(&self, xid: &[u8]) -> RowsResult<Cts> {
+        match self.ask(NodeCall::SetCommitting { xid: Bytes::new(xid) })? {
+            Answer::Lowest(lowest) => Ok(lowest),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()> {
         let call = NodeCall::CommitPrepared { xid: Bytes::new(xid), at };
         self.ask(call).map(|_| ()).map_err(outcome_unknown)

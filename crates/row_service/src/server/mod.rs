@@ -193,6 +193,7 @@ impl RowService {
                     xids.into_iter().map(|xid| ByteBuf::from(xid.into_vec())).collect(),
                 )
             }
+            NodeCall::SetCommitting { xid } => Answer::Lowest(node.set_committing(xid)?),
             NodeCall::CommitPrepared { xid, at } => {
                 node.commit_prepared(xid, at)?;
                 Answer::Done

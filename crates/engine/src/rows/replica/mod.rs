@@ -158,6 +158,10 @@ impl DatabaseNode for ReplicaNode {
         not_leader()
     }
 
+    fn set_committing(&self, _xid: &[u8]) -> RowsResult<Cts> {
+        not_leader()
+    }
+
     fn commit_prepared(&self, _xid: &[u8], _at: Option<Cts>) -> RowsResult<()> {
         not_leader()
     }

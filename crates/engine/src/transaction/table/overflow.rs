@@ -148,13 +148,21 @@ impl Overflow {
         words[OUTCOME].swap(entry.outcome, Ordering::SeqCst)
     }
 
-    /// Removes an entry, if it exists.
-    pub(super) fn remove(&self, trx: TrxId, header: &[AtomicU64]) {
+    /// The outcome of an existing entry, to be changed while the slot of `trx` is latched.
+    ///
+    /// # Panics
+    /// As [`Overflow::set`].
+    pub(super) fn outcome_word(&self, trx: TrxId) -> &AtomicU64 {
+        &self.find(trx).expect("a transaction is in the table until it ends")[OUTCOME]
+    }
+
+    /// Removes an entry, if it exists; returns its outcome.
+    pub(super) fn remove(&self, trx: TrxId, header: &[AtomicU64]) -> u64 {
         let _changing = self.changing.lock();
-        if let Some(words) = self.find(trx) {
-            words[ID].store(0, Ordering::SeqCst);
-            header[COUNT].fetch_sub(1, Ordering::SeqCst);
-        }
+        let Some(words) = self.find(trx) else { return 0 };
+        words[ID].store(0, Ordering::SeqCst);
+        header[COUNT].fetch_sub(1, Ordering::SeqCst);
+        words[OUTCOME].load(Ordering::SeqCst)
     }
 
     /// Removes all entries that every snapshot sees.

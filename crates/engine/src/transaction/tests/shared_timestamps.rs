@@ -7,6 +7,7 @@ use firn_base::task::{Scheduler, install_scheduler};
 
 use super::*;
 use crate::test_support::{HybridClock, Oracle};
+use crate::transaction::remote::RemoteTransactions;
 
 /// A node whose commits an oracle numbers, and one with a hybrid logical clock.
 fn nodes_with_shared_timestamps() -> [Node; 2] {
@@ -89,7 +90,8 @@ fn a_coordinator_decides_when_a_prepared_transaction_commits() {
         let prepared = writer.prepare(b"xid", None).unwrap();
         assert!(prepared.lowest > before);
         assert!(node.system.pages().log.durable_lsn() >= prepared.position);
-        let at = Cts(prepared.lowest.0 + 50);
+        let at = Cts(node.system.set_committing(b"xid").unwrap().0 + 50);
+        assert!(at > prepared.lowest);
         node.system.commit_prepared(b"xid", Some(at)).unwrap();
         assert_eq!(read_at(&node, Cts(at.0 - 1), b"a"), Some(b"1".to_vec()));
         assert_eq!(read_at(&node, at, b"a"), Some(b"2".to_vec()));
@@ -115,21 +117,24 @@ fn without_the_source_of_timestamps_a_transaction_is_rolled_back() {
     assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"3".to_vec()));
 }
 
-/// A prepared update of `a` from 1 to 2 whose timestamp is being chosen.
-fn being_decided(node: &Node) -> Prepared {
+/// A prepared update of `a` from 1 to 2.
+fn prepared_update(node: &Node) -> Prepared {
     put(node, b"a", b"1");
     let mut writer = begin(node, IsolationLevel::ReadCommitted);
     assert!(writer.update(node.index, b"a", b"2").unwrap());
-    let trx = writer.id().unwrap();
-    let prepared = writer.prepare(b"xid", None).unwrap();
-    node.system.table().set_committing(trx);
-    prepared
+    writer.prepare(b"xid", None).unwrap()
+}
+
+/// The same, with its timestamp being chosen. Returns the lowest possible one.
+fn being_decided(node: &Node) -> Cts {
+    prepared_update(node);
+    node.system.set_committing(b"xid").unwrap()
 }
 
 #[test]
 fn readers_and_writers_wait_for_a_decision_and_act_by_it() {
     for node in nodes_with_shared_timestamps() {
-        let at = being_decided(&node).lowest;
+        let at = being_decided(&node);
         let mut old = snapshot_isolation(&node);
         old.open_snapshot();
         std::thread::scope(|scope| {
@@ -286,4 +291,69 @@ fn a_slow_source_of_timestamps_makes_no_thread_spin() {
     assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"3".to_vec()));
     let yields = yields.0.load(Ordering::Relaxed);
     assert!(yields < 50, "{yields} turns were given up for nothing");
+}
+
+#[test]
+fn a_commit_at_a_timestamp_that_snapshots_have_passed_is_refused() {
+    for node in nodes_with_shared_timestamps() {
+        let prepared = prepared_update(&node);
+        let at = Some(Cts(prepared.lowest.0 + 1_000_000));
+        let commit = |at| node.system.commit_prepared(b"xid", at);
+        // A reader that meets the transaction as ACTIVE reads without it, at any snapshot.
+        let ahead = Cts(prepared.lowest.0 + 2_000_000);
+        assert_eq!(read_at(&node, ahead, b"a"), Some(b"1".to_vec()));
+        assert!(matches!(commit(at), Err(EngineError::NotCommitting { .. })));
+        let lowest = node.system.set_committing(b"xid").unwrap();
+        assert!(lowest > ahead);
+        let early = commit(at).unwrap_err();
+        assert!(matches!(early, EngineError::CommitTooEarly { .. }), "{early}");
+        assert!(early.to_string().contains(&format!("from {lowest} on")), "{early}");
+        // The reply to the first call was lost; its timestamp is still good.
+        put(&node, b"b", b"1");
+        assert!(node.system.set_committing(b"xid").unwrap() > lowest);
+        commit(Some(lowest)).unwrap();
+        assert_eq!(read_at(&node, ahead, b"a"), Some(b"1".to_vec()));
+        assert!(matches!(node.system.set_committing(b"xid"), Err(EngineError::NoSuchPrepared)));
+    }
+}
+
+#[test]
+fn a_number_of_the_nodes_own_needs_no_committing() {
+    let [oracle, clock] = nodes_with_shared_timestamps();
+    for node in [Node::new(), oracle, clock] {
+        let prepared = prepared_update(&node);
+        node.system.commit_prepared(b"xid", None).unwrap();
+        assert!(node.system.order().max_committed() >= prepared.lowest);
+        assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"2".to_vec()));
+    }
+}
+
+#[test]
+fn a_coordinator_elsewhere_decides_through_the_region() {
+    for (node, offloads) in nodes_with_shared_timestamps().into_iter().zip([false, true]) {
+        let remote = RemoteTransactions::connect(node.fabric.peer()).unwrap();
+        let trx = prepared_update(&node).trx;
+        if offloads {
+            // Its slot passes to another transaction.
+            (0..70_u8).for_each(|key| put(&node, &[key], b"1"));
+            assert!(node.system.table().offload_counts().1 > 0);
+        }
+        let ahead = Cts(node.system.order().last().0 + 1_000);
+        assert_eq!(read_at(&node, ahead, b"a"), Some(b"1".to_vec()));
+        let lowest = remote.set_committing(trx).unwrap().unwrap();
+        assert!(lowest > ahead);
+        assert!(remote.set_committing(trx).unwrap() >= Some(lowest), "it may be repeated");
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| read_at(&node, lowest, b"a"));
+            firn_base::task::sleep(Duration::from_millis(30));
+            assert!(!reader.is_finished(), "nothing is decided yet");
+            node.system.commit_prepared(b"xid", Some(lowest)).unwrap();
+            assert_eq!(reader.join().unwrap(), Some(b"2".to_vec()));
+        });
+        assert_eq!(read_at(&node, ahead, b"a"), Some(b"1".to_vec()));
+        assert_eq!(remote.set_committing(trx).unwrap(), None, "it has ended");
+        let rolled_back = prepared_update(&node).trx;
+        node.system.rollback_prepared(b"xid").unwrap();
+        assert_eq!(remote.set_committing(rolled_back).unwrap(), None);
+    }
 }

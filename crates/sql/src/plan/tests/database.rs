@@ -349,6 +349,10 @@ impl DatabaseNode for SizedNode {
         self.inner.prepared_transactions()
     }
 
+    fn set_committing(&self, xid: &[u8]) -> RowsResult<Cts> {
+        self.inner.set_committing(xid)
+    }
+
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()> {
         self.inner.commit_prepared(xid, at)
     }
