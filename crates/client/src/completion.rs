@@ -96,7 +96,7 @@ fn alone(head: &str, line: &str, prefix: &str, known: &Known) -> Vec<String> {
     let is_lower = prefix.chars().all(|character| !character.is_ascii_uppercase());
     let cased = |word: &str| if is_lower { word.to_ascii_lowercase() } else { word.to_owned() };
     found.extend(KEYWORDS.split_ascii_whitespace().map(cased));
-    let functions = firn_sql::functions::all().map(|function| function.name);
+    let functions = firn_sql_functions::all().map(|function| function.name);
     let functions = functions.chain(AGGREGATES.split_ascii_whitespace());
     found.extend(functions.filter(|name| name.starts_with(words::is_name)).map(cased));
     found.extend(tables);

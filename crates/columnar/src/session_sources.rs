@@ -10,6 +10,7 @@
 //! A feed returns one batch for each `Want`, so a slow task delays only itself. Feeds share the
 //! statement's frame: between two batches, a feed saves the content of its slots.
 
+use firn_sql::execute::Evaluate;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;

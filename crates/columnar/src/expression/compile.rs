@@ -1,5 +1,6 @@
 //! Expressions to kernels.
 
+use firn_sql::execute::Evaluate;
 use std::sync::Arc;
 
 use firn_format::value::CollationId;

@@ -1,5 +1,6 @@
 //! Expressions without a kernel: the row executor's evaluation for each row of a batch.
 
+use firn_sql::execute::Evaluate;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};

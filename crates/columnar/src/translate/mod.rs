@@ -18,6 +18,7 @@ mod simple;
 mod sort;
 mod subquery;
 
+use firn_sql::execute::Evaluate;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@
 //! Rows that do not fit in memory are kept on disk: all of them, and those of a step. The set that
 //! makes the rows of a recursive one distinct has to fit.
 
+use crate::execute::Evaluate;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;

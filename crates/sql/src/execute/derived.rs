@@ -1,6 +1,7 @@
 //! A subquery in `FROM` that runs as part of the statement.
 
 use crate::error::Result;
+use crate::execute::Evaluate;
 use crate::expression::Slot;
 use crate::plan::QueryPlan;
 

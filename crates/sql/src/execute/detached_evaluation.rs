@@ -8,6 +8,7 @@
 //! Such expressions contain no subqueries and no variables, so nothing asks for the transaction or
 //! the session; such a request is refused.
 
+use crate::execute::Evaluate;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -20,25 +20,67 @@ use crate::collation::{self, LikePattern};
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use crate::functions::{Call, Function};
-use crate::types::{
-    Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
-};
+use crate::types::{Coercibility, ComparisonKind, Datum, SqlType, TypeKind, cast};
 
 use super::known_patterns::{Known, KnownPatterns, Source};
 use super::{Execution, values};
 
 /// A value that already exists somewhere, or was computed.
-pub(crate) enum Operand {
-    /// It is at [`Expression::place`].
+pub enum Operand {
+    /// It is at [`Evaluate::place`].
     Placed,
     /// This value.
     Owned(Datum),
 }
 
-impl Expression {
+/// The value of an expression in an execution.
+pub trait Evaluate {
     /// The value, if it already exists: that of a slot, a literal or a parameter.
+    fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum>;
+
+    /// The value.
+    ///
+    /// # Errors
+    /// Errors of its functions, casts and subqueries; 1317 if the statement was cancelled.
+    fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum>;
+
+    /// The value as a truth value; `None` is NULL.
+    ///
+    /// # Errors
+    /// As [`Evaluate::evaluate`].
+    fn truth(&self, execution: &mut Execution<'_>) -> Result<Option<bool>>;
+
+    /// The value, computed unless it already exists; [`Evaluate::of`] returns it.
+    ///
+    /// # Errors
+    /// As [`Evaluate::evaluate`].
+    fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand>;
+
+    /// The datum of an operand of this expression.
+    ///
+    /// # Errors
+    /// 1105 if the execution lacks it.
     #[inline]
-    pub(crate) fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum> {
+    fn of<'a>(&'a self, operand: &'a Operand, execution: &'a Execution<'_>) -> Result<&'a Datum> {
+        match operand {
+            Operand::Owned(datum) => Ok(datum),
+            Operand::Placed => self.place(execution).ok_or_else(no_such_value),
+        }
+    }
+
+    /// Whether the value is true: neither false nor NULL.
+    ///
+    /// # Errors
+    /// As [`Evaluate::evaluate`].
+    #[inline]
+    fn is_true(&self, execution: &mut Execution<'_>) -> Result<bool> {
+        Ok(self.truth(execution)? == Some(true))
+    }
+}
+
+impl Evaluate for Expression {
+    #[inline]
+    fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum> {
         match &self.kind {
             ExpressionKind::Slot(slot) => execution.frame.get(slot.0 as usize),
             ExpressionKind::Literal(datum) => Some(datum),
@@ -47,9 +89,8 @@ impl Expression {
         }
     }
 
-    /// The value, computed unless it already exists; [`Expression::of`] returns it.
     #[inline]
-    pub(crate) fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand> {
+    fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand> {
         match &self.kind {
             ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
                 Ok(Operand::Placed)
@@ -58,32 +99,15 @@ impl Expression {
         }
     }
 
-    /// The datum of an operand of this expression.
-    #[inline]
-    pub(crate) fn of<'a>(
-        &'a self,
-        operand: &'a Operand,
-        execution: &'a Execution<'_>,
-    ) -> Result<&'a Datum> {
-        match operand {
-            Operand::Owned(datum) => Ok(datum),
-            Operand::Placed => self.place(execution).ok_or_else(no_such_value),
-        }
-    }
-
-    /// The value.
-    ///
-    /// # Errors
-    /// Errors of its functions, casts and subqueries; 1317 if the statement was cancelled.
-    pub fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum> {
+    fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum> {
         match &self.kind {
             ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
                 self.place(execution).ok_or_else(no_such_value)?.try_clone()
             }
             ExpressionKind::Call { function, arguments } => {
-                self.call(function, arguments, execution)
+                call(function, arguments, &self.ty, execution)
             }
-            ExpressionKind::Cast(operand) => self.cast(operand, execution),
+            ExpressionKind::Cast(operand) => cast_operand(operand, &self.ty, execution),
             ExpressionKind::Case { branches, otherwise } => {
                 case(branches, otherwise.as_deref(), execution)
             }
@@ -115,11 +139,7 @@ impl Expression {
         }
     }
 
-    /// The value as a truth value; `None` is NULL.
-    ///
-    /// # Errors
-    /// As [`Expression::evaluate`].
-    pub fn truth(&self, execution: &mut Execution<'_>) -> Result<Option<bool>> {
+    fn truth(&self, execution: &mut Execution<'_>) -> Result<Option<bool>> {
         match &self.kind {
             ExpressionKind::Compare { operator, kind, sides } => {
                 compare_sides(*operator, kind, sides, execution)
@@ -148,100 +168,61 @@ impl Expression {
             }
         }
     }
+}
 
-    /// Whether the value is true: neither false nor NULL.
-    ///
-    /// # Errors
-    /// As [`Expression::evaluate`].
-    #[inline]
-    pub fn is_true(&self, execution: &mut Execution<'_>) -> Result<bool> {
-        Ok(self.truth(execution)? == Some(true))
-    }
-
-    fn call(
-        &self,
-        function: &'static Function,
-        arguments: &[Expression],
-        execution: &mut Execution<'_>,
-    ) -> Result<Datum> {
-        let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
-        let mut text_bytes = 0;
-        let is_exact = matches!(self.ty.kind, TypeKind::Decimal { .. });
-        let stops_at_null = function.strict && (is_exact || !function.evaluates_all);
-        for argument in arguments {
-            let value = argument.evaluate(execution)?;
-            if stops_at_null && value.is_null() {
-                return Ok(Datum::Null);
-            }
-            if let Datum::Text(octets) = &value {
-                text_bytes += octets.len();
-            }
-            values.push(value);
-        }
-        // The results of most functions are no larger than their arguments; the others ask for the
-        // rest.
-        let _promise = memory::ask(text_bytes)?;
-        let types: SmallVec<[&SqlType; 3]> =
-            arguments.iter().map(|argument| &argument.ty).collect();
-        let context = execution.context;
-        context.promised_bytes.set(text_bytes);
-        (function.evaluate)(&values, &Call { context, arguments: &types, result: &self.ty })
-    }
-
-    fn cast(&self, operand: &Expression, execution: &mut Execution<'_>) -> Result<Datum> {
-        let value = operand.operand(execution)?;
-        let datum = operand.of(&value, execution)?;
-        if self.ty.kind.is_string() && !operand.fits_as_text(datum, execution.context)? {
+fn call(
+    function: &'static Function,
+    arguments: &[Expression],
+    result: &SqlType,
+    execution: &mut Execution<'_>,
+) -> Result<Datum> {
+    let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
+    let mut text_bytes = 0;
+    let is_exact = matches!(result.kind, TypeKind::Decimal { .. });
+    let stops_at_null = function.strict && (is_exact || !function.evaluates_all);
+    for argument in arguments {
+        let value = argument.evaluate(execution)?;
+        if stops_at_null && value.is_null() {
             return Ok(Datum::Null);
         }
-        match (&operand.kind, datum) {
-            (ExpressionKind::Slot(_), Datum::Text(_) | Datum::Double(_)) => {
-                cast::cast_column(datum, &operand.ty, &self.ty, execution.context)
-            }
-            (ExpressionKind::Literal(_) | ExpressionKind::Parameter(_), _) => {
-                cast::cast(datum, &operand.ty, &self.ty, execution.context)
-            }
-            (_, Datum::Text(_))
-                if matches!(self.ty.kind, TypeKind::Decimal { .. })
-                    && self.ty.coercibility != Coercibility::Implicit =>
-            {
-                cast::exact_of(datum, &operand.ty, &self.ty, execution.context)
-            }
-            _ => cast::cast(datum, &operand.ty, &self.ty, execution.context),
+        if let Datum::Text(octets) = &value {
+            text_bytes += octets.len();
         }
+        values.push(value);
     }
+    // The results of most functions are no larger than their arguments; the others ask for the
+    // rest.
+    let _promise = memory::ask(text_bytes)?;
+    let types: SmallVec<[&SqlType; 3]> = arguments.iter().map(|argument| &argument.ty).collect();
+    let context = execution.context;
+    context.promised_bytes.set(text_bytes);
+    (function.evaluate)(&values, &Call { context, arguments: &types, result })
+}
 
-    /// Whether this value may become text: a document made by a function may be too long for that.
-    ///
-    /// # Errors
-    /// 1301 if it is too long, in a strict statement that stores.
-    #[inline]
-    pub(crate) fn fits_as_text(&self, value: &Datum, context: &EvaluationContext) -> Result<bool> {
-        match (value, self.maker_of_documents()) {
-            (Datum::Json(document), Some(function)) => {
-                context.fits_packet(document, &function.to_ascii_lowercase())
-            }
-            _ => Ok(true),
-        }
+fn cast_operand(
+    operand: &Expression,
+    ty: &SqlType,
+    execution: &mut Execution<'_>,
+) -> Result<Datum> {
+    let value = operand.operand(execution)?;
+    let datum = operand.of(&value, execution)?;
+    if ty.kind.is_string() && !operand.fits_as_text(datum, execution.context)? {
+        return Ok(Datum::Null);
     }
-
-    /// The function that made these documents.
-    fn maker_of_documents(&self) -> Option<&'static str> {
-        if self.ty.kind != TypeKind::Json {
-            return None;
+    match (&operand.kind, datum) {
+        (ExpressionKind::Slot(_), Datum::Text(_) | Datum::Double(_)) => {
+            cast::cast_column(datum, &operand.ty, ty, execution.context)
         }
-        match &self.kind {
-            ExpressionKind::Call { function, .. } => Some(function.name),
-            ExpressionKind::Coalesce(operands) => {
-                operands.iter().find_map(Expression::maker_of_documents)
-            }
-            ExpressionKind::Case { branches, otherwise } => branches
-                .iter()
-                .map(|(_, value)| value)
-                .chain(otherwise.as_deref())
-                .find_map(Expression::maker_of_documents),
-            _ => None,
+        (ExpressionKind::Literal(_) | ExpressionKind::Parameter(_), _) => {
+            cast::cast(datum, &operand.ty, ty, execution.context)
         }
+        (_, Datum::Text(_))
+            if matches!(ty.kind, TypeKind::Decimal { .. })
+                && ty.coercibility != Coercibility::Implicit =>
+        {
+            cast::exact_of(datum, &operand.ty, ty, execution.context)
+        }
+        _ => cast::cast(datum, &operand.ty, ty, execution.context),
     }
 }
 
@@ -343,22 +324,6 @@ pub(crate) fn compare_datums(
         (one, other) => kind.compare(one, other)?,
     };
     Some(operator.holds(ordering))
-}
-
-impl CompareOperator {
-    /// Whether values with this ordering satisfy the comparison.
-    #[inline]
-    #[must_use]
-    pub fn holds(self, ordering: Ordering) -> bool {
-        match self {
-            CompareOperator::Equal | CompareOperator::NullSafeEqual => ordering.is_eq(),
-            CompareOperator::NotEqual => ordering.is_ne(),
-            CompareOperator::Less => ordering.is_lt(),
-            CompareOperator::LessOrEqual => ordering.is_le(),
-            CompareOperator::Greater => ordering.is_gt(),
-            CompareOperator::GreaterOrEqual => ordering.is_ge(),
-        }
-    }
 }
 
 /// A row beside a row.

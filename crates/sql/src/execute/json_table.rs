@@ -1,6 +1,7 @@
 //! Rows of `JSON_TABLE`: a document's values, level by level.
 
 use crate::error::{Result, SqlError};
+use crate::execute::Evaluate;
 use crate::expression::{Expression, Slot};
 use crate::functions::JsonPath;
 use crate::logical::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
@@ -135,15 +136,5 @@ impl Rows {
             }
         };
         fitting.or_else(|error| on_error.instead_of(error))
-    }
-}
-
-impl Otherwise {
-    fn instead_of(&self, error: SqlError) -> Result<Datum> {
-        match self {
-            Otherwise::Null => Ok(Datum::Null),
-            Otherwise::Default(value) => Ok(value.clone()),
-            Otherwise::Error => Err(error),
-        }
     }
 }

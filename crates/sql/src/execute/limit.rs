@@ -1,6 +1,7 @@
 //! `LIMIT` and `OFFSET`, with the count of `SQL_CALC_FOUND_ROWS`.
 
 use crate::error::{Result, SqlError};
+use crate::execute::Evaluate;
 use crate::expression::Expression;
 use crate::types::Datum;
 

@@ -62,6 +62,7 @@ pub use background_free::free;
 pub use counters::RowCounts;
 pub use definition::DefinitionBinder;
 pub use detached_evaluation::DetachedExpression;
+pub use evaluate::{Evaluate, Operand};
 pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};
 pub use literal_rows::GivenRows;
 pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};

@@ -11,6 +11,7 @@
 //! the same operator.
 
 use crate::error::Result;
+use crate::execute::Evaluate;
 use crate::expression::Expression;
 use crate::plan::{NodeKind, PlanNode, QueryPlan};
 use crate::types::Datum;

@@ -1,6 +1,7 @@
 //! Operators that look at one row at a time.
 
 use crate::error::Result;
+use crate::execute::Evaluate;
 use crate::expression::{Expression, Slot};
 
 use super::Execution;

@@ -12,6 +12,7 @@
 //! that `Distinct` as much memory as they use. If they do not fit, all sides are put on disk, split
 //! by their keys, and processed part by part.
 
+use crate::execute::Evaluate;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;

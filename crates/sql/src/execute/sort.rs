@@ -8,6 +8,7 @@
 //!
 //! Runs are short enough that a cancelled statement does not wait for a sort.
 
+use crate::execute::Evaluate;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;

@@ -5,6 +5,7 @@
 //!   t.a IN (SELECT a FROM u)                   the rows of u once, as a set; each t.a is looked up
 //! ```
 
+use crate::execute::Evaluate;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Result, SqlError};

@@ -1,5 +1,6 @@
 //! Rows of tables that are generated when they are read.
 
+use crate::execute::Evaluate;
 use std::sync::Arc;
 
 use crate::bind;

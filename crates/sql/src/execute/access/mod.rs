@@ -11,6 +11,7 @@
 mod column_domain;
 mod filter;
 
+use crate::execute::Evaluate;
 use std::ops::Bound;
 
 use firn_api::rows::TableRef;

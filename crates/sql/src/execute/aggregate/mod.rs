@@ -15,6 +15,7 @@ mod concatenate;
 mod number;
 mod over_scan;
 
+use crate::execute::Evaluate;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;

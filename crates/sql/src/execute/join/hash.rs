@@ -8,6 +8,7 @@
 //!
 //! Rows whose key is NULL match nothing, unless the pair is compared by `<=>`.
 
+use crate::execute::Evaluate;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;

@@ -14,6 +14,7 @@ mod function;
 mod rows;
 
 use crate::error::Result;
+use crate::execute::Evaluate;
 use crate::expression::Expression;
 use crate::logical::{WindowCall, WindowFunction};
 use crate::plan::WindowPlan;

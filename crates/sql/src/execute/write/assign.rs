@@ -1,5 +1,6 @@
 //! How a column converts a value that is assigned to it.
 
+use crate::execute::Evaluate;
 use std::cell::RefCell;
 
 use firn_format::value::DateTime;

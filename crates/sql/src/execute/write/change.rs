@@ -9,6 +9,7 @@
 //! assigned values are kept, and the change is computed when it is made, over the row as it is
 //! then.
 
+use crate::execute::Evaluate;
 use firn_api::rows::TableRef;
 use firn_format::row::RowView;
 use smallvec::SmallVec;

@@ -14,6 +14,7 @@
 //! the end of the statement. A cascade that would update a table that an update above it has
 //! changed is also treated as `RESTRICT`, since it might never end.
 
+use crate::execute::Evaluate;
 use std::sync::Arc;
 
 use firn_api::rows::{

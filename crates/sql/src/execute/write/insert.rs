@@ -8,6 +8,7 @@
 //! Consecutive rows without parents to look for are [held back](super::pending) and inserted in
 //! batches, until a key is a duplicate.
 
+use crate::execute::Evaluate;
 use std::cell::RefCell;
 
 use firn_api::rows::{ReadMode, RowsError, TableRef, WaitPolicy};

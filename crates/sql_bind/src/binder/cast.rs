@@ -1,0 +1,359 @@
+//! `CAST`, `CONVERT`, `COLLATE`, and functions with their own grammar.
+
+use firn_sql_collation::{self as collation, Charset};
+use firn_sql_functions as functions;
+use firn_sql_grammar::ast::{CastType, Digits, Expr, Function, Interval, TrimSide};
+use firn_sql_grammar::render;
+use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::hexadecimal::hexadecimal_digits;
+use firn_sql_types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
+
+use super::expressions::{DEPRECATED, deprecated};
+use super::mean::unrounded;
+use super::{
+    Binder, coerce, display, expression_builders, expressions, literal, parameter, predicate,
+};
+
+/// The deprecation text for `NCHAR` and its relatives.
+const NATIONAL: &str = "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be \
+                        replaced by UTF8MB4 in a future release. Please consider using CHAR(x) \
+                        CHARACTER SET UTF8MB4 in order to be unambiguous.";
+
+/// Casts to longer texts are checked against the limit of each execution. Shorter ones need a check
+/// only if the session that planned them had a lower limit. That is rare, so most plans need no
+/// further node.
+const UNCHECKED_CHARS: u64 = 65_535;
+
+/// Expressions with their own node in the grammar's tree that are not common.
+pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
+    match expr {
+        Expr::Cast { is_binary_prefix, expr, to, charset, array: false } => {
+            if *is_binary_prefix {
+                expressions::warn(binder, DEPRECATED, deprecated("BINARY expr", "CAST"));
+            }
+            let operand = expressions::bind_single(binder, expr)?;
+            let operand = number_to_cast(expr, operand, to);
+            explicit_cast(binder, operand, to, charset.as_deref())
+        }
+        Expr::Convert { expr, charset } => {
+            let operand = expressions::bind_single(binder, expr)?;
+            // CHAR(codes USING set) is as weak as a literal.
+            let coercibility = match &**expr {
+                Expr::Function(function) if is_char(function) => operand.ty.coercibility,
+                _ => Coercibility::Implicit,
+            };
+            convert_charset(binder, operand, charset, coercibility)
+        }
+        Expr::Collate { expr, collation } => {
+            let operand = expressions::bind_single(binder, expr)?;
+            collate(binder, operand, collation)
+        }
+        Expr::Introduced { charset, value } => {
+            let operand = literal::literal(binder, value)?;
+            introduced(binder, operand, charset.trim_start_matches('_'))
+        }
+        Expr::TypedString { kind, text } => literal::typed_string(binder, *kind, text),
+        Expr::Unit(unit) => literal::literal_text(binder, unit),
+        Expr::Extract { unit, expr } => {
+            let unit = literal::literal_text(binder, unit)?;
+            let operand = expressions::bind_single(binder, expr)?;
+            expression_builders::call(binder, "EXTRACT", vec![unit, operand])
+        }
+        Expr::Trim { side, what, expr } => {
+            let operand = expressions::bind_single(binder, expr)?;
+            trim(binder, *side, what.as_deref(), operand)
+        }
+        Expr::MemberOf { value, array } => {
+            let arguments = vec![
+                expressions::bind_single(binder, value)?,
+                expressions::bind_single(binder, array)?,
+            ];
+            expression_builders::call(binder, "MEMBER OF", arguments)
+        }
+        Expr::MatchAgainst { .. } => Err(SqlError::not_supported("MATCH … AGAINST")),
+        Expr::Interval(_) => Err(SqlError::not_supported("INTERVAL outside of date arithmetic")),
+        other => Err(SqlError::not_supported(&render(other))),
+    }
+}
+
+/// A hexadecimal literal is a number in a cast to a numeric type.
+fn number_to_cast(expr: &Expr, operand: Expression, to: &CastType) -> Expression {
+    let to_text = matches!(
+        to,
+        CastType::Char(_)
+            | CastType::NationalChar(_)
+            | CastType::Binary(_)
+            | CastType::Json
+            | CastType::Date
+            | CastType::Datetime(_)
+            | CastType::Time(_)
+    );
+    match to_text {
+        true => operand,
+        false => literal::number_of_bytes(expr).unwrap_or(operand),
+    }
+}
+
+pub(super) fn explicit_cast(
+    binder: &mut Binder<'_>,
+    operand: Expression,
+    data_type: &CastType,
+    charset: Option<&str>,
+) -> Result<Expression> {
+    let kind = cast_kind(binder, &operand, data_type, charset)?;
+    let operand = parameter::inferred(binder, operand, &SqlType::new(kind.clone()));
+    let is_never_null = match kind.is_string() {
+        true => !binder.context.evaluation.sql_mode.is_strict(),
+        false => kind.is_numeric() && kind != TypeKind::Year,
+    };
+    let nullable = operand.ty.nullable || !is_never_null;
+    let ty = SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
+    let operand = coerce::zero_filled(binder, operand, &ty);
+    let is_choice = matches!(operand.kind, ExpressionKind::Case { .. });
+    if is_choice && operand.ty.kind.is_numeric() && ty.kind.is_string() {
+        return Ok(coerce::cast_to(binder, operand, ty));
+    }
+    let operand =
+        if ty.kind.is_integer() { coerce::whole_seconds(binder, operand) } else { operand };
+    let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
+    let cast = Expression {
+        kind: firn_sql_logical::expression::ExpressionKind::Cast(Box::new(operand)),
+        ty,
+    };
+    // A bytes literal would be a number beside numbers.
+    let cast = if cast.ty.kind.is_binary() { cast } else { coerce::fold(binder, cast) };
+    Ok(within_packet(binder, cast, data_type))
+}
+
+/// A cast to an explicit length: a value longer than a packet is NULL in execution.
+fn within_packet(binder: &Binder<'_>, cast: Expression, data_type: &CastType) -> Expression {
+    let (CastType::Char(Some(length)) | CastType::NationalChar(Some(length))) = data_type else {
+        return cast;
+    };
+    let limit = binder.context.evaluation.max_allowed_packet_bytes.min(UNCHECKED_CHARS);
+    let Some(function) = functions::find("CAST AS CHAR").filter(|_| *length > limit) else {
+        return cast;
+    };
+    let ty = cast.ty.clone().with_nullable(true);
+    let chars = expression_builders::integer(i64::try_from(*length).unwrap_or(i64::MAX));
+    Expression { kind: ExpressionKind::Call { function, arguments: vec![cast, chars] }, ty }
+}
+
+fn cast_kind(
+    binder: &Binder<'_>,
+    operand: &Expression,
+    data_type: &CastType,
+    charset: Option<&str>,
+) -> Result<TypeKind> {
+    let fsp = |digits: &Option<u64>| digits.unwrap_or(0).min(6) as u8;
+    Ok(match data_type {
+        CastType::Signed => SqlType::bigint().kind,
+        CastType::Unsigned => SqlType::bigint_unsigned().kind,
+        CastType::Binary(length) => {
+            let longest = length.map_or(operand.ty.max_text_bytes(), |length| length as u32);
+            match length {
+                Some(_) => TypeKind::Binary { max_bytes: longest },
+                None => TypeKind::Varbinary { max_bytes: longest },
+            }
+        }
+        CastType::Char(length) | CastType::NationalChar(length) => {
+            if matches!(data_type, CastType::NationalChar(_)) {
+                expressions::warn(binder, 3720, NATIONAL.to_owned());
+            }
+            let written = length.map(|length| length as u32);
+            let max_chars = written.unwrap_or(operand.ty.max_text_chars());
+            let connection = binder.context.evaluation.connection_collation;
+            match charset.map(charset_named).transpose()? {
+                Some(Charset::Binary) => TypeKind::Varbinary { max_bytes: max_chars },
+                Some(charset) => {
+                    TypeKind::Varchar { max_chars, collation: charset.default_collation() }
+                }
+                None => TypeKind::Varchar { max_chars, collation: connection },
+            }
+        }
+        CastType::Date => TypeKind::Date,
+        CastType::Datetime(digits) => TypeKind::DateTime { fsp: fsp(digits) },
+        CastType::Time(digits) => TypeKind::Time { fsp: fsp(digits) },
+        CastType::Decimal(info) => decimal_kind(info)?,
+        CastType::Float(info) => match info {
+            Digits::Precision(digits) if *digits > 24 => TypeKind::Double,
+            _ => TypeKind::Float,
+        },
+        CastType::Double => TypeKind::Double,
+        CastType::Json => TypeKind::Json,
+        CastType::Year => TypeKind::Year,
+        CastType::Geometry(name) => {
+            return Err(SqlError::not_supported(&format!("CAST AS {name}")));
+        }
+    })
+}
+
+fn convert_charset(
+    binder: &mut Binder<'_>,
+    operand: Expression,
+    charset: &str,
+    coercibility: Coercibility,
+) -> Result<Expression> {
+    let charset = charset_named(charset)?;
+    let max = operand.ty.max_text_chars();
+    let ty = match charset {
+        Charset::Binary => SqlType::varbinary(max),
+        charset => SqlType::varchar(max, charset.default_collation()),
+    };
+    let ty = ty.with_nullable(operand.ty.nullable).with_coercibility(coercibility);
+    let mut text = match operand.ty.kind.is_binary() && ty.kind.is_text() {
+        true => {
+            coerce::fold(binder, Expression { kind: ExpressionKind::Cast(Box::new(operand)), ty })
+        }
+        false => coerce::cast_to(binder, operand, ty),
+    };
+    if binder.context.evaluation.sql_mode.is_strict() {
+        let shown = display::display(binder, &text);
+        let operand = (text.ty.clone(), shown);
+        text.ty.before = Before::of(WorkedOut { shown, nullable: true, operand });
+        text.ty.nullable |= matches!(text.kind, ExpressionKind::Cast(_));
+    }
+    Ok(text)
+}
+
+/// A literal with a character set introducer: its bytes, as written, are text of that character
+/// set.
+fn introduced(binder: &mut Binder<'_>, operand: Expression, charset: &str) -> Result<Expression> {
+    let charset = charset_named(charset)?;
+    let max = operand.ty.max_text_chars();
+    let ty = match charset {
+        Charset::Binary => SqlType::varbinary(max),
+        charset => SqlType::varchar(max, charset.default_collation()),
+    };
+    let ExpressionKind::Literal(literal) = &operand.kind else {
+        return Err(SqlError::not_supported("a character set before what is no literal"));
+    };
+    let bytes = cast::to_binary(literal, &operand.ty, binder.context.evaluation);
+    let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
+    let literal = expression_builders::literal(Datum::text(&*text), ty);
+    // Bytes with an introducer are a string everywhere; other bytes are a number beside
+    // numbers.
+    Ok(match charset {
+        Charset::Binary => {
+            Expression { ty: literal.ty.clone(), kind: ExpressionKind::Cast(Box::new(literal)) }
+        }
+        _ => literal,
+    })
+}
+
+fn collate(binder: &mut Binder<'_>, operand: Expression, name: &str) -> Result<Expression> {
+    let found = collation::by_name(name);
+    let found = found.ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))?;
+    let operand = predicate::as_text(binder, operand);
+    let of_operand = operand.ty.collation().map(collation::get);
+    if let Some(of_operand) = of_operand.filter(|of_operand| of_operand.charset != found.charset) {
+        let charset = of_operand.charset.name();
+        let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+        return Err(SqlError::new(1253, message));
+    }
+    let ty = SqlType::varchar(operand.ty.max_text_chars(), found.id)
+        .with_nullable(operand.ty.nullable)
+        .with_coercibility(Coercibility::Explicit);
+    let kind = operand.kind;
+    // A column under another collation keeps its bytes; the cast marks that its index cannot be
+    // used.
+    Ok(match kind {
+        firn_sql_logical::expression::ExpressionKind::Literal(_) => Expression { kind, ty },
+        kind => {
+            let operand = Expression { kind, ty: operand.ty };
+            Expression {
+                kind: firn_sql_logical::expression::ExpressionKind::Cast(Box::new(operand)),
+                ty,
+            }
+        }
+    })
+}
+
+fn trim(
+    binder: &mut Binder<'_>,
+    side: Option<TrimSide>,
+    what: Option<&Expr>,
+    operand: Expression,
+) -> Result<Expression> {
+    let name = match side {
+        None | Some(TrimSide::Both) => "TRIM",
+        Some(TrimSide::Leading) if what.is_none() => "LTRIM",
+        Some(TrimSide::Trailing) if what.is_none() => "RTRIM",
+        Some(TrimSide::Leading) => "TRIM LEADING",
+        Some(TrimSide::Trailing) => "TRIM TRAILING",
+    };
+    let mut arguments = vec![operand];
+    if let Some(what) = what {
+        arguments.push(expressions::bind_single(binder, what)?);
+    }
+    expression_builders::call(binder, name, arguments)
+}
+
+/// `date ± INTERVAL n unit`
+pub(crate) fn add_interval(
+    binder: &mut Binder<'_>,
+    left: &Expr,
+    right: &Expr,
+    minus: bool,
+) -> Result<Expression> {
+    let (date, interval) = match (left, right) {
+        (Expr::Interval(interval), date) | (date, Expr::Interval(interval)) => (date, interval),
+        _ => return Err(SqlError::not_supported("INTERVAL here")),
+    };
+    let date = expressions::bind_single(binder, date)?;
+    date_arithmetic(binder, date, interval, minus)
+}
+
+/// `DATE_ADD` and `DATE_SUB`.
+pub(crate) fn date_arithmetic(
+    binder: &mut Binder<'_>,
+    date: Expression,
+    interval: &Interval,
+    minus: bool,
+) -> Result<Expression> {
+    let count = match literal::number_of_bytes(&interval.value) {
+        Some(number) => number,
+        None => expressions::bind_single(binder, &interval.value)?,
+    };
+    let unit = literal::literal_text(binder, interval.unit)?;
+    let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
+    expression_builders::call(binder, name, vec![date, count, unit])
+}
+
+fn is_char(function: &Function) -> bool {
+    function.name.eq_ignore_ascii_case("CHAR")
+}
+
+fn decimal_kind(info: &Digits) -> Result<TypeKind> {
+    let (precision, scale) = match info {
+        Digits::Default => (10, 0),
+        Digits::Precision(precision) => (*precision, 0),
+        Digits::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    if precision > 65 {
+        let message = format!("Too-big precision {precision} specified for 'cast'. Maximum is 65.");
+        return Err(SqlError::new(1426, message));
+    }
+    if scale > 30 {
+        let message = format!("Too big scale {scale} specified for column 'cast'. Maximum is 30.");
+        return Err(SqlError::new(1425, message));
+    }
+    Ok(SqlType::decimal(precision.max(1) as u8, scale as u8).kind)
+}
+
+/// As MySQL shows it: six bytes at most.
+fn invalid_literal(bytes: &[u8], charset: Charset) -> SqlError {
+    let shown = hexadecimal_digits(&bytes[..bytes.len().min(6)]);
+    SqlError::new(1300, format!("Invalid {} character string: '{shown}'", charset.name()))
+}
+
+fn charset_named(name: &str) -> Result<Charset> {
+    Charset::by_name(name)
+        .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
+}
+
+#[must_use]
+pub(crate) fn typed_null(ty: SqlType) -> Expression {
+    expression_builders::literal(Datum::Null, ty)
+}

@@ -1,0 +1,425 @@
+//! Casts, comparisons of mixed types, and common types.
+//!
+//! ```text
+//!   int_col = '5'            Compare(Integer, int_col, 5)
+//!   varchar_col = 5          Compare(Double, Cast(varchar_col → DOUBLE), 5)
+//!   date_col >= '2024-01-01' Compare(DateTime, date_col, 2024-01-01 00:00:00)
+//! ```
+//!
+//! Constants are converted once, here, so that a column stays bare and its index usable.
+
+use firn_sql_catalog::model::ColumnModel;
+use firn_sql_collation::{self as collation, Charset};
+use firn_sql_functions as functions;
+use firn_sql_logical::RelationSource;
+use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, Slot, fold};
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{
+    Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut,
+    compare::comparison_kind, unify::unify,
+};
+
+use super::mean::unrounded;
+use super::{Binder, display, expression_builders, held, parameter};
+use crate::binder::display::nullable;
+
+/// The expression as a value of a type.
+pub(crate) fn cast_to(binder: &mut Binder<'_>, expression: Expression, ty: SqlType) -> Expression {
+    // A cast takes its behaviour from its type: CAST('hello' AS CHAR(2)) stays a cast in a
+    // longer text.
+    let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
+    if is_written_cast(&expression) && expression.ty.kind == ty.kind {
+        return expression;
+    }
+    if expression.ty.kind == ty.kind
+        || !is_cast && is_same_representation(&expression.ty.kind, &ty.kind)
+    {
+        return retyped_literal(binder, expression, ty);
+    }
+    if let ExpressionKind::Literal(Datum::Null) = expression.kind {
+        let before = before(binder, &expression);
+        return Expression { kind: expression.kind, ty: SqlType { nullable: true, before, ..ty } };
+    }
+    let nullable = ty.nullable || expression.ty.nullable;
+    let expression = zero_filled(binder, expression, &ty);
+    if expression.ty.kind == ty.kind {
+        return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
+    }
+    if matches!(expression.kind, ExpressionKind::Case { .. })
+        && expression.ty.kind.is_numeric()
+        && ty.kind.is_string()
+    {
+        return cast_choice(binder, expression, ty);
+    }
+    let expression =
+        if ty.kind.is_integer() { whole_seconds(binder, expression) } else { expression };
+    let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
+    if expression.ty.kind.is_binary() && ty.kind.is_text() {
+        return decoded(binder, expression, ty.with_nullable(nullable));
+    }
+    let cast = Expression {
+        kind: ExpressionKind::Cast(Box::new(expression)),
+        ty: ty.with_nullable(nullable),
+    };
+    match cast.ty.kind {
+        // A number with digits after the point has its length in its value.
+        TypeKind::Decimal { .. } => fold::fold(cast, binder.context.evaluation),
+        _ => fold(binder, cast),
+    }
+}
+
+/// Bytes as text. Bytes that are not valid in the character set are an error, whereas an
+/// explicit conversion returns NULL.
+fn decoded(binder: &Binder<'_>, bytes: Expression, ty: SqlType) -> Expression {
+    let kind = match functions::find("DECODED") {
+        Some(function) => ExpressionKind::Call { function, arguments: vec![bytes] },
+        None => ExpressionKind::Cast(Box::new(bytes)),
+    };
+    fold(binder, Expression { kind, ty })
+}
+
+/// The expression under a wider type of the same values. A text keeps its written length.
+fn retyped_literal(binder: &Binder<'_>, expression: Expression, ty: SqlType) -> Expression {
+    let is_text = matches!(expression.kind, ExpressionKind::Literal(Datum::Text(_)));
+    let before = match expression.ty.before.get() {
+        None if is_text && expression.ty.kind != ty.kind => before(binder, &expression),
+        _ => expression.ty.before.clone(),
+    };
+    let ty = SqlType { before, ..retyped(expression.ty, ty) };
+    Expression { ty, kind: expression.kind }
+}
+
+/// If `CASE` or `IF` chooses a number, its text is the text of the chosen value before
+/// conversion to the common type.
+fn cast_choice(binder: &mut Binder<'_>, choice: Expression, ty: SqlType) -> Expression {
+    let ExpressionKind::Case { branches, otherwise } = choice.kind else { return choice };
+    let nullable = ty.nullable || choice.ty.nullable;
+    let mut text = |value: Expression| {
+        let value = match value.kind {
+            ExpressionKind::Cast(inner)
+                if value.ty.coercibility != Coercibility::Implicit
+                    && inner.ty.kind.is_numeric() =>
+            {
+                *inner
+            }
+            kind => Expression { kind, ty: value.ty },
+        };
+        cast_to(binder, value, ty.clone())
+    };
+    let branches = branches.into_iter().map(|(test, value)| (test, text(value))).collect();
+    let otherwise = otherwise.map(|value| Box::new(text(*value)));
+    let kind = ExpressionKind::Case { branches, otherwise };
+    Expression { kind, ty: ty.with_nullable(nullable) }
+}
+
+/// `UNIX_TIMESTAMP` truncates to whole seconds where an integer is wanted; it does not round.
+pub(super) fn whole_seconds(binder: &mut Binder<'_>, expression: Expression) -> Expression {
+    match &expression.kind {
+        ExpressionKind::Call { function, .. }
+            if function.name == "UNIX_TIMESTAMP" && !expression.ty.kind.is_integer() =>
+        {
+            let plain = expression.clone();
+            expression_builders::call(binder, "FLOOR", vec![expression]).unwrap_or(plain)
+        }
+        _ => expression,
+    }
+}
+
+/// A numeric column as it is displayed when it becomes text: with its zeros if it is
+/// `ZEROFILL`, with the digits of its definition if it is `FLOAT(M,D)`.
+pub(super) fn zero_filled(
+    binder: &mut Binder<'_>,
+    expression: Expression,
+    ty: &SqlType,
+) -> Expression {
+    let ExpressionKind::Slot(slot) = expression.kind else { return expression };
+    if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
+        return expression;
+    }
+    if let Some(decimals) = fixed_decimals(binder, slot) {
+        return with_fixed_decimals(expression, decimals);
+    }
+    let Some(width) = zero_filled_width(binder, slot) else { return expression };
+    let collation = binder.context.evaluation.connection_collation;
+    let text = SqlType::varchar(expression.ty.max_text_chars().max(width), collation)
+        .with_nullable(expression.ty.nullable)
+        .with_coercibility(expression.ty.coercibility);
+    let shown = expression.clone();
+    let kind = ExpressionKind::Cast(Box::new(expression));
+    let arguments = vec![Expression { kind, ty: text }, expression_builders::integer(width.into())];
+    expression_builders::call(binder, "ZEROFILL", arguments).unwrap_or(shown)
+}
+
+/// The table column behind a slot.
+fn model_of_slot<'b>(binder: &'b Binder<'_>, slot: Slot) -> Option<&'b ColumnModel> {
+    let relation = binder.owners.get(slot.0 as usize).copied().flatten()?;
+    let relation = binder.relations.get(relation.0)?;
+    let RelationSource::Table(table) = &relation.source else { return None };
+    let ordinal = relation.slots.iter().position(|of| *of == Some(slot))?;
+    table.by_ordinal(u16::try_from(ordinal).ok()?)
+}
+
+/// The digits after the point of a column of `FLOAT(M,D)` or `DOUBLE(M,D)`.
+fn fixed_decimals(binder: &Binder<'_>, slot: Slot) -> Option<u8> {
+    let column = model_of_slot(binder, slot)?;
+    let is_floating = matches!(column.ty.kind, TypeKind::Float | TypeKind::Double);
+    let fits = column.display_width? <= MAX_PRECISION.into();
+    column.display_decimals.filter(|decimals| is_floating && fits && *decimals <= MAX_SCALE)
+}
+
+/// A number with a fixed number of digits after the point, as an exact number.
+fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
+    let ty = SqlType::decimal(MAX_PRECISION, decimals)
+        .with_nullable(number.ty.nullable)
+        .with_coercibility(number.ty.coercibility);
+    Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
+}
+
+/// The display width of a zero-filled column.
+fn zero_filled_width(binder: &Binder<'_>, slot: Slot) -> Option<u32> {
+    let column = model_of_slot(binder, slot)?;
+    let digits = match column.ty.kind {
+        TypeKind::Decimal { precision, scale, .. } => u32::from(precision) + u32::from(scale > 0),
+        TypeKind::Integer { .. } => {
+            column.display_width.map_or(column.ty.max_text_chars(), u32::from)
+        }
+        _ => u32::from(column.display_width?),
+    };
+    column.zerofill.then_some(digits)
+}
+
+/// A constant's value, if the expression is one.
+pub(crate) fn fold(binder: &Binder<'_>, expression: Expression) -> Expression {
+    let is_literal = |one: &Expression| matches!(one.kind, ExpressionKind::Literal(_));
+    let is_constant = match &expression.kind {
+        ExpressionKind::Call { arguments, .. } => arguments.iter().all(is_literal),
+        ExpressionKind::Cast(inner) => is_literal(inner),
+        _ => false,
+    };
+    if !is_constant {
+        return expression;
+    }
+    let before = before(binder, &expression);
+    let mut folded = fold::fold(expression, binder.context.evaluation);
+    if is_literal(&folded) {
+        folded.ty.before = before;
+    }
+    folded
+}
+
+/// The properties to keep of an expression that becomes a constant.
+fn before(binder: &Binder<'_>, expression: &Expression) -> Before {
+    let (operand, shown) = display::shown_operand(binder, expression);
+    Before::of(WorkedOut {
+        shown: display::display(binder, expression),
+        nullable: nullable::shown_nullable(binder, expression),
+        operand: (operand.clone(), shown),
+    })
+}
+
+/// `left operator right` of single values, with the conversions that it needs.
+///
+/// # Errors
+/// 1267 if texts have no common collation, 1525 for an invalid date literal beside dates.
+pub(crate) fn compare(
+    binder: &mut Binder<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+) -> Result<Expression> {
+    held::refuse_no_date(binder, &left, &right)?;
+    held::refuse_no_date(binder, &right, &left)?;
+    compare_leniently(binder, operator, left, right)
+}
+
+/// As [`compare`], for a literal that may not be a date: it then becomes a zero date,
+/// with a warning.
+///
+/// # Errors
+/// 1267
+pub(crate) fn compare_leniently(
+    binder: &mut Binder<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+) -> Result<Expression> {
+    let (kind, left, right) = comparable(binder, operator, left, right)?;
+    let is_null_safe = operator == CompareOperator::NullSafeEqual;
+    if !is_null_safe && [&left, &right].into_iter().any(is_null) {
+        return Ok(expression_builders::truth(None, true));
+    }
+    let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
+    if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) = (&left.kind, &right.kind)
+    {
+        return Ok(compare_literals(operator, kind, one, two, nullable));
+    }
+    Ok(Expression {
+        kind: ExpressionKind::Compare { operator, kind, sides: Box::new([left, right]) },
+        ty: SqlType::boolean().with_nullable(nullable),
+    })
+}
+
+/// The type in which two expressions are compared; both are converted for it.
+///
+/// # Errors
+/// 1267
+pub(crate) fn comparable(
+    binder: &mut Binder<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+) -> Result<(ComparisonKind, Expression, Expression)> {
+    let (left, right) = parameter::inferred_pair(binder, left, right);
+    let left = held::as_held(binder, as_column(left, &right, operator), &right)?;
+    let right = held::as_held(binder, as_column(right, &left, operator), &left)?;
+    let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
+    let (left, right) = match kind {
+        ComparisonKind::DateTime => {
+            (held::date_of_text(binder, left)?, held::date_of_text(binder, right)?)
+        }
+        ComparisonKind::Json => (document_of_bytes(binder, left), document_of_bytes(binder, right)),
+        _ => (left, right),
+    };
+    refuse_no_text(kind, &left)?;
+    refuse_no_text(kind, &right)?;
+    let (wanted_left, wanted_right) = (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
+    let (left, right) = (cast_to(binder, left, wanted_left), cast_to(binder, right, wanted_right));
+    Ok((kind, unrounded(left), unrounded(right)))
+}
+
+/// Bytes and bits beside a document: they sort above all other documents, and are neither text
+/// nor number.
+fn document_of_bytes(binder: &Binder<'_>, side: Expression) -> Expression {
+    let is_bytes = side.ty.kind.is_binary() || matches!(side.ty.kind, TypeKind::Bit { .. });
+    if !is_bytes {
+        return side;
+    }
+    let ty = SqlType::new(TypeKind::Json).with_nullable(side.ty.nullable);
+    fold(binder, Expression { kind: ExpressionKind::Cast(Box::new(side)), ty })
+}
+
+/// Several expressions converted to their common type.
+///
+/// # Errors
+/// 1267
+pub(crate) fn unified(
+    binder: &mut Binder<'_>,
+    list: Vec<Expression>,
+    operation: &str,
+) -> Result<(Vec<Expression>, SqlType)> {
+    let list = parameter::inferred_list(binder, list, None)?;
+    let types: Vec<SqlType> = list.iter().map(|one| one.ty.clone()).collect();
+    let ty = unify(&types, binder.context.evaluation.connection_collation, operation)?;
+    let list = list.into_iter().map(|one| {
+        let wanted = ty.clone().with_nullable(one.ty.nullable);
+        cast_to(binder, one, wanted)
+    });
+    Ok((list.collect(), ty))
+}
+
+/// Error 3854 for a constant of bytes beside text if the bytes are not valid text.
+pub(super) fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<()> {
+    let (ComparisonKind::Text(id), ExpressionKind::Literal(Datum::Text(bytes))) =
+        (kind, &side.kind)
+    else {
+        return Ok(());
+    };
+    let charset = collation::get(id).charset;
+    let is_text = charset == Charset::Binary || !side.ty.kind.is_binary();
+    match is_text || charset.decode(bytes).is_some() {
+        true => Ok(()),
+        false => Err(SqlError::cannot_convert(bytes, charset.name())),
+    }
+}
+
+fn is_null(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Literal(Datum::Null))
+}
+
+fn compare_literals(
+    operator: CompareOperator,
+    kind: ComparisonKind,
+    one: &Datum,
+    two: &Datum,
+    nullable: bool,
+) -> Expression {
+    let truth = match (one.is_null(), two.is_null(), operator) {
+        (true, true, CompareOperator::NullSafeEqual) => Some(true),
+        (true, _, CompareOperator::NullSafeEqual) | (_, true, CompareOperator::NullSafeEqual) => {
+            Some(false)
+        }
+        _ => kind.compare(one, two).map(|ordering| operator.holds(ordering)),
+    };
+    expression_builders::truth(truth, nullable)
+}
+
+/// Text beside a column, converted to a value that the column holds where the result is the same: a
+/// whole number beside integers (exact, unlike a double), the number of a name beside an enum.
+fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -> Expression {
+    let ExpressionKind::Literal(Datum::Text(text)) = &value.kind else { return value };
+    if !matches!(other.kind, ExpressionKind::Slot(_)) || !value.ty.kind.is_text() {
+        return value;
+    }
+    if other.ty.kind.is_integer() {
+        let number =
+            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok());
+        return number.map_or(value, expression_builders::integer);
+    }
+    let is_equality = matches!(
+        operator,
+        CompareOperator::Equal | CompareOperator::NotEqual | CompareOperator::NullSafeEqual
+    );
+    match &other.ty.kind {
+        TypeKind::Enum { members, collation } if is_equality => {
+            let collation = firn_sql_collation::get(*collation);
+            let mut names = members.names().iter();
+            let ordinal = names.position(|name| collation.equal(name.as_bytes(), text));
+            let number = |place: usize| Datum::UInt(place as u64 + 1);
+            ordinal.map_or(value.clone(), |place| {
+                expression_builders::literal(number(place), SqlType::bigint_unsigned())
+            })
+        }
+        _ => value,
+    }
+}
+
+/// Whether values of one type are values of the other without a change.
+fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
+    match (from, to) {
+        (
+            TypeKind::Integer { unsigned: one, width: narrow },
+            TypeKind::Integer { unsigned: two, width: wide },
+        ) => one == two && narrow.bytes() <= wide.bytes(),
+        (TypeKind::Float, TypeKind::Double) => true,
+        (
+            TypeKind::Decimal { precision: few, scale: one, .. },
+            TypeKind::Decimal { precision: many, scale: two, unsigned: false },
+        ) => few <= many && one == two,
+        (
+            TypeKind::Char { collation: one, max_chars: few }
+            | TypeKind::Varchar { collation: one, max_chars: few },
+            TypeKind::Varchar { collation: two, max_chars: many },
+        ) => one == two && few <= many,
+        (from, TypeKind::Text { collation, .. }) if from.is_text() => {
+            from.collation() == Some(*collation)
+        }
+        (TypeKind::Varbinary { max_bytes: few }, TypeKind::Varbinary { max_bytes: many }) => {
+            few <= many
+        }
+        (from, TypeKind::Blob { .. }) if from.is_binary() => true,
+        _ => false,
+    }
+}
+
+/// Whether an expression is a cast to a number written in the statement; casts added for an
+/// operation have the coercibility of numbers.
+pub(super) fn is_written_cast(expression: &Expression) -> bool {
+    let ty = &expression.ty;
+    let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
+    is_cast && ty.kind.is_numeric() && ty.coercibility == Coercibility::Implicit
+}
+
+fn retyped(from: SqlType, to: SqlType) -> SqlType {
+    SqlType { kind: to.kind, coercibility: to.coercibility, ..from }
+}

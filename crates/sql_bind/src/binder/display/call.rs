@@ -1,0 +1,348 @@
+//! The values of functions and operators.
+
+use firn_sql_logical::expression::Expression;
+use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
+use firn_sql_types::{Display, SqlType, TypeKind};
+
+use super::super::{Binder, mean};
+use super::choice::common_display;
+use super::{fixed_double, text};
+use crate::binder::display;
+
+/// The length that such functions report at most if they repeat a text.
+const LONGEST_MADE_CHARS: u32 = 16_777_216;
+
+/// Digits of the seconds since 1970 up to the year 3001.
+const SECONDS_DIGITS: u8 = 11;
+
+/// The most characters reported for an integer result of arithmetic.
+const LONGEST_INTEGER_CHARS: u32 = 22;
+
+/// The most digits reported for an integer quotient.
+const LONGEST_QUOTIENT_DIGITS: u32 = 21;
+
+/// Digits of numbers returned by functions, with their signs, if they differ from those of a
+/// `BIGINT`.
+const INTEGER_CHARS: &[(u32, &[&str])] = &[
+    (
+        1,
+        &[
+            "REGEXP_LIKE",
+            "IS_IPV4",
+            "IS_IPV6",
+            "IS_IPV4_COMPAT",
+            "IS_IPV4_MAPPED",
+            "IS_UUID",
+            "GET_LOCK",
+            "RELEASE_LOCK",
+            "IS_FREE_LOCK",
+            "BENCHMARK",
+            "JSON_OVERLAPS",
+            "MEMBER OF",
+            "SOUNDS LIKE",
+        ],
+    ),
+    (2, &["STRCMP", "INTERVAL", "DAYOFWEEK", "WEEKDAY", "QUARTER"]),
+    (3, &["MONTH", "DAYOFMONTH", "WEEK", "WEEKOFYEAR", "MINUTE", "SECOND"]),
+    (4, &["ASCII", "DAYOFYEAR", "HOUR"]),
+    (7, &["YEARWEEK"]),
+    (8, &["TO_DAYS"]),
+    (9, &["DATEDIFF"]),
+    (10, &["CRC32", "COERCIBILITY", "TIME_TO_SEC"]),
+    (
+        11,
+        &[
+            "LENGTH",
+            "CHAR_LENGTH",
+            "BIT_LENGTH",
+            "LOCATE",
+            "INSTR",
+            "FIELD",
+            "FIND_IN_SET",
+            "UNCOMPRESSED_LENGTH",
+        ],
+    ),
+];
+
+/// The characters of the result of `EXTRACT`, by unit.
+const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
+    (2, &["QUARTER"]),
+    (3, &["MONTH", "WEEK", "DAY", "MINUTE", "SECOND"]),
+    (4, &["HOUR"]),
+    (5, &["YEAR", "MINUTE_SECOND"]),
+    (6, &["HOUR_MINUTE"]),
+    (7, &["MICROSECOND", "YEAR_MONTH"]),
+    (8, &["HOUR_SECOND"]),
+    (9, &["DAY_HOUR", "SECOND_MICROSECOND"]),
+    (11, &["DAY_MINUTE", "MINUTE_MICROSECOND"]),
+    (13, &["DAY_SECOND"]),
+    (14, &["HOUR_MICROSECOND"]),
+    (20, &["DAY_MICROSECOND"]),
+];
+
+pub(super) fn of_call(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Display {
+    let values: Vec<(&SqlType, Display)> =
+        arguments.iter().map(|argument| display::shown_operand(binder, argument)).collect();
+    match (name, values.as_slice()) {
+        ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
+        ("/", [left, right]) => of_quotient(binder, left, right, ty),
+        ("DIV", [_, right]) => {
+            of_whole_quotient(&display::written(binder, &arguments[0]), right, ty)
+        }
+        ("NEG", [one]) => of_negative(one, ty),
+        (mean::SHOWN, [(_, display)]) => *display,
+        ("ABS", [one]) => of_same(one, ty),
+        ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
+            let digits = arguments.get(1).map_or(Some(0), text::constant_integer);
+            of_rounded(name, one, digits, ty)
+        }
+        ("FLOOR" | "CEILING", [one]) if is_exact(ty) && one.1.decimals == 0 => of_same(one, ty),
+        ("UNIX_TIMESTAMP", _) if is_exact(ty) => {
+            let scale = ty.kind.scale();
+            Display::exact(ty, SECONDS_DIGITS + scale, scale)
+        }
+        ("GREATEST" | "LEAST", _) => common_display(&values, ty),
+        ("CURTIME" | "UTC_TIME", _) => {
+            // Without a sign, and with two digits for hours.
+            let of_type = Display::of_expression(ty);
+            Display { length: of_type.length.saturating_sub(2), ..of_type }
+        }
+        ("PI", _) => Display { length: 8, decimals: 6, ..Display::of_expression(ty) },
+        ("EXTRACT", _) => {
+            let unit = match arguments.first().map(|unit| &unit.kind) {
+                Some(firn_sql_logical::expression::ExpressionKind::Literal(unit)) => {
+                    unit.as_bytes().and_then(|unit| std::str::from_utf8(unit).ok())
+                }
+                _ => None,
+            };
+            let unit = unit.unwrap_or_default().to_ascii_uppercase();
+            let length = chars_of(EXTRACTED_CHARS, &unit);
+            length.map_or_else(|| Display::of_expression(ty), |chars| Display::integer(ty, chars))
+        }
+        ("JSON_PRETTY", _) => {
+            let of_type = Display::of_expression(ty);
+            Display { length: of_type.length.min(LONGEST_MADE_CHARS), ..of_type }
+        }
+        ("CONCAT" | "||", _) if ty.kind.is_string() => made(of_concatenation(&values, 0, ty), ty),
+        ("CONCAT_WS", [separator, texts @ ..]) => {
+            let times = texts.len().saturating_sub(1) as u32;
+            let separators = separator.1.length.saturating_mul(times);
+            made(of_concatenation(texts, separators, ty), ty)
+        }
+        ("UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64", _) => {
+            let of_type = Display::of_expression(ty);
+            let texts: Vec<(&SqlType, Display)> =
+                values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+            let length = text::length(binder, name, arguments, &texts, ty);
+            made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
+        }
+        ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
+            let of_type = Display::of_expression(ty);
+            let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
+            let chars = text::repeated(name, texts.unwrap_or(1), arguments, ty);
+            Display { length: chars.unwrap_or(LONGEST_MADE_CHARS), ..of_type }
+        }
+        ("REGEXP_REPLACE", _) => {
+            Display { length: LONGEST_MADE_CHARS / 4, ..Display::of_expression(ty) }
+        }
+        _ if ty.kind.is_string() => {
+            let of_type = Display::of_expression(ty);
+            let texts: Vec<(&SqlType, Display)> =
+                values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+            let length = text::length(binder, name, arguments, &texts, ty);
+            Display { length: length.unwrap_or(of_type.length), ..of_type }
+        }
+        _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
+            Display::integer(ty, chars_of(INTEGER_CHARS, name).unwrap_or(21))
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+fn of_quotient(
+    binder: &Binder<'_>,
+    (left, of_left): &(&SqlType, Display),
+    (_, of_right): &(&SqlType, Display),
+    ty: &SqlType,
+) -> Display {
+    let more = binder.context.evaluation.div_precision_increment;
+    if !is_exact(ty) {
+        let decimals = of_left.decimals.max(of_right.decimals);
+        if decimals == NOT_FIXED_DECIMALS {
+            return Display::of_expression(ty);
+        }
+        let fixed = fixed_double(ty, decimals.saturating_add(more));
+        let before = of_left.length.saturating_sub(of_left.decimals.into());
+        let length = fixed.length.min(before + u32::from(fixed.decimals));
+        return Display { length, ..fixed };
+    }
+    let precision = of_left.precision(&left.kind);
+    let precision = precision.saturating_add(of_right.decimals).saturating_add(more).min(65);
+    let scale = ty.kind.scale();
+    let exact = Display::exact(ty, precision.max(scale), scale);
+    match of_left.unsigned && of_right.unsigned {
+        true => Display { length: exact.length - 1, unsigned: true, ..exact },
+        false => exact,
+    }
+}
+
+/// A text put together from others has at most this many bytes.
+fn made(display: Display, ty: &SqlType) -> Display {
+    Display { length: display.length.min(longest_made(ty)), ..display }
+}
+
+/// The longest text that MySQL reports where it counts bytes.
+pub(super) fn longest_made(ty: &SqlType) -> u32 {
+    let character_bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
+    LONGEST_MADE_CHARS / character_bytes
+}
+
+fn is_exact(ty: &SqlType) -> bool {
+    matches!(ty.kind, TypeKind::Decimal { .. })
+}
+
+/// A number with fewer digits after the point: rounding may add one digit before the point.
+fn of_rounded(
+    name: &str,
+    (of, display): &(&SqlType, Display),
+    wanted: Option<i64>,
+    ty: &SqlType,
+) -> Display {
+    let (scale, kept) = (display.decimals, ty.kind.scale());
+    let carries =
+        name == "ROUND" && wanted.is_none_or(|wanted| wanted <= 0 || wanted < i64::from(scale));
+    let before = display.precision(&of.kind).saturating_sub(scale);
+    Display::exact(ty, (before + u8::from(carries) + kept).min(65), kept)
+}
+
+fn chars_of(table: &[(u32, &[&str])], name: &str) -> Option<u32> {
+    table.iter().find(|(_, names)| names.contains(&name)).map(|(chars, _)| *chars)
+}
+
+fn of_arithmetic(
+    name: &str,
+    (left, of_left): &(&SqlType, Display),
+    (right, of_right): &(&SqlType, Display),
+    ty: &SqlType,
+) -> Display {
+    if ty.kind == TypeKind::Double {
+        let unsigned = name == "%" && of_left.unsigned;
+        return Display { unsigned, ..of_doubles([(*left, of_left), (*right, of_right)], ty) };
+    }
+    let (p, s) = (of_left.precision(&left.kind), digits_after(left, of_left));
+    let (q, t) = (of_right.precision(&right.kind), digits_after(right, of_right));
+    let (precision, scale) = match name {
+        "*" => (p.saturating_add(q), s.saturating_add(t)),
+        "%" => (p.max(q), s.max(t)),
+        _ => {
+            let before = p.saturating_sub(s).max(q.saturating_sub(t));
+            (before.saturating_add(s.max(t)).saturating_add(1), s.max(t))
+        }
+    };
+    match &ty.kind {
+        TypeKind::Decimal { scale, .. } => Display::exact(ty, precision.min(65), *scale),
+        // A remainder has room for a sign, whether it has one or not.
+        _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
+        _ => {
+            let sign = u32::from(!ty.kind.is_unsigned());
+            Display::integer(ty, (u32::from(precision) + sign).min(LONGEST_INTEGER_CHARS))
+        }
+    }
+}
+
+/// MySQL sizes an integer quotient for division by the smallest number that the divisor's digits
+/// allow.
+fn of_whole_quotient(
+    (left, of_left): &(&SqlType, Display),
+    (right, of_right): &(&SqlType, Display),
+    ty: &SqlType,
+) -> Display {
+    let digits = match left.kind.is_numeric() || left.kind.is_temporal() {
+        true => u32::from(of_left.precision(&left.kind)),
+        false => of_left.length,
+    };
+    let before_point = digits.saturating_sub(u32::from(digits_after(left, of_left)));
+    // All characters of a text or a double could be after the point.
+    let more = match right.kind.is_numeric() || right.kind.is_temporal() {
+        true if of_right.decimals != NOT_FIXED_DECIMALS => of_right.decimals.into(),
+        _ => of_right.as_text_of(right).length,
+    };
+    let digits = before_point.saturating_add(more).min(LONGEST_QUOTIENT_DIGITS);
+    Display::integer(ty, digits + u32::from(!ty.kind.is_unsigned()))
+}
+
+fn digits_after(ty: &SqlType, display: &Display) -> u8 {
+    match ty.kind.is_temporal() {
+        true => ty.kind.fsp(),
+        false if display.decimals == NOT_FIXED_DECIMALS => 0,
+        false => display.decimals,
+    }
+}
+
+/// Doubles keep the digits of their operands if both have fixed ones.
+fn of_doubles(sides: [(&SqlType, &Display); 2], ty: &SqlType) -> Display {
+    let decimals = sides.map(|(of, display)| match of.kind.is_numeric() || of.kind.is_temporal() {
+        true => display.decimals,
+        false if of.kind == TypeKind::Null => 0,
+        false => NOT_FIXED_DECIMALS,
+    });
+    match decimals[0].max(decimals[1]) {
+        NOT_FIXED_DECIMALS => Display::of_expression(ty),
+        most => {
+            let before = |at: usize| sides[at].1.length.saturating_sub(decimals[at].into());
+            let length = before(0).max(before(1)) + u32::from(most);
+            Display { length, decimals: most, ..Display::of_expression(ty) }
+        }
+    }
+}
+
+fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
+    match &ty.kind {
+        TypeKind::Integer { .. } if of.kind.is_numeric() => {
+            Display::integer(ty, display.length + u32::from(display.unsigned))
+        }
+        TypeKind::Decimal { .. } => {
+            Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
+        }
+        TypeKind::Double if of.kind.is_temporal() => fixed_double(ty, of.kind.fsp()),
+        TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
+            fixed_double(ty, display.decimals)
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
+    match &ty.kind {
+        TypeKind::Integer { .. } if of.kind.is_numeric() => Display::integer(ty, display.length),
+        TypeKind::Decimal { .. } => {
+            Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
+        }
+        TypeKind::Double if of.kind.is_temporal() => fixed_double(ty, of.kind.fsp()),
+        TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
+            fixed_double(ty, display.decimals)
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+/// Concatenated texts.
+fn of_concatenation(values: &[(&SqlType, Display)], more: u32, ty: &SqlType) -> Display {
+    let lengths = values.iter().map(|(of, display)| match &of.kind {
+        // The width of a column of doubles.
+        TypeKind::Float | TypeKind::Double => Display::of_column(of).length,
+        // Bytes beside characters count as many as those characters may have.
+        _ if ty.kind.is_binary() => {
+            let bytes = of.charset().map_or(1, |charset| charset.max_character_bytes());
+            display.length.saturating_mul(bytes)
+        }
+        _ => display.length,
+    });
+    let length = lengths.fold(more, u32::saturating_add);
+    Display { length, ..Display::of_expression(ty) }
+}

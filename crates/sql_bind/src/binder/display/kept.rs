@@ -1,0 +1,96 @@
+//! The types of the columns that `CREATE TABLE … SELECT` creates from expressions: as long as their
+//! values.
+
+use firn_sql_logical::OutputColumn;
+use firn_sql_logical::expression::{Expression, ExpressionKind, SubqueryKind};
+use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
+use firn_sql_types::{Datum, Display, IntWidth, TypeKind};
+
+/// The longest number stored as an `INT`, in characters.
+const LONGEST_INT_CHARS: u32 = 11;
+/// The minimal width of a computed `DOUBLE(M,D)`.
+const DOUBLE_CHARS: u32 = 22;
+const LONGEST_TEXT_BYTES: u32 = 65_535;
+
+/// The type of a column that stores an output's values, with the width and the digits after the
+/// point of its definition.
+#[must_use]
+pub fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
+    let OutputColumn { value, origin, display, .. } = column;
+    let kind = value.ty.kind.clone();
+    let Some(display) = display.filter(|_| !is_column(column)) else { return (kind, None) };
+    match kind {
+        TypeKind::Integer { unsigned, .. } if is_worked_out(value) => {
+            let fits = fits_int(value, unsigned) && display.length <= LONGEST_INT_CHARS;
+            let width = if fits { IntWidth::Four } else { IntWidth::Eight };
+            (TypeKind::Integer { width, unsigned }, None)
+        }
+        TypeKind::Decimal { scale, unsigned, .. } if origin.is_none() => {
+            let precision = display.precision(&kind).max(scale);
+            (TypeKind::Decimal { precision, scale, unsigned }, None)
+        }
+        TypeKind::Float | TypeKind::Double => {
+            let width = double_width(value, &display);
+            (kind, width)
+        }
+        TypeKind::Text { .. } | TypeKind::Blob { .. } => (long_kind(kind, value, &display), None),
+        TypeKind::Varchar { collation, .. } => {
+            (TypeKind::Varchar { max_chars: display.length, collation }, None)
+        }
+        TypeKind::Varbinary { .. } => (TypeKind::Varbinary { max_bytes: display.length }, None),
+        kind => (kind, None),
+    }
+}
+
+fn is_column(column: &OutputColumn) -> bool {
+    let is_slot = matches!(column.value.kind, ExpressionKind::Slot(_));
+    is_slot && column.origin.as_ref().is_some_and(|origin| !origin.schema.is_empty())
+}
+
+/// Whether an expression is computed, rather than passed on from a table or a query within it.
+fn is_worked_out(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Slot(_) => false,
+        ExpressionKind::Subquery(subquery) => !matches!(subquery.kind, SubqueryKind::Scalar),
+        _ => true,
+    }
+}
+
+/// Whether a known value fits an `INT`.
+fn fits_int(value: &Expression, unsigned: bool) -> bool {
+    match &value.kind {
+        ExpressionKind::Literal(Datum::Int(number)) if unsigned => u32::try_from(*number).is_ok(),
+        ExpressionKind::Literal(Datum::Int(number)) => i32::try_from(*number).is_ok(),
+        ExpressionKind::Literal(Datum::UInt(number)) => u32::try_from(*number).is_ok(),
+        _ => true,
+    }
+}
+
+fn double_width(value: &Expression, display: &Display) -> Option<(u16, u8)> {
+    if display.decimals == NOT_FIXED_DECIMALS {
+        return None;
+    }
+    let is_slot = matches!(value.kind, ExpressionKind::Slot(_));
+    let width = if is_slot { display.length } else { display.length.max(DOUBLE_CHARS) };
+    Some((u16::try_from(width).unwrap_or(u16::MAX), display.decimals))
+}
+
+/// If one of several long texts is chosen, the longest type is stored; a concatenated text is
+/// stored by its own length.
+fn long_kind(kind: TypeKind, value: &Expression, display: &Display) -> TypeKind {
+    let is_chosen = matches!(value.kind, ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_));
+    let bytes = kind.charset().map_or(1, |charset| charset.max_character_bytes());
+    let fits = display.length.saturating_mul(bytes) <= LONGEST_TEXT_BYTES;
+    let shorter = |max_bytes: u32| match max_bytes {
+        _ if is_chosen => u32::MAX,
+        u32::MAX if fits => LONGEST_TEXT_BYTES,
+        other => other,
+    };
+    match kind {
+        TypeKind::Text { max_bytes, collation } => {
+            TypeKind::Text { max_bytes: shorter(max_bytes), collation }
+        }
+        TypeKind::Blob { max_bytes } => TypeKind::Blob { max_bytes: shorter(max_bytes) },
+        other => other,
+    }
+}

@@ -1,0 +1,370 @@
+//! How long the values of expressions are for clients, and how many digits they have after the
+//! point.
+//!
+//! ```text
+//!   a (INT, 11 characters) + 1 (2 characters, its sign included)   LONGLONG, 12 characters
+//!   MAX(f) of FLOAT(7,2)                                           FLOAT, 7 characters, 2 decimals
+//! ```
+//!
+//! Slots are looked up in [`Binder::displays`]: a slot that is not there follows its type.
+
+mod call;
+mod choice;
+mod kept;
+pub(super) mod nullable;
+mod text;
+
+pub(crate) use choice::common_display;
+pub use kept::kept_type;
+
+use firn_sql_catalog::model::ColumnModel;
+use firn_sql_functions::AggregateFunction;
+use firn_sql_grammar::ast::{Expr, Value};
+use firn_sql_logical::expression::{Expression, ExpressionKind, Slot, Subquery, SubqueryKind};
+use firn_sql_logical::{RelationId, RelationSource, WindowFunction};
+use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
+use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
+
+use super::Binder;
+use super::coerce::is_written_cast;
+
+/// A truth value.
+pub(crate) const TRUTH_CHARS: u32 = 1;
+/// The most characters of a text variable.
+const VARIABLE_CHARS: u32 = 16_777_215;
+/// Characters of the text of a system variable.
+const SYSTEM_VARIABLE_CHARS: u32 = 16_383;
+
+/// A table column, where its definition says more than its type.
+#[must_use]
+pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
+    let is_plain = column.display_width.is_none()
+        && column.display_decimals.is_none()
+        && !column.zerofill
+        && column.unsigned == column.ty.kind.is_unsigned();
+    if is_plain {
+        return None;
+    }
+    let of_type = Display::of_column(&column.ty);
+    let has_width = matches!(
+        column.ty.kind,
+        TypeKind::Integer { .. } | TypeKind::Float | TypeKind::Double | TypeKind::Year
+    );
+    let width = column.display_width.filter(|_| has_width);
+    Some(Display {
+        length: width.map_or(of_type.length, u32::from),
+        decimals: column.display_decimals.unwrap_or(of_type.decimals),
+        unsigned: column.unsigned || of_type.unsigned,
+        zerofill: column.zerofill || of_type.zerofill,
+        stored: false,
+        nullable: None,
+        type_code: None,
+    })
+}
+
+/// The values of an expression.
+pub(crate) fn display(binder: &Binder<'_>, expression: &Expression) -> Display {
+    let ty = &expression.ty;
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => {
+            ty.before.get().map_or_else(|| of_literal(datum, ty), |before| before.shown)
+        }
+        ExpressionKind::Slot(slot) | ExpressionKind::Kept(slot) => {
+            let known = binder.displays.get(slot).copied();
+            known.unwrap_or_else(|| Display::of_column(ty).as_expression())
+        }
+        ExpressionKind::Call { function, arguments } => {
+            call::of_call(binder, function.name, arguments, ty)
+        }
+        ExpressionKind::Case { branches, otherwise } => {
+            let values = branches.iter().map(|(_, value)| value);
+            choice::of_choice(binder, values.chain(otherwise.as_deref()), ty)
+        }
+        ExpressionKind::Coalesce(list) => choice::of_choice(binder, list.iter(), ty),
+        ExpressionKind::Keep { value, .. } | ExpressionKind::AssignVariable { value, .. } => {
+            display(binder, value).as_expression()
+        }
+        ExpressionKind::Subquery(subquery) => of_subquery(binder, subquery, ty),
+        ExpressionKind::UserVariable(_) => of_variable(ty),
+        ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
+        ExpressionKind::Compare { .. }
+        | ExpressionKind::And(_)
+        | ExpressionKind::Or(_)
+        | ExpressionKind::Xor(_)
+        | ExpressionKind::Not(_)
+        | ExpressionKind::Is { .. }
+        | ExpressionKind::InList { .. }
+        | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
+        ExpressionKind::Cast(operand) => of_cast(binder, operand, ty),
+        ExpressionKind::Parameter(_) | ExpressionKind::Row(_) | ExpressionKind::Unresolved(_) => {
+            Display::of_expression(ty)
+        }
+    }
+}
+
+/// A cast to text without a written length is as long as its operand.
+fn of_cast(binder: &Binder<'_>, operand: &Expression, ty: &SqlType) -> Display {
+    let of_type = Display::of_expression(ty);
+    // A double with fixed digits becomes text through an exact number.
+    let operand = match &operand.kind {
+        ExpressionKind::Cast(inner)
+            if matches!(inner.ty.kind, TypeKind::Float | TypeKind::Double)
+                && matches!(operand.ty.kind, TypeKind::Decimal { .. })
+                && !is_written_cast(operand) =>
+        {
+            inner
+        }
+        _ => operand,
+    };
+    if let TypeKind::Binary { .. } = ty.kind {
+        return Display { type_code: Some(type_code::VAR_STRING), ..of_type };
+    }
+    let has_own_length = match ty.kind {
+        TypeKind::Varchar { max_chars: length, .. } | TypeKind::Varbinary { max_bytes: length } => {
+            length == operand.ty.max_text_chars() || length == operand.ty.max_text_bytes()
+        }
+        _ => false,
+    };
+    if !has_own_length || operand.ty.kind == TypeKind::Json {
+        return of_type;
+    }
+    let (from, shown) = shown_operand(binder, operand);
+    let bytes = match ty.kind.is_binary() {
+        true => from.charset().map_or(1, |charset| charset.max_character_bytes()),
+        false => 1,
+    };
+    let shown = if ty.kind.is_binary() { shown } else { shown.as_text_of(from) };
+    Display { length: shown.length.saturating_mul(bytes), ..of_type }
+}
+
+/// The type of the column behind a slot, whatever the slot is used as.
+fn column_kind<'b>(binder: &'b Binder<'_>, slot: Slot) -> Option<&'b TypeKind> {
+    let RelationId(number) = binder.owners.get(slot.0 as usize).copied().flatten()?;
+    let relation = &binder.relations[number];
+    let RelationSource::Table(table) = &relation.source else { return None };
+    let place = relation.slots.iter().position(|other| *other == Some(slot))?;
+    Some(&table.by_ordinal(place as u16)?.ty.kind)
+}
+
+/// The display of an operand before it was cast to what the operation wants.
+pub(super) fn shown_operand<'e>(
+    binder: &Binder<'_>,
+    expression: &'e Expression,
+) -> (&'e SqlType, Display) {
+    if let ExpressionKind::Cast(inner) = &expression.kind
+        && !is_written_cast(expression)
+        && !is_written_text(inner, &expression.ty)
+        && is_implied(&inner.ty, &expression.ty)
+    {
+        return (&inner.ty, shown_operand(binder, inner).1);
+    }
+    if matches!(expression.kind, ExpressionKind::Literal(_))
+        && let Some(before) = expression.ty.before.get()
+    {
+        return (&before.operand.0, before.operand.1);
+    }
+    let display = display(binder, expression);
+    match (&expression.kind, &expression.ty.kind) {
+        // The width of the type matters, not that of the definition, even if the column is used
+        // as a wider type.
+        (
+            ExpressionKind::Slot(slot),
+            TypeKind::Integer { .. }
+            | TypeKind::Decimal { .. }
+            | TypeKind::Text { .. }
+            | TypeKind::Blob { .. }
+            | TypeKind::Varchar { .. }
+            | TypeKind::Varbinary { .. },
+        ) => {
+            let kind = column_kind(binder, *slot);
+            let own = kind.map(|kind| SqlType::new(kind.clone()));
+            let display = match own {
+                Some(own) => Display::of_column(&own).as_expression(),
+                None => display,
+            };
+            (&expression.ty, display)
+        }
+        _ => (&expression.ty, display),
+    }
+}
+
+/// The display of an operand before any cast.
+fn written<'e>(binder: &Binder<'_>, expression: &'e Expression) -> (&'e SqlType, Display) {
+    match &expression.kind {
+        ExpressionKind::Cast(inner) => shown_operand(binder, inner),
+        _ => shown_operand(binder, expression),
+    }
+}
+
+/// The display of an item of a select list; how it is written may say more.
+pub(crate) fn display_of_item(binder: &Binder<'_>, expr: &Expr, value: &Expression) -> Display {
+    let display = display(binder, value);
+    let Expr::Value(literal) = expr else { return display };
+    match literal {
+        Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
+        Value::Number(digits) if value.ty.kind == TypeKind::Double => {
+            Display { length: digits.len() as u32, ..display }
+        }
+        _ => display,
+    }
+}
+
+fn of_subquery(binder: &Binder<'_>, subquery: &Subquery, ty: &SqlType) -> Display {
+    match &subquery.kind {
+        SubqueryKind::Scalar => {
+            let column = binder.subqueries.get(subquery.number).copied().flatten();
+            column.unwrap_or_else(|| Display::of_column(ty)).as_expression()
+        }
+        _ => Display::integer(ty, TRUTH_CHARS),
+    }
+}
+
+/// The result of an aggregate.
+pub(crate) fn of_aggregate(
+    binder: &Binder<'_>,
+    function: AggregateFunction,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Display {
+    let worked_out = Display::of_expression(ty);
+    let Some(argument) = arguments.first() else { return worked_out };
+    let (of, display) = shown_operand(binder, argument);
+    let display = match &argument.kind {
+        // Of two digits, and no room for a sign.
+        ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
+            Display { unsigned: true, ..display }
+        }
+        _ => display,
+    };
+    match function {
+        AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
+            let code = of.kind.is_enum_or_set().then_some(type_code::STRING);
+            let type_code = code.or(display.type_code);
+            Display { nullable: None, type_code, ..display.as_expression() }
+        }
+        AggregateFunction::Sum => of_sum(of, display, ty),
+        AggregateFunction::Average => of_average(binder, of, display, ty),
+        AggregateFunction::GroupConcat => {
+            let bytes = binder.context.evaluation.group_concat_max_length_bytes;
+            let character_bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
+            let length = bytes.saturating_mul(character_bytes.into());
+            Display { length: length.min(u32::MAX.into()) as u32, ..worked_out }
+        }
+        _ => worked_out,
+    }
+}
+
+/// The result of a window function: MySQL stores it in a temporary table.
+pub(crate) fn of_window(
+    binder: &Binder<'_>,
+    function: &WindowFunction,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Display {
+    let display = match function {
+        WindowFunction::Aggregate(call) => of_aggregate(binder, call.function, &call.arguments, ty),
+        WindowFunction::Lag | WindowFunction::Lead => {
+            let values = arguments.iter().take(1).chain(arguments.get(2));
+            choice::of_choice(binder, values, ty)
+        }
+        WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
+            let argument = arguments.first().map(|argument| shown_operand(binder, argument).1);
+            let display = argument.unwrap_or_else(|| Display::of_expression(ty));
+            Display { nullable: None, ..display }
+        }
+        _ => Display::of_expression(ty),
+    };
+    display.as_stored()
+}
+
+fn of_sum(of: &SqlType, display: Display, ty: &SqlType) -> Display {
+    match (&ty.kind, display.decimals) {
+        (TypeKind::Decimal { .. }, scale) => {
+            let precision = display.precision(&of.kind).saturating_add(22).min(65);
+            Display::exact(ty, precision, scale)
+        }
+        (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
+        (_, decimals) => fixed_double(ty, decimals),
+    }
+}
+
+fn of_average(binder: &Binder<'_>, of: &SqlType, display: Display, ty: &SqlType) -> Display {
+    let more = binder.context.evaluation.div_precision_increment;
+    match (&ty.kind, display.decimals) {
+        (TypeKind::Decimal { .. }, scale) => {
+            let precision = display.precision(&of.kind).saturating_add(more).min(65);
+            Display::exact(ty, precision, scale.saturating_add(more).min(30))
+        }
+        (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
+        (_, decimals) => fixed_double(ty, decimals.saturating_add(more)),
+    }
+}
+
+/// A double of `decimals` digits after the point.
+fn fixed_double(ty: &SqlType, decimals: u8) -> Display {
+    const DIGITS_AND_SIGNS: u32 = 17;
+    let length = DIGITS_AND_SIGNS + u32::from(decimals);
+    Display { length, decimals, ..Display::of_expression(ty) }
+}
+
+fn of_literal(datum: &Datum, ty: &SqlType) -> Display {
+    let digits = |number: u64| number.checked_ilog10().unwrap_or(0) + 1;
+    match datum {
+        Datum::Int(number) if matches!(ty.kind, TypeKind::Integer { .. }) => {
+            Display::integer(ty, digits(number.unsigned_abs()) + 1)
+        }
+        Datum::UInt(number) if matches!(ty.kind, TypeKind::Integer { .. }) => {
+            Display::integer(ty, digits(*number))
+        }
+        Datum::Decimal(number) if matches!(ty.kind, TypeKind::Decimal { .. }) => {
+            let text = number.to_string();
+            let whole = text.trim_start_matches('-').split('.').next().map_or(0, str::len);
+            let scale = ty.kind.scale();
+            Display::exact(ty, (whole as u8).saturating_add(scale).min(65), scale)
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+fn of_variable(ty: &SqlType) -> Display {
+    let of_type = Display::of_expression(ty);
+    match &ty.kind {
+        TypeKind::Decimal { .. } => Display::exact(ty, 65, 30),
+        kind if kind.is_string() => Display { length: VARIABLE_CHARS, ..of_type },
+        _ => of_type,
+    }
+}
+
+fn of_system_variable(ty: &SqlType) -> Display {
+    let of_type = Display::of_expression(ty);
+    match &ty.kind {
+        TypeKind::Double => Display { decimals: 6, ..of_type },
+        kind if kind.is_string() => Display { length: SYSTEM_VARIABLE_CHARS, ..of_type },
+        _ => of_type,
+    }
+}
+
+/// Whether a cast of a number or a time to text was written in the statement; a cast added for an
+/// operation has its operand's coercibility.
+fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
+    let kind = &operand.ty.kind;
+    (kind.is_numeric() || kind.is_temporal())
+        && to.kind.is_string()
+        && to.coercibility == Coercibility::Implicit
+}
+
+/// Whether an operation asks its operands for a cast from one type to the other.
+fn is_implied(from: &SqlType, to: &SqlType) -> bool {
+    let is_number = |ty: &SqlType| ty.kind.is_numeric();
+    match &to.kind {
+        TypeKind::Double => from.kind.is_numeric(),
+        TypeKind::Decimal { .. } => is_number(from),
+        TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),
+        TypeKind::Text { .. } | TypeKind::Blob { .. } => true,
+        TypeKind::Varbinary { .. } => {
+            !from.kind.is_binary() || matches!(from.kind, TypeKind::Binary { .. })
+        }
+        kind if kind.is_string() => !from.kind.is_string(),
+        _ => from.kind == to.kind,
+    }
+}

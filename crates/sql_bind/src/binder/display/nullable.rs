@@ -1,0 +1,209 @@
+//! Whether clients see an expression as nullable.
+//!
+//! MySQL decides by the operation and by its answers for the operands. The types of expressions are
+//! more careful: a type that is NOT NULL is never NULL.
+
+use firn_sql_functions::Function;
+use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind};
+use firn_sql_types::TypeKind;
+
+use super::super::Binder;
+use super::super::expression_builders::is_never_null;
+
+/// Functions that are NULL for some arguments and whose results are not texts, documents or times.
+const NULLABLE: &[&str] = &[
+    "/",
+    "%",
+    "DIV",
+    "SQRT",
+    "EXP",
+    "LN",
+    "LOG",
+    "LOG2",
+    "LOG10",
+    "POW",
+    "SIN",
+    "COS",
+    "TAN",
+    "COT",
+    "ASIN",
+    "ACOS",
+    "ATAN",
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "WEEKOFYEAR",
+    "YEARWEEK",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "WEEKDAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MICROSECOND",
+    "TO_DAYS",
+    "TO_SECONDS",
+    "TIME_TO_SEC",
+    "DATEDIFF",
+    "TIMESTAMPDIFF",
+    "EXTRACT",
+];
+
+/// Functions that MySQL considers NULL only if an argument is.
+const BY_ARGUMENTS: &[&str] = &[
+    "LENGTH",
+    "CHAR_LENGTH",
+    "BIT_LENGTH",
+    "LOCATE",
+    "INSTR",
+    "FIND_IN_SET",
+    "ASCII",
+    "ORD",
+    "CRC32",
+    "REGEXP_LIKE",
+    "REGEXP_INSTR",
+    "STRCMP",
+    "DEGREES",
+    "RADIANS",
+    "BIT_COUNT",
+    "UNIX_TIMESTAMP",
+    "PERIOD_ADD",
+    "PERIOD_DIFF",
+    "UNCOMPRESSED_LENGTH",
+    "ABS",
+    "SIGN",
+    "ROUND",
+    "TRUNCATE",
+    "FLOOR",
+    "CEILING",
+    "NEG",
+    "+",
+    "-",
+    "*",
+    "&",
+    "|",
+    "^",
+    "~",
+    "<<",
+    ">>",
+    "GREATEST",
+    "LEAST",
+    "JSON_OVERLAPS",
+    "MEMBER OF",
+    "SPACE",
+    "MAKE_SET",
+    "NOW",
+    "SYSDATE",
+    "CURDATE",
+    "CURTIME",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+];
+
+/// Whether clients see an expression as nullable. Chains of operators have any length, so this
+/// keeps a list of what is left instead of recursing.
+pub(crate) fn shown_nullable(binder: &Binder<'_>, expression: &Expression) -> bool {
+    let mut left = vec![expression];
+    while let Some(next) = left.pop() {
+        if adds_null(binder, next, &mut left) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether an operation may itself produce NULL; operands whose NULL makes it NULL are added to
+/// `left`.
+fn adds_null<'e>(
+    binder: &Binder<'_>,
+    expression: &'e Expression,
+    left: &mut Vec<&'e Expression>,
+) -> bool {
+    let ty = &expression.ty;
+    match &expression.kind {
+        // Any operation that makes a document may fail.
+        ExpressionKind::Literal(_) | ExpressionKind::Cast(_) if ty.kind == TypeKind::Json => {
+            return true;
+        }
+        ExpressionKind::Literal(datum) => {
+            return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
+        }
+        ExpressionKind::Slot(slot) => {
+            let reported = binder.displays.get(slot).and_then(|display| display.nullable);
+            return reported.unwrap_or(ty.nullable);
+        }
+        ExpressionKind::Call { function, arguments } => {
+            return call_adds_null(binder, function, arguments, &ty.kind, ty.nullable, left);
+        }
+        ExpressionKind::Cast(operand) => {
+            left.push(operand);
+            // Bytes that are not valid text become NULL; clients see this only in strict modes.
+            if operand.ty.kind.is_binary() && ty.kind.is_text() {
+                return binder.context.evaluation.sql_mode.is_strict();
+            }
+            return ty.nullable && !operand.ty.nullable;
+        }
+        ExpressionKind::Compare { operator, sides, .. } => {
+            if *operator != CompareOperator::NullSafeEqual {
+                left.extend(sides.iter());
+            }
+        }
+        ExpressionKind::And(list) | ExpressionKind::Or(list) => left.extend(list),
+        ExpressionKind::Xor(sides) => left.extend(sides.iter()),
+        ExpressionKind::Not(operand) => left.push(operand),
+        ExpressionKind::Keep { value, .. } => left.push(value),
+        ExpressionKind::InList { operand, list, .. } => {
+            left.push(operand);
+            left.extend(list);
+        }
+        ExpressionKind::Like { text, pattern, .. } => left.extend([&**text, &**pattern]),
+        ExpressionKind::Case { branches, otherwise } => {
+            let Some(otherwise) = otherwise else { return true };
+            left.push(otherwise);
+            left.extend(branches.iter().map(|(_, value)| value));
+        }
+        ExpressionKind::Coalesce(list) => {
+            return list.iter().all(|one| shown_nullable(binder, one));
+        }
+        _ => return ty.nullable,
+    }
+    false
+}
+
+fn call_adds_null<'e>(
+    binder: &Binder<'_>,
+    function: &Function,
+    arguments: &'e [Expression],
+    result: &TypeKind,
+    nullable: bool,
+    left: &mut Vec<&'e Expression>,
+) -> bool {
+    if may_be_null(binder, function, result) {
+        return true;
+    }
+    if is_never_null(function.name, arguments.len()) {
+        return false;
+    }
+    if !BY_ARGUMENTS.contains(&function.name) {
+        return nullable;
+    }
+    left.extend(arguments);
+    false
+}
+
+/// Whether MySQL considers a function's value nullable even if no argument is.
+fn may_be_null(binder: &Binder<'_>, function: &Function, result: &TypeKind) -> bool {
+    match function.name {
+        "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
+        "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME" | "UTC_TIMESTAMP" => {
+            false
+        }
+        name if name.starts_with("JSON_") => true,
+        // A text longer than a packet would be NULL.
+        _ if result.is_string() => binder.context.evaluation.sql_mode.is_strict(),
+        name => result.is_temporal() || NULLABLE.contains(&name),
+    }
+}

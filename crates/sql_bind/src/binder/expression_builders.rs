@@ -1,0 +1,277 @@
+//! Small expressions, made the same way everywhere.
+
+use firn_sql_functions::{self as functions, Function, ResolveContext, Signature};
+use firn_sql_logical::expression::{
+    CompareOperator, Expression, ExpressionKind, IsTest, Slot, volatility,
+};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
+
+use super::display::TRUTH_CHARS;
+use super::{Binder, coerce, mean, parameter};
+
+/// A constant.
+#[must_use]
+pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
+    let ty = SqlType { nullable: datum.is_null(), before: Before::default(), ..ty };
+    Expression { kind: ExpressionKind::Literal(datum), ty }
+}
+
+/// A truth value known before any row is read; `nullable`: whether it could have been NULL.
+#[must_use]
+pub(crate) fn truth(truth: Option<bool>, nullable: bool) -> Expression {
+    let mut truth = literal(Datum::from_bool(truth), SqlType::boolean());
+    let shown = Display::integer(&truth.ty, TRUTH_CHARS);
+    let operand = (truth.ty.clone(), shown);
+    truth.ty.before = Before::of(WorkedOut { shown, nullable, operand });
+    truth
+}
+
+#[must_use]
+pub(crate) fn integer(number: i64) -> Expression {
+    literal(Datum::Int(number), SqlType::bigint())
+}
+
+#[must_use]
+pub(crate) fn null() -> Expression {
+    literal(Datum::Null, SqlType::null())
+}
+
+/// A slot's value.
+#[must_use]
+pub(crate) fn slot(slot: Slot, ty: SqlType) -> Expression {
+    Expression { kind: ExpressionKind::Slot(slot), ty }
+}
+
+/// `NOT x`
+#[must_use]
+pub(crate) fn not(operand: Expression) -> Expression {
+    let ty = SqlType::boolean().with_nullable(operand.ty.nullable);
+    match operand.kind {
+        ExpressionKind::Literal(Datum::Int(number)) => truth(Some(number == 0), ty.nullable),
+        ExpressionKind::Is { operand, test, negated } => {
+            Expression { kind: ExpressionKind::Is { operand, test, negated: !negated }, ty }
+        }
+        _ => Expression { kind: ExpressionKind::Not(Box::new(operand)), ty },
+    }
+}
+
+/// `x IS [NOT] …`
+#[must_use]
+pub(crate) fn is(operand: Expression, test: IsTest, negated: bool) -> Expression {
+    let ty = SqlType::boolean().not_null();
+    if test == IsTest::Null && !operand.ty.nullable && is_simple(&operand) {
+        return truth(Some(negated), false);
+    }
+    Expression { kind: ExpressionKind::Is { operand: Box::new(operand), test, negated }, ty }
+}
+
+fn is_simple(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
+}
+
+/// The operator that is true exactly where `operator` is false.
+#[must_use]
+pub(crate) fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
+    Some(match operator {
+        CompareOperator::Equal => CompareOperator::NotEqual,
+        CompareOperator::NotEqual => CompareOperator::Equal,
+        CompareOperator::Less => CompareOperator::GreaterOrEqual,
+        CompareOperator::LessOrEqual => CompareOperator::Greater,
+        CompareOperator::Greater => CompareOperator::LessOrEqual,
+        CompareOperator::GreaterOrEqual => CompareOperator::Less,
+        CompareOperator::NullSafeEqual => return None,
+    })
+}
+
+/// Whether an expression is already a truth value.
+#[must_use]
+pub(crate) fn is_truth(expression: &Expression) -> bool {
+    matches!(
+        expression.kind,
+        ExpressionKind::Compare { .. }
+            | ExpressionKind::And(_)
+            | ExpressionKind::Or(_)
+            | ExpressionKind::Xor(_)
+            | ExpressionKind::Not(_)
+            | ExpressionKind::Is { .. }
+            | ExpressionKind::InList { .. }
+            | ExpressionKind::Like { .. }
+    )
+}
+
+/// A call of a function by its name.
+///
+/// # Errors
+/// 1305 if it does not exist, 1582 for a wrong number of arguments, and type errors.
+pub(crate) fn call(
+    binder: &mut Binder<'_>,
+    name: &str,
+    arguments: Vec<Expression>,
+) -> Result<Expression> {
+    let Some(function) = functions::find(name) else {
+        let schema = binder.schema.as_deref().map(|schema| format!("{schema}."));
+        let message = format!("FUNCTION {}{name} does not exist", schema.unwrap_or_default());
+        return Err(SqlError::new(1305, message));
+    };
+    call_function(binder, function, arguments)
+}
+
+/// A call of a function.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) fn call_function(
+    binder: &mut Binder<'_>,
+    function: &'static Function,
+    arguments: Vec<Expression>,
+) -> Result<Expression> {
+    let call = unfolded_call(binder, function, arguments)?;
+    Ok(coerce::fold(binder, call))
+}
+
+/// A call of a function, even if all of its arguments are constant.
+///
+/// # Errors
+/// As [`call`].
+pub(super) fn unfolded_call(
+    binder: &mut Binder<'_>,
+    function: &'static Function,
+    arguments: Vec<Expression>,
+) -> Result<Expression> {
+    function.check_arity(arguments.len())?;
+    binder.is_repeatable &= !volatility::acts(function);
+    let arguments = arguments.into_iter().map(single);
+    let arguments = arguments.collect::<Result<Vec<_>>>()?;
+    let arguments = inferred_arguments(binder, function, arguments)?;
+    let signature = signature(binder, function, &arguments)?;
+    let wanted = signature.arguments.into_iter();
+    let arguments =
+        arguments.into_iter().zip(wanted).map(|(one, ty)| coerce::cast_to(binder, one, ty));
+    let mut arguments: Vec<Expression> = arguments.collect();
+    if mean::takes_all_digits(function.name) {
+        arguments = arguments.into_iter().map(mean::unrounded).collect();
+    }
+    let mut ty = signature.result;
+    ty.nullable &= !is_never_null(function.name, arguments.len());
+    ty.before = Before::default();
+    Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
+}
+
+/// The arguments; unknown parameters get the types that the function takes.
+fn inferred_arguments(
+    binder: &Binder<'_>,
+    function: &Function,
+    arguments: Vec<Expression>,
+) -> Result<Vec<Expression>> {
+    if !binder.context.parameters.is_empty()
+        || !arguments.iter().any(|one| matches!(one.kind, ExpressionKind::Parameter(_)))
+    {
+        return Ok(arguments);
+    }
+    if matches!(function.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "GREATEST" | "LEAST") {
+        return parameter::inferred_list(binder, arguments, Some(&SqlType::double()));
+    }
+    let wanted = signature(binder, function, &arguments)?.arguments;
+    let pairs = arguments.into_iter().zip(wanted);
+    Ok(pairs.map(|(one, wanted)| parameter::inferred(binder, one, &wanted)).collect())
+}
+
+/// The function's result for arguments of these types.
+fn signature(
+    binder: &Binder<'_>,
+    function: &Function,
+    arguments: &[Expression],
+) -> Result<Signature> {
+    let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
+    let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
+    let evaluation = binder.context.evaluation;
+    let context = ResolveContext {
+        sql_mode: evaluation.sql_mode,
+        connection_collation: evaluation.connection_collation,
+        div_precision_increment: evaluation.div_precision_increment,
+        constants: &constants,
+    };
+    (function.resolve)(&types, &context)
+}
+
+/// The types to which a function's arguments are cast; their own types if the name is not a
+/// function's, or if there are too many or too few.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) fn wanted_types(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &[Expression],
+) -> Result<Vec<SqlType>> {
+    match functions::find(name) {
+        Some(function) if function.check_arity(arguments.len()).is_ok() => {
+            signature(binder, function, arguments).map(|signature| signature.arguments)
+        }
+        _ => Ok(arguments.iter().map(|argument| argument.ty.clone()).collect()),
+    }
+}
+
+/// Refuses a row where a single value is required.
+///
+/// # Errors
+/// 1241
+pub(crate) fn single(expression: Expression) -> Result<Expression> {
+    match &expression.kind {
+        ExpressionKind::Row(_) => Err(SqlError::new(1241, "Operand should contain 1 column(s)")),
+        _ => Ok(expression),
+    }
+}
+
+/// The expression as a condition: numbers are compared with 0, text becomes a number first.
+pub(crate) fn condition(binder: &mut Binder<'_>, expression: Expression) -> Result<Expression> {
+    let expression = parameter::inferred(binder, single(expression)?, &SqlType::boolean());
+    if is_truth(&expression) || expression.ty.kind.is_numeric() {
+        return Ok(mean::unrounded(expression));
+    }
+    match expression.ty.kind {
+        TypeKind::Null => Ok(expression),
+        // A document is true unless it is the number 0.
+        TypeKind::Json => {
+            coerce::compare(binder, CompareOperator::NotEqual, expression, integer(0))
+        }
+        _ => {
+            let nullable = expression.ty.nullable;
+            Ok(coerce::cast_to(binder, expression, SqlType::double().with_nullable(nullable)))
+        }
+    }
+}
+
+fn constant_of(expression: &Expression) -> Option<Datum> {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => Some(datum.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a function never returns NULL, whatever its arguments.
+pub(crate) fn is_never_null(name: &str, arguments: usize) -> bool {
+    match name {
+        "LAST_INSERT_ID" => arguments == 0,
+        _ => matches!(
+            name,
+            "FIELD"
+                | "INTERVAL"
+                | "COERCIBILITY"
+                | "CHAR"
+                | "UUID"
+                | "UUID_SHORT"
+                | "USER"
+                | "CURRENT_USER"
+                | "VERSION"
+                | "CONNECTION_ID"
+                | "ROW_COUNT"
+                | "FOUND_ROWS"
+                | "CURRENT_ROLE"
+                | "RELEASE_ALL_LOCKS"
+                | "SLEEP"
+                | "RANDOM_BYTES"
+        ),
+    }
+}

@@ -1,0 +1,458 @@
+//! `FROM`: tables, derived tables, and the meaning of their names.
+//!
+//! ```text
+//!   FROM t, (SELECT a, b + 1 AS c FROM u WHERE b > 0) d
+//!     scope   t: its columns    d: a → u.a, c → u.b + 1
+//!     tree    t ⋈ u             conditions u.b > 0
+//! ```
+
+use std::sync::Arc;
+
+use firn_sql_catalog::Relation as CatalogRelation;
+use firn_sql_catalog::model::TableModel;
+use firn_sql_catalog::virtual_table::VirtualTable;
+use firn_sql_catalog::virtual_table_metadata::dictionary_column;
+use firn_sql_grammar::ast::{
+    IndexHint, Join, Query as WrittenQuery, TableAlias, TableFactor, TableName, TableWithJoins,
+};
+use firn_sql_logical::expression::Expression;
+use firn_sql_logical::{
+    ColumnOrigin, IndexHints, JoinKind, JoinTree, Query, Relation, RelationId, RelationSource,
+};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::metadata::flag;
+use firn_sql_types::{Display, SqlType};
+
+use super::scope::{ColumnSource, ReportedColumn, ScopeColumn, ScopeTable, ShownColumn};
+use super::{Binder, cte, hints, join, json_table, merge, query, scope, table_uses, view};
+
+/// For each column of a query: its origin, and the length of its values.
+pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
+
+/// A part of `FROM`.
+#[derive(Debug, Default)]
+pub(crate) struct FromItem {
+    /// The tables; `None` if there are none.
+    pub(crate) tree: Option<JoinTree>,
+    /// The meaning of `*` and of unqualified names.
+    pub(crate) shown: Vec<ShownColumn>,
+    /// Conditions of merged queries, which belong to the join or `WHERE` around it.
+    pub(crate) conditions: Vec<Expression>,
+}
+
+/// Binds `FROM` into the innermost scope.
+pub(crate) fn from(binder: &mut Binder<'_>, list: &[TableWithJoins]) -> Result<FromItem> {
+    join_tables(binder, list.iter().map(tables_in).sum())?;
+    let mut all = FromItem::default();
+    for tables in list {
+        let item = table_with_joins(binder, tables, false)?;
+        all.conditions.extend(item.conditions);
+        all.shown.extend(item.shown);
+        all.tree = match (all.tree, item.tree) {
+            (Some(left), Some(right)) => Some(inner(left, right, Vec::new())),
+            (left, right) => left.or(right),
+        };
+        // Only LATERAL and ON see names to the left.
+        scope::scope(binder).shown.clone_from(&all.shown);
+    }
+    Ok(all)
+}
+
+/// A table with its joins; `null_supplied`: an outer join around it may make it NULL.
+pub(crate) fn table_with_joins(
+    binder: &mut Binder<'_>,
+    tables: &TableWithJoins,
+    null_supplied: bool,
+) -> Result<FromItem> {
+    let is_right = |join: &Join| super::join::is_right(join);
+    let mut later_right = tables.joins.iter().any(is_right);
+    let mut left = factor(binder, &tables.relation, null_supplied || later_right)?;
+    for (number, join) in tables.joins.iter().enumerate() {
+        later_right = tables.joins[number + 1..].iter().any(is_right);
+        let supplied = super::join::is_left(join) || later_right;
+        let right = factor(binder, &join.relation, null_supplied || supplied)?;
+        left = join::join(binder, left, right, join)?;
+    }
+    Ok(left)
+}
+
+fn factor(binder: &mut Binder<'_>, factor: &TableFactor, null_supplied: bool) -> Result<FromItem> {
+    match factor {
+        TableFactor::Table { name, alias, index_hints, partitions } => {
+            if !partitions.is_empty() {
+                return Err(SqlError::new(1747, "PARTITION () clause on non partitioned table"));
+            }
+            named_table(binder, name, alias.as_ref(), index_hints, null_supplied)
+        }
+        TableFactor::Derived { lateral, subquery, alias } => {
+            derived(binder, *lateral, subquery, alias, null_supplied)
+        }
+        TableFactor::Nested(tables) => table_with_joins(binder, tables, null_supplied),
+        TableFactor::JsonTable(table) => json_table::json_table(binder, table),
+    }
+}
+
+fn named_table(
+    binder: &mut Binder<'_>,
+    name: &TableName,
+    alias: Option<&TableAlias>,
+    hints: &[IndexHint],
+    null_supplied: bool,
+) -> Result<FromItem> {
+    let shown_name: Arc<str> = alias.map_or(name.name.as_str(), |alias| &alias.name).into();
+    if name.schema.is_none()
+        && let Some(item) = cte::common_table(binder, &name.name, &shown_name, null_supplied)?
+    {
+        return Ok(item);
+    }
+    let schema = schema_of(binder, name)?;
+    let found = binder.context.catalog.relation(&schema, &name.name).inspect_err(|_| {
+        table_uses::name_table(binder, &schema, &name.name, &shown_name, None);
+    })?;
+    let model = match &found {
+        CatalogRelation::Table(table) => {
+            table_uses::use_table(binder, table);
+            Some(Arc::clone(table))
+        }
+        CatalogRelation::Virtual(_) => None,
+    };
+    let named = table_uses::name_table(binder, &schema, &name.name, &shown_name, model.as_deref());
+    let item = match found {
+        CatalogRelation::Virtual(table) => virtual_table(binder, table, shown_name)?,
+        CatalogRelation::Table(table) if table.view().is_some() => {
+            view::bind_view(binder, &table, shown_name, null_supplied)?
+        }
+        CatalogRelation::Table(table) => {
+            if binder.depth > 0 && binder.written.contains(&table.id) {
+                let message = format!(
+                    "You can't specify target table '{shown_name}' for update in FROM clause"
+                );
+                return Err(SqlError::new(1093, message));
+            }
+            let hints = hints::index_hints(binder, &table, &shown_name, hints)?;
+            base_table(binder, table, shown_name, hints)?.1
+        }
+    };
+    if let Some(table) = scope::scope(binder).tables.last_mut() {
+        table.named = named;
+    }
+    Ok(item)
+}
+
+/// The schema of a table's name.
+pub(crate) fn schema_of(binder: &Binder<'_>, name: &TableName) -> Result<Arc<str>> {
+    match &name.schema {
+        Some(schema) => Ok(schema.as_str().into()),
+        None => binder.schema.clone().ok_or_else(|| SqlError::new(1046, "No database selected")),
+    }
+}
+
+/// A stored table.
+pub(crate) fn base_table(
+    binder: &mut Binder<'_>,
+    table: Arc<TableModel>,
+    alias: Arc<str>,
+    hints: IndexHints,
+) -> Result<(RelationId, FromItem)> {
+    let relation = add_relation(binder, RelationSource::Table(Arc::clone(&table)), alias.clone());
+    binder.relations[relation.0].hints = hints;
+    binder.relations[relation.0].slots = vec![None; table.ordinals()];
+    let columns = table.shown_columns().map(|column| ScopeColumn {
+        name: column.name.clone(),
+        ty: column.ty.clone(),
+        source: ColumnSource::Relation(relation, column.ordinal),
+        invisible: column.invisible,
+        reported: None,
+    });
+    let scope_table = ScopeTable {
+        alias,
+        schema: Some(table.schema.clone()),
+        original: table.name.clone(),
+        columns: columns.collect(),
+        nullable: false,
+        model: Some(table),
+        checks: Vec::new(),
+        named: None,
+    };
+    let shown = push_table(binder, scope_table)?;
+    let tree = Some(JoinTree::Relation(relation));
+    Ok((relation, FromItem { tree, shown, conditions: Vec::new() }))
+}
+
+fn virtual_table(
+    binder: &mut Binder<'_>,
+    table: Arc<dyn VirtualTable>,
+    alias: Arc<str>,
+) -> Result<FromItem> {
+    let relation = add_relation(binder, RelationSource::Virtual(Arc::clone(&table)), alias.clone());
+    let columns = table.columns().iter().zip(0_u16..).map(|(column, number)| ScopeColumn {
+        name: column.name.into(),
+        ty: column.ty.clone(),
+        source: ColumnSource::Relation(relation, number),
+        invisible: false,
+        reported: reported_of_dictionary(&*table, column.name, &alias),
+    });
+    let columns: Vec<ScopeColumn> = columns.collect();
+    let scope_table = ScopeTable {
+        alias,
+        schema: Some(table.schema().into()),
+        original: table.name().into(),
+        columns,
+        nullable: false,
+        model: None,
+        checks: Vec::new(),
+        named: None,
+    };
+    let shown = push_table(binder, scope_table)?;
+    Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
+}
+
+/// Adds a table reference to the statement.
+pub(crate) fn add_relation(
+    binder: &mut Binder<'_>,
+    source: RelationSource,
+    alias: Arc<str>,
+) -> RelationId {
+    binder.relations.push(Relation {
+        source,
+        alias,
+        slots: Vec::new(),
+        mode: firn_api::rows::ReadMode::Consistent,
+        hints: IndexHints::default(),
+        row_slots: None,
+    });
+    RelationId(binder.relations.len() - 1)
+}
+
+/// Adds a table to the innermost scope; returns the meaning of its columns.
+pub(crate) fn push_table(binder: &mut Binder<'_>, table: ScopeTable) -> Result<Vec<ShownColumn>> {
+    let same = |other: &ScopeTable| {
+        other.alias.eq_ignore_ascii_case(&table.alias)
+            && (other.schema == table.schema || other.schema.is_none() || table.schema.is_none())
+    };
+    if scope::scope(binder).tables.iter().any(same) {
+        let message = format!("Not unique table/alias: '{}'", table.alias);
+        return Err(SqlError::new(1066, message));
+    }
+    let columns_bytes = table.columns.len() * size_of::<ScopeColumn>();
+    binder.context.watch.hold(size_of::<Relation>() + columns_bytes)?;
+    binder.context.watch.step()?;
+    let number = scope::scope(binder).tables.len();
+    let shown = (0..table.columns.len()).map(|column| ShownColumn { table: number, column });
+    let shown = shown.collect();
+    scope::scope(binder).tables.push(table);
+    Ok(shown)
+}
+
+/// Checks whether the innermost block may join this many more tables.
+pub(crate) fn may_join(binder: &mut Binder<'_>, tables: usize) -> bool {
+    scope::scope(binder).joined_tables + tables <= super::MOST_TABLES
+}
+
+/// Counts tables that the innermost block joins.
+pub(crate) fn join_tables(binder: &mut Binder<'_>, tables: usize) -> Result<()> {
+    if !may_join(binder, tables) {
+        let most = super::MOST_TABLES;
+        let message = format!("Too many tables; MySQL can only use {most} tables in a join");
+        return Err(SqlError::new(1116, message));
+    }
+    scope::scope(binder).joined_tables += tables;
+    Ok(())
+}
+
+fn derived(
+    binder: &mut Binder<'_>,
+    lateral: bool,
+    subquery: &WrittenQuery,
+    alias: &TableAlias,
+    null_supplied: bool,
+) -> Result<FromItem> {
+    let last = binder.scopes.len() - 1;
+    let before = std::mem::replace(&mut binder.scopes[last].is_hidden, !lateral);
+    // A derived table is evaluated before rows are written.
+    let written = std::mem::take(&mut binder.written);
+    let bound = binder.deeper(|binder| query::query(binder, subquery));
+    binder.written = written;
+    binder.scopes[last].is_hidden = before;
+    let names: Vec<&str> = alias.columns.iter().map(String::as_str).collect();
+    place_query(binder, bound?, alias.name.as_str().into(), &names, lateral, null_supplied)
+}
+
+/// Makes a bound query a table of the innermost scope: as part of the block, or by itself.
+pub(crate) fn place_query(
+    binder: &mut Binder<'_>,
+    query: Query,
+    alias: Arc<str>,
+    names: &[&str],
+    lateral: bool,
+    null_supplied: bool,
+) -> Result<FromItem> {
+    let names = column_names(&query, names)?;
+    let shown = shown_columns(&query);
+    match merge::merge(binder, query, null_supplied) {
+        Ok((block, columns)) => {
+            let columns = names.into_iter().zip(columns).zip(shown);
+            let columns = columns.map(|((name, value), (origin, display))| ScopeColumn {
+                reported: Some(reported_of(&name, origin, display, &alias, false)),
+                name,
+                ty: value.ty.clone(),
+                source: ColumnSource::Expression(value),
+                invisible: false,
+            });
+            let columns = columns.collect();
+            let shown = push_table(binder, derived_table(alias, columns))?;
+            // The query was counted as one table.
+            let tables = block.from.as_ref().map_or(0, JoinTree::count);
+            join_tables(binder, tables.saturating_sub(1))?;
+            Ok(FromItem { tree: block.from, shown, conditions: block.conditions })
+        }
+        Err(query) => {
+            let types: Vec<SqlType> =
+                query.columns.iter().map(|column| column.value.ty.clone()).collect();
+            let source = RelationSource::Derived { query: Some(query), lateral };
+            let placed = place_relation(binder, source, alias, names, types)?;
+            tell_columns(binder, shown);
+            Ok(placed)
+        }
+    }
+}
+
+/// Makes a table reference with these columns a table of the innermost scope.
+pub(crate) fn place_relation(
+    binder: &mut Binder<'_>,
+    source: RelationSource,
+    alias: Arc<str>,
+    names: Vec<Arc<str>>,
+    types: Vec<SqlType>,
+) -> Result<FromItem> {
+    let relation = add_relation(binder, source, alias.clone());
+    let numbered = names.into_iter().zip(types).zip(0_u16..);
+    let columns = numbered.map(|((name, ty), number)| ScopeColumn {
+        name,
+        ty,
+        source: ColumnSource::Relation(relation, number),
+        invisible: false,
+        reported: None,
+    });
+    let columns = columns.collect();
+    let shown = push_table(binder, derived_table(alias, columns))?;
+    Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
+}
+
+/// Records the origins of the columns of the last table of the innermost scope, which is
+/// evaluated by itself.
+pub(crate) fn tell_columns(binder: &mut Binder<'_>, shown: ShownColumns) {
+    let Some(table) = scope::scope(binder).tables.last_mut() else { return };
+    for (column, (origin, display)) in table.columns.iter_mut().zip(shown) {
+        column.reported = Some(reported_of(&column.name, origin, display, &table.alias, true));
+    }
+}
+
+/// The column names of a query: those written after its alias, or its own.
+pub(crate) fn column_names(query: &Query, written: &[&str]) -> Result<Vec<Arc<str>>> {
+    if written.is_empty() {
+        let names: Vec<Arc<str>> = query.columns.iter().map(|column| column.name.clone()).collect();
+        for (number, name) in names.iter().enumerate() {
+            let is_same = |other: &Arc<str>| firn_sql_catalog::model::same_name(other, name);
+            if names[..number].iter().any(is_same) {
+                return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
+            }
+        }
+        return Ok(names);
+    }
+    if written.len() != query.columns.len() {
+        return Err(SqlError::new(
+            1353,
+            "In definition of view, derived table or common table expression, SELECT list and column \
+             names list have different column counts",
+        ));
+    }
+    Ok(written.iter().map(|name| Arc::from(*name)).collect())
+}
+
+/// How many tables a part of `FROM` names.
+fn tables_in(tables: &TableWithJoins) -> usize {
+    let joined = tables.joins.iter().map(|join| &join.relation);
+    let factors = std::iter::once(&tables.relation).chain(joined);
+    let count = factors.map(|factor| match factor {
+        TableFactor::Nested(tables) => tables_in(tables),
+        _ => 1,
+    });
+    count.sum()
+}
+
+/// What clients see of a query's columns.
+pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
+    query.columns.iter().map(|column| (column.origin.clone(), column.display)).collect()
+}
+
+/// What clients see of a column of `information_schema`.
+fn reported_of_dictionary(
+    table: &dyn VirtualTable,
+    column: &str,
+    alias: &Arc<str>,
+) -> Option<Box<ReportedColumn>> {
+    if table.schema() != "information_schema" {
+        return None;
+    }
+    let found = dictionary_column(table.name(), column)?;
+    let (schema, original_table) = found.of.unwrap_or(("", table.name()));
+    let origin = ColumnOrigin {
+        schema: schema.into(),
+        table: alias.clone(),
+        original_table: original_table.into(),
+        original_name: column.into(),
+        flags: 0,
+        reported: Some(found.ty),
+    };
+    Some(Box::new(ReportedColumn { origin, display: None }))
+}
+
+/// What clients see of a subquery's column, which is stored in a temporary table or stands for an
+/// expression.
+fn reported_of(
+    name: &Arc<str>,
+    origin: Option<ColumnOrigin>,
+    display: Option<Display>,
+    alias: &Arc<str>,
+    is_kept: bool,
+) -> Box<ReportedColumn> {
+    let nowhere = || ColumnOrigin {
+        schema: "".into(),
+        table: alias.clone(),
+        original_table: "".into(),
+        original_name: name.clone(),
+        flags: 0,
+        reported: None,
+    };
+    let mut origin = ColumnOrigin { table: alias.clone(), ..origin.unwrap_or_else(nowhere) };
+    if is_kept {
+        origin.flags &= !flag::OF_KEYS;
+        origin.reported = None;
+    }
+    let display = display.map(|one| if is_kept { one.as_stored() } else { one });
+    Box::new(ReportedColumn { origin, display })
+}
+
+fn derived_table(alias: Arc<str>, columns: Vec<ScopeColumn>) -> ScopeTable {
+    ScopeTable {
+        original: alias.clone(),
+        alias,
+        schema: None,
+        columns,
+        nullable: false,
+        model: None,
+        checks: Vec::new(),
+        named: None,
+    }
+}
+
+/// Two trees joined.
+pub(crate) fn inner(left: JoinTree, right: JoinTree, conditions: Vec<Expression>) -> JoinTree {
+    JoinTree::Join {
+        kind: JoinKind::Inner,
+        left: Box::new(left),
+        right: Box::new(right),
+        conditions,
+    }
+}

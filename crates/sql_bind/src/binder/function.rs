@@ -1,0 +1,295 @@
+//! Function calls: conditional forms with their own nodes, aggregates, windows, and the rest.
+
+use firn_sql_functions as functions;
+use firn_sql_grammar::ast::{
+    Arguments, BinaryOperator, Expr, Function, TruthTest, UnaryOperator, Value,
+};
+use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::json::JsonValue;
+use firn_sql_types::{Datum, SqlType, TypeKind};
+
+use super::cast::typed_null;
+use super::merge::is_large;
+use super::{
+    Binder, aggregate, cast, coerce, expression_builders, expressions, insert, literal, predicate,
+    scope, window,
+};
+
+/// A function call.
+pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
+    let name = function.name.to_ascii_uppercase();
+    if function.over.is_some() {
+        return window::window_call(binder, &name, function);
+    }
+    if let Some(aggregate) = super::aggregate::named(&name) {
+        return aggregate::aggregate(binder, aggregate, function);
+    }
+    if super::window::is_window_only(&name) {
+        return Err(SqlError::new(
+            3579,
+            format!("Window function '{}' requires OVER clause", name.to_lowercase()),
+        ));
+    }
+    match name.as_str() {
+        "VALUES" => insert::values_function(binder, function),
+        "DEFAULT" => insert::default_function(binder, function),
+        "ANY_VALUE" => any_value(binder, function),
+        "GROUPING" => grouping_function(binder, function),
+        "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE" => date_function(binder, &name, function),
+        "JSON_VALUE" => json_value_function(binder, function),
+        _ => {
+            let mut arguments = arguments(binder, function)?;
+            if takes_documents(&name) {
+                let written = argument_expressions(function)?;
+                // The name of a member is a text.
+                let is_name = |at: usize| name == "JSON_OBJECT" && at.is_multiple_of(2);
+                let pairs = arguments.into_iter().zip(written).enumerate();
+                arguments = pairs
+                    .map(|(at, (one, written))| match is_name(at) {
+                        true => one,
+                        false => json_truth(one, written),
+                    })
+                    .collect();
+            }
+            let arguments = with_numbers_of_bytes(binder, &name, function, arguments)?;
+            named_call(binder, &name, arguments)
+        }
+    }
+}
+
+/// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
+fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
+    let arguments = arguments(binder, function)?;
+    let returned = match &function.returning {
+        Some(data_type) => {
+            let document = typed_null(SqlType::new(TypeKind::Json));
+            Some(cast::explicit_cast(binder, document, data_type, None)?.ty)
+        }
+        None => None,
+    };
+    let Some(json_value) = functions::find("JSON_VALUE") else {
+        return expression_builders::call(binder, "JSON_VALUE", arguments);
+    };
+    let mut call = expression_builders::unfolded_call(binder, json_value, arguments)?;
+    call.ty = returned.unwrap_or(call.ty).with_nullable(true);
+    Ok(coerce::fold(binder, call))
+}
+
+fn named_call(
+    binder: &mut Binder<'_>,
+    name: &str,
+    mut arguments: Vec<Expression>,
+) -> Result<Expression> {
+    match (name, arguments.len()) {
+        ("IF", 3) => {
+            let otherwise = arguments.pop();
+            let value = arguments.pop().unwrap_or_else(expression_builders::null);
+            let test = arguments.pop().unwrap_or_else(expression_builders::null);
+            let test = expressions::test_of(binder, test)?;
+            predicate::case_of(binder, vec![test], vec![value], otherwise)
+        }
+        ("IFNULL" | "COALESCE", 1..) if name == "COALESCE" || arguments.len() == 2 => {
+            let nullable = arguments.iter().all(|one| one.ty.nullable);
+            let (list, ty) = coerce::unified(binder, arguments, &name.to_lowercase())?;
+            let kind = ExpressionKind::Coalesce(list);
+            Ok(Expression { kind, ty: ty.with_nullable(nullable) })
+        }
+        ("NULLIF", 2) => {
+            let two = arguments.pop().unwrap_or_else(expression_builders::null);
+            let one = arguments.pop().unwrap_or_else(expression_builders::null);
+            let (first, one) =
+                if is_large(&one) { predicate::for_two(binder, one) } else { (one.clone(), one) };
+            let test = coerce::compare(binder, CompareOperator::Equal, first, two)?;
+            // The names of an ENUM are texts from here on, and sort as texts.
+            let one = match one.ty.kind.is_enum_or_set() {
+                true => coerce::unified(binder, vec![one], "nullif")?.0.remove(0),
+                false => one,
+            };
+            let ty = one.ty.clone().with_nullable(true);
+            let branches = vec![(test, typed_null(ty.clone()))];
+            let kind = ExpressionKind::Case { branches, otherwise: Some(Box::new(one)) };
+            Ok(Expression { kind, ty })
+        }
+        ("ISNULL", 1) => {
+            let operand = arguments.remove(0);
+            Ok(expression_builders::is(operand, IsTest::Null, false))
+        }
+        // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
+        ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
+            expression_builders::call(binder, name, vec![typed_null(SqlType::varbinary(0))])
+        }
+        ("GREATEST" | "LEAST", 2..) => expression_builders::call(binder, name, arguments),
+        ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
+            1582,
+            format!("Incorrect parameter count in the call to native function '{name}'"),
+        )),
+        _ => expression_builders::call(binder, name, arguments),
+    }
+}
+
+/// The arguments; hexadecimal and bit literals are numbers where the function wants numbers.
+fn with_numbers_of_bytes(
+    binder: &Binder<'_>,
+    name: &str,
+    function: &Function,
+    arguments: Vec<Expression>,
+) -> Result<Vec<Expression>> {
+    let numbers: Vec<Option<Expression>> =
+        argument_expressions(function)?.into_iter().map(literal::number_of_bytes).collect();
+    if numbers.iter().all(Option::is_none) {
+        return Ok(arguments);
+    }
+    let wants_number = number_arguments(binder, name, &arguments)?;
+    let pairs = arguments.into_iter().zip(numbers).zip(wants_number);
+    Ok(pairs.map(|((one, number), wants)| number.filter(|_| wants).unwrap_or(one)).collect())
+}
+
+/// Which arguments a function takes as numbers.
+fn number_arguments(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &[Expression],
+) -> Result<Vec<bool>> {
+    match name {
+        "IF" => Ok((0..arguments.len()).map(|at| at == 0).collect()),
+        "GREATEST" | "LEAST" => {
+            let any = arguments.iter().any(|argument| argument.ty.kind.is_numeric());
+            Ok(vec![any; arguments.len()])
+        }
+        _ => {
+            let wanted = expression_builders::wanted_types(binder, name, arguments)?;
+            Ok(wanted.into_iter().map(|ty| ty.kind.is_numeric()).collect())
+        }
+    }
+}
+
+/// The arguments of a plain call.
+pub(crate) fn arguments(binder: &mut Binder<'_>, function: &Function) -> Result<Vec<Expression>> {
+    let list = argument_expressions(function)?;
+    list.into_iter().map(|argument| expressions::bind_single(binder, argument)).collect()
+}
+
+fn date_function(binder: &mut Binder<'_>, name: &str, function: &Function) -> Result<Expression> {
+    let minus = name.ends_with("SUB") || name == "SUBDATE";
+    match argument_expressions(function)?.as_slice() {
+        [date, Expr::Interval(interval)] => {
+            let date = expressions::bind_single(binder, date)?;
+            cast::date_arithmetic(binder, date, interval, minus)
+        }
+        _ => {
+            let arguments = arguments(binder, function)?;
+            expression_builders::call(binder, name, arguments)
+        }
+    }
+}
+
+/// `ANY_VALUE(x)`: the columns it reads need not depend on the groups.
+fn any_value(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
+    let mut arguments = arguments(binder, function)?;
+    if arguments.len() != 1 {
+        return expression_builders::call(binder, "ANY_VALUE", arguments);
+    }
+    let value = arguments.remove(0);
+    firn_sql_logical::expression::visit::add_reads(&value, &mut scope::scope(binder).any_values);
+    Ok(value)
+}
+
+/// `GROUPING(a)`: whether a group is rolled up; several arguments make a bit mask.
+fn grouping_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
+    let arguments = arguments(binder, function)?;
+    let scope = scope::scope(binder);
+    let Some(slots) = scope.grouping_slots.clone() else {
+        return Err(SqlError::new(3626, "GROUPING function is only allowed with WITH ROLLUP"));
+    };
+    let mut sum: Option<Expression> = None;
+    for argument in arguments {
+        let groups = &scope::scope(binder).groups;
+        let place = groups.iter().position(|(slot, value)| {
+            firn_sql_logical::expression::equivalence::same_expression(value, &argument)
+                || matches!(argument.kind, ExpressionKind::Slot(other) if other == *slot)
+        });
+        let place = place.ok_or_else(|| {
+            SqlError::new(3625, "Argument #0 of GROUPING function is not in GROUP BY")
+        })?;
+        let bit = expression_builders::slot(slots[place], SqlType::bigint().not_null());
+        sum = Some(match sum {
+            None => bit,
+            Some(before) => {
+                let shifted = expression_builders::call(
+                    binder,
+                    "*",
+                    vec![before, expression_builders::integer(2)],
+                )?;
+                expression_builders::call(binder, "+", vec![shifted, bit])?
+            }
+        });
+    }
+    Ok(sum.unwrap_or_else(|| expression_builders::integer(0)))
+}
+
+fn is_document_column(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Slot(_)) && expression.ty.kind == TypeKind::Json
+}
+
+/// Functions that make documents of their arguments; truth values become `true` and `false`.
+fn takes_documents(name: &str) -> bool {
+    matches!(
+        name,
+        "JSON_ARRAY"
+            | "JSON_OBJECT"
+            | "JSON_SET"
+            | "JSON_INSERT"
+            | "JSON_REPLACE"
+            | "JSON_ARRAY_APPEND"
+            | "JSON_ARRAY_INSERT"
+    )
+}
+
+/// A truth value as a document; other values stay.
+pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
+    let json = SqlType::new(TypeKind::Json);
+    let of =
+        |truth| expression_builders::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
+    match written {
+        Expr::Value(Value::Boolean(truth)) => of(*truth),
+        Expr::Value(_) => value,
+        _ if value.ty.kind == SqlType::boolean().kind => match value.kind {
+            ExpressionKind::Literal(Datum::Int(number)) if is_condition(written) => of(number != 0),
+            _ if !expression_builders::is_truth(&value) => value,
+            _ => document_of_truth(value, of),
+        },
+        _ => value,
+    }
+}
+
+/// Whether the written expression is a truth value.
+fn is_condition(written: &Expr) -> bool {
+    match written {
+        Expr::BinaryOp { op, .. } => {
+            super::expressions::comparison_operator(*op).is_some()
+                || matches!(op, BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor)
+        }
+        Expr::UnaryOp { op, .. } => matches!(op, UnaryOperator::Not | UnaryOperator::BangNot),
+        Expr::Is { test, .. } => *test != TruthTest::Unknown,
+        Expr::InList { .. } | Expr::Between { .. } | Expr::Like { .. } => true,
+        _ => false,
+    }
+}
+
+fn document_of_truth(value: Expression, of: impl Fn(bool) -> Expression) -> Expression {
+    let json = SqlType::new(TypeKind::Json);
+    let is_true = expression_builders::is(value.clone(), IsTest::True, false);
+    let is_false = expression_builders::is(value, IsTest::False, false);
+    let branches = vec![(is_true, of(true)), (is_false, of(false))];
+    let kind = ExpressionKind::Case { branches, otherwise: None };
+    Expression { kind, ty: json.with_nullable(true) }
+}
+
+/// The arguments of a call that are expressions.
+pub(crate) fn argument_expressions(function: &Function) -> Result<Vec<&Expr>> {
+    match &function.arguments {
+        Arguments::List(list) => Ok(list.iter().collect()),
+        Arguments::Wildcard => Err(SqlError::not_supported("this argument")),
+    }
+}

@@ -1,0 +1,216 @@
+//! Constants beside dates, times and years are compared as a column would store them.
+//!
+//! ```text
+//!   date_column = 240229          Compare(DateTime, date_column, 2024-02-29)
+//!   date_column < 5               Compare(Integer, Cast(date_column → BIGINT), 5)
+//!   date_column = 'abc'           error 1525 Incorrect DATE value: 'abc'
+//!   time_column = '10:11'         Compare(Time, time_column, 10:11:00)
+//!   time_column = 'abc'           Compare(Text, Cast(time_column → CHAR), 'abc')
+//! ```
+//!
+//! A parameter is judged by the value with which the statement is planned. The plan then holds only
+//! for values of that kind, which a [`Premise`] records; a plan for another value is not cached.
+
+use firn_sql_logical::expression::visit::any;
+use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_logical::{Premise, RelationId, RelationSource};
+use firn_sql_types::error::{Condition, Level, Result, SqlError};
+use firn_sql_types::{Datum, SqlMode, SqlType, TypeKind, cast};
+
+use super::{Binder, coerce, expression_builders};
+
+/// A constant as the column beside it would store it; otherwise the value itself.
+///
+/// # Errors
+/// 1292 in a strict statement that writes, if the column cannot hold it.
+pub(super) fn as_held(
+    binder: &mut Binder<'_>,
+    value: Expression,
+    other: &Expression,
+) -> Result<Expression> {
+    let is_column = matches!(other.kind, ExpressionKind::Slot(_));
+    if !is_column || !concerns(&value.ty, &other.ty) {
+        return Ok(value);
+    }
+    let column = &match (binder.in_list, &other.ty.kind) {
+        // A value searched in a list keeps all of its digits.
+        (true, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
+        _ => other.ty.clone(),
+    };
+    let held = constant(binder, &value)
+        .map(|constant| cast::held(constant, &value.ty, column, binder.context.evaluation));
+    let wanted = held_type(column);
+    if matches!(held, Some(None)) {
+        warn_of_unfit(binder, &value, other)?;
+    }
+    Ok(match (held, &value.kind) {
+        (Some(Some(_)), ExpressionKind::Parameter(number)) => {
+            suppose(binder, *number, &value.ty, column);
+            coerce::cast_to(binder, value, wanted)
+        }
+        (Some(Some(held)), _) => expression_builders::literal(held, wanted),
+        (Some(None), ExpressionKind::Parameter(_)) => {
+            binder.is_cacheable = false;
+            value
+        }
+        _ => value,
+    })
+}
+
+/// Warns of a constant that a column of dates or times cannot store.
+fn warn_of_unfit(binder: &Binder<'_>, value: &Expression, column: &Expression) -> Result<()> {
+    let kind = match column.ty.kind {
+        TypeKind::Date => "date",
+        TypeKind::Time { .. } => "time",
+        _ if column.ty.kind.has_date() => "datetime",
+        _ => return Ok(()),
+    };
+    let Some(constant) = constant(binder, value) else { return Ok(()) };
+    let context = binder.context.evaluation;
+    let is_zero = value.ty.kind.is_numeric()
+        && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
+    // A text of spaces can be stored as a time, but not compared with one.
+    let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
+        && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
+    if binder.in_list || is_blank || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE) {
+        return Ok(());
+    }
+    let shown = cast::to_binary(constant, &value.ty, binder.context.evaluation);
+    let (shown, name) = (shown.to_str_lossy(), column_name(binder, column));
+    let message = format!("Incorrect {kind} value: '{shown}' for column '{name}' at row 1");
+    if binder.writes && !binder.ignores && binder.context.evaluation.sql_mode.is_strict() {
+        return Err(SqlError::new(1292, message));
+    }
+    let condition = Condition { level: Level::Warning, code: 1292, message };
+    binder.context.conditions.borrow_mut().push(condition);
+    Ok(())
+}
+
+fn column_name<'b>(binder: &'b Binder<'_>, column: &Expression) -> &'b str {
+    let ExpressionKind::Slot(slot) = column.kind else { return "" };
+    let Some(RelationId(number)) = binder.owners.get(slot.0 as usize).copied().flatten() else {
+        return "";
+    };
+    let relation = &binder.relations[number];
+    let RelationSource::Table(table) = &relation.source else { return "" };
+    let place = relation.slots.iter().position(|other| *other == Some(slot));
+    let model = place.and_then(|place| table.by_ordinal(place as u16));
+    model.map_or("", |model| &model.name)
+}
+
+/// Records that the plan holds only for values of a parameter that a column can store.
+fn suppose(binder: &mut Binder<'_>, parameter: u32, ty: &SqlType, column: &SqlType) {
+    binder.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
+}
+
+/// A text that is compared with a date: an invalid date is the zero date. A parameter is NULL
+/// then. A year is compared as a date without month and day.
+pub(super) fn date_of_text(binder: &mut Binder<'_>, text: Expression) -> Result<Expression> {
+    if text.ty.kind == TypeKind::Year {
+        return expression_builders::call(binder, "DATE OF YEAR", vec![text]);
+    }
+    let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
+    if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
+        return Ok(text);
+    }
+    let is_date = constant(binder, &text).is_some_and(|constant| {
+        cast::held(constant, &text.ty, &moment(), binder.context.evaluation).is_some()
+    });
+    match is_date {
+        true => Ok(coerce::cast_to(binder, text, moment())),
+        false => expression_builders::call(binder, "DATE OF TEXT", vec![text]),
+    }
+}
+
+/// A text that an operator compares with a date: if neither is constant, their days are
+/// compared, otherwise day and time.
+pub(super) fn day_beside_date(
+    binder: &mut Binder<'_>,
+    text: Expression,
+    other: &Expression,
+) -> Result<Expression> {
+    let are_of_rows = varies(&text) && varies(other);
+    match other.ty.kind == TypeKind::Date && text.ty.kind.is_string() && are_of_rows {
+        true => expression_builders::call(binder, "DAY OF TEXT", vec![text]),
+        false => Ok(text),
+    }
+}
+
+/// The value of a literal or of a parameter, as far as it is known.
+fn constant<'e>(binder: &'e Binder<'_>, expression: &'e Expression) -> Option<&'e Datum> {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => Some(datum),
+        ExpressionKind::Parameter(number) => binder.context.parameter_values.get(*number as usize),
+        _ => None,
+    }
+    .filter(|datum| !datum.is_null())
+}
+
+/// Refuses a text that is not a date beside a date: error 1292 in a strict statement that
+/// writes, 1525 in any other.
+pub(super) fn refuse_no_date(
+    binder: &mut Binder<'_>,
+    value: &Expression,
+    other: &Expression,
+) -> Result<()> {
+    if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
+        return Ok(());
+    }
+    let context = binder.context.evaluation;
+    match (&value.kind, constant(binder, value)) {
+        (ExpressionKind::Parameter(number), Some(text)) => {
+            match cast::held(text, &value.ty, &other.ty, context) {
+                Some(_) => suppose(binder, *number, &value.ty, &other.ty),
+                None => binder.is_cacheable = false,
+            }
+            Ok(())
+        }
+        (_, Some(Datum::Text(text)))
+            if !cast::is_readable_date(&Datum::Text(text.clone()), &value.ty, context) =>
+        {
+            let name = match other.ty.kind {
+                TypeKind::Date => "DATE",
+                TypeKind::Timestamp { .. } => "TIMESTAMP",
+                _ => "DATETIME",
+            };
+            let message = format!("Incorrect {name} value: '{}'", text.to_str_lossy());
+            let is_strict = binder.writes && !binder.ignores && context.sql_mode.is_strict();
+            Err(SqlError::new(if is_strict { 1292 } else { 1525 }, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an expression's value may change from row to row.
+fn varies(expression: &Expression) -> bool {
+    any(expression, &|one| {
+        matches!(one.kind, ExpressionKind::Slot(_) | ExpressionKind::Subquery(_))
+    })
+}
+
+/// Whether values of a type are read as what a column of the other type stores.
+fn concerns(value: &SqlType, column: &SqlType) -> bool {
+    let (value, is_text) = (&value.kind, value.kind.is_string());
+    match &column.kind {
+        TypeKind::Year => {
+            is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year
+        }
+        TypeKind::Time { .. } => {
+            is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year
+        }
+        kind => kind.has_date() && value.is_numeric() && *value != TypeKind::Year,
+    }
+}
+
+fn moment() -> SqlType {
+    SqlType::new(TypeKind::DateTime { fsp: 6 })
+}
+
+fn held_type(column: &SqlType) -> SqlType {
+    SqlType::new(match column.kind {
+        TypeKind::Date => TypeKind::Date,
+        TypeKind::Time { fsp } => TypeKind::Time { fsp },
+        TypeKind::Year => TypeKind::Year,
+        _ => return moment(),
+    })
+}

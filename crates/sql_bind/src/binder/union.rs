@@ -1,0 +1,216 @@
+//! `UNION`, `INTERSECT`, `EXCEPT`.
+//!
+//! ```text
+//!   SELECT a FROM t UNION ALL SELECT b FROM u UNION ALL SELECT 1      one operation of three sides
+//!   columns: the common types of the sides; names: those of the first side
+//! ```
+
+use firn_sql_catalog::model::same_name;
+use firn_sql_grammar::ast::{Expr, LockClause, OrderByExpr, SetExpr, SetOperator};
+use firn_sql_logical::expression::{Expression, SortKey};
+use firn_sql_logical::{Body, OutputColumn, Query, SetOperation};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{Display, SqlType, unify::unify};
+
+use super::aggregate::{positional, unknown_position};
+use super::display::common_display;
+use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
+use super::{Binder, coerce, expression_builders, expressions, query, scope};
+
+/// A set operation.
+pub(crate) fn set_operation(
+    binder: &mut Binder<'_>,
+    left: &SetExpr,
+    op: SetOperator,
+    all: bool,
+    right: &SetExpr,
+    locks: &[LockClause],
+) -> Result<Query> {
+    let operation = match op {
+        SetOperator::Union => SetOperation::Union,
+        SetOperator::Intersect => SetOperation::Intersect,
+        SetOperator::Except => SetOperation::Except,
+    };
+    let mut sides = Vec::new();
+    flatten(binder, left, op, all, &[], &mut sides)?;
+    // A locking clause after the whole query belongs to the last side.
+    flatten(binder, right, op, all, locks, &mut sides)?;
+    united(binder, operation, all, sides)
+}
+
+/// The sides of `a UNION b UNION c`, all of one kind.
+fn flatten(
+    binder: &mut Binder<'_>,
+    body: &SetExpr,
+    op: SetOperator,
+    all: bool,
+    locks: &[LockClause],
+    into: &mut Vec<Query>,
+) -> Result<()> {
+    match body {
+        SetExpr::SetOperation { left, op: inner, all: keeps_all, right }
+            if *inner == op && *keeps_all == all && op == SetOperator::Union =>
+        {
+            flatten(binder, left, op, all, &[], into)?;
+            flatten(binder, right, op, all, locks, into)?;
+        }
+        _ => into.push(query::bind_body(binder, body, &[], locks)?),
+    }
+    Ok(())
+}
+
+/// The rows of one query as those of a set, so that they can be ordered and limited again.
+pub(crate) fn set_of(binder: &mut Binder<'_>, inputs: Vec<Query>) -> Result<Query> {
+    united(binder, SetOperation::Union, true, inputs)
+}
+
+/// Queries united, their columns cast to the common types.
+pub(crate) fn united(
+    binder: &mut Binder<'_>,
+    operation: SetOperation,
+    all: bool,
+    inputs: Vec<Query>,
+) -> Result<Query> {
+    let width = inputs.first().map_or(0, |first| first.columns.len());
+    if inputs.iter().any(|input| input.columns.len() != width) {
+        return Err(SqlError::new(
+            1222,
+            "The used SELECT statements have a different number of columns",
+        ));
+    }
+    let mut types = Vec::with_capacity(width);
+    let mut displays = Vec::with_capacity(width);
+    for number in 0..width {
+        let sides: Vec<SqlType> =
+            inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
+        let ty = unify(&sides, binder.context.evaluation.connection_collation, "UNION")?;
+        let shown: Vec<(&SqlType, Display)> = inputs
+            .iter()
+            .map(|input| &input.columns[number])
+            .map(|column| (&column.value.ty, column.display))
+            .map(|(ty, display)| (ty, display.unwrap_or_else(|| Display::of_column(ty))))
+            .collect();
+        let mut sides = shown.iter().map(|(ty, display)| display.nullable.unwrap_or(ty.nullable));
+        let nullable = match operation {
+            // The rows are those of the left side.
+            SetOperation::Except => sides.next().unwrap_or(true),
+            SetOperation::Intersect => sides.all(|nullable| nullable),
+            SetOperation::Union => sides.any(|nullable| nullable),
+        };
+        let display = common_display(&shown, &ty).as_stored();
+        let display = Display { nullable: Some(nullable), ..display };
+        displays.push(display);
+        types.push(ty);
+    }
+    let names: Vec<_> = inputs.first().map_or_else(Vec::new, |first| {
+        first.columns.iter().map(|column| column.name.clone()).collect()
+    });
+    let inputs = inputs.into_iter().map(|input| cast_columns(binder, input, &types)).collect();
+    let slots: Vec<_> = types.into_iter().map(|ty| (scope::new_slot(binder, None), ty)).collect();
+    let columns = slots.iter().zip(names).zip(displays);
+    let columns = columns.map(|(((slot, ty), name), display)| OutputColumn {
+        value: expression_builders::slot(*slot, ty.clone()),
+        name,
+        origin: None,
+        display: Some(display),
+    });
+    Ok(Query {
+        columns: columns.collect(),
+        body: Body::SetOperation { operation, all, inputs, slots },
+        order: Vec::new(),
+        offset: None,
+        limit: None,
+        count_all: false,
+    })
+}
+
+/// A query with its columns cast. Columns of a plain union are cast in its sides, so that rows
+/// are compared after the cast.
+pub(crate) fn cast_columns(binder: &mut Binder<'_>, mut query: Query, types: &[SqlType]) -> Query {
+    let is_plain = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
+    if let Body::SetOperation { operation: SetOperation::Union, inputs, slots, .. } =
+        &mut query.body
+        && is_plain
+    {
+        let sides = std::mem::take(inputs).into_iter();
+        *inputs = sides.map(|side| cast_columns(binder, side, types)).collect();
+        for ((column, slot), ty) in query.columns.iter_mut().zip(slots).zip(types) {
+            slot.1 = ty.clone().with_nullable(slot.1.nullable);
+            column.value = expression_builders::slot(slot.0, slot.1.clone());
+        }
+        return query;
+    }
+    for (column, ty) in query.columns.iter_mut().zip(types) {
+        let value = column.value.clone();
+        let wanted = ty.clone().with_nullable(value.ty.nullable);
+        column.value = coerce::cast_to(binder, value, wanted);
+    }
+    query
+}
+
+/// `ORDER BY` after a set: by its columns' names, positions, or expressions of them.
+pub(crate) fn order_set(
+    binder: &mut Binder<'_>,
+    mut query: Query,
+    order: &[OrderByExpr],
+) -> Result<Query> {
+    if order.is_empty() {
+        return Ok(query);
+    }
+    let columns = query.columns.iter().map(|column| ScopeColumn {
+        name: column.name.clone(),
+        ty: column.value.ty.clone(),
+        source: ColumnSource::Expression(column.value.clone()),
+        invisible: false,
+        reported: None,
+    });
+    let table = ScopeTable {
+        alias: "".into(),
+        schema: None,
+        original: "".into(),
+        columns: columns.collect(),
+        nullable: false,
+        model: None,
+        checks: Vec::new(),
+        named: None,
+    };
+    let shown = (0..query.columns.len()).map(|column| ShownColumn { table: 0, column });
+    let scope = Scope { shown: shown.collect(), tables: vec![table], ..Scope::default() };
+    binder.scopes.push(scope);
+    let keys = binder.in_clause(Clause::OrderBy, |binder| set_keys(binder, &query.columns, order));
+    binder.scopes.pop();
+    query.order = keys?;
+    Ok(query)
+}
+
+fn set_keys(
+    binder: &mut Binder<'_>,
+    columns: &[OutputColumn],
+    order: &[OrderByExpr],
+) -> Result<Vec<SortKey>> {
+    let keys = order.iter().map(|key| {
+        let expression: Expression = match (positional(&key.expr), &key.expr) {
+            (Some(place), _) => {
+                let column = columns.get(place.wrapping_sub(1));
+                column.ok_or_else(|| unknown_position(place, "order clause"))?.value.clone()
+            }
+            (None, Expr::Identifier(name)) => {
+                let found = columns.iter().find(|column| same_name(&column.name, name));
+                match found {
+                    Some(column) => column.value.clone(),
+                    None => expressions::bind_single(binder, &key.expr)?,
+                }
+            }
+            (None, Expr::CompoundIdentifier(parts)) if parts.len() > 1 => {
+                let table = &parts[parts.len() - 2];
+                let message = format!(
+                    "Table '{table}' from one of the SELECTs cannot be used in global ORDER clause"
+                );
+                return Err(SqlError::new(1250, message));
+            }
+            (None, expr) => expressions::bind_single(binder, expr)?,
+        };
+        Ok(SortKey { expression, descending: key.ascending == Some(false) })
+    });
+    keys.collect()
+}

@@ -1,0 +1,68 @@
+//! Window functions and their frames.
+
+use crate::expression::{AggregateCall, Expression, Slot};
+use firn_sql_types::SqlType;
+
+/// A window function's call.
+#[derive(Debug)]
+pub struct WindowCall {
+    pub function: WindowFunction,
+    pub arguments: Vec<Expression>,
+    /// Where the result goes.
+    pub output: Slot,
+    pub ty: SqlType,
+}
+
+#[derive(Debug)]
+pub enum WindowFunction {
+    /// `ROW_NUMBER`
+    RowNumber,
+    /// `RANK`
+    Rank,
+    /// `DENSE_RANK`
+    DenseRank,
+    /// `PERCENT_RANK`
+    PercentRank,
+    /// `CUME_DIST`
+    CumulativeDistribution,
+    /// `NTILE`
+    Ntile,
+    /// `LAG`
+    Lag,
+    /// `LEAD`
+    Lead,
+    /// `FIRST_VALUE`
+    FirstValue,
+    /// `LAST_VALUE`
+    LastValue,
+    /// `NTH_VALUE`
+    NthValue,
+    /// An aggregate over the frame.
+    Aggregate(AggregateCall),
+}
+
+/// The rows around a row that a window function looks at.
+#[derive(Debug, Clone)]
+pub struct WindowFrame {
+    /// `ROWS` or `RANGE`.
+    pub rows: bool,
+    /// Where it begins.
+    pub start: FrameBound,
+    /// Where it ends.
+    pub end: FrameBound,
+}
+
+/// An end of a window frame.
+#[derive(Debug, Clone)]
+pub enum FrameBound {
+    /// `UNBOUNDED PRECEDING`
+    UnboundedPreceding,
+    /// `n PRECEDING`; for `RANGE`, the expression `order key − n`.
+    Preceding(Expression),
+    /// `CURRENT ROW`
+    CurrentRow,
+    /// `n FOLLOWING`; for `RANGE`, the expression `order key + n`.
+    Following(Expression),
+    /// `UNBOUNDED FOLLOWING`
+    UnboundedFollowing,
+}
