@@ -35,7 +35,7 @@ impl From<Damage> for RowsError {
 ///
 /// # Errors
 /// [`Damage::Message`] if it is larger than memory.
-pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, Damage> {
+pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, Damage> {
     postcard::to_extend(message, vec![VERSION]).map_err(|error| Damage::Message(error.to_string()))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, Damage> {
 ///
 /// # Errors
 /// [`Damage`].
-pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Damage> {
+pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Damage> {
     let damaged = |error: postcard::Error| Damage::Message(error.to_string());
     match bytes.split_first() {
         Some((&VERSION, rest)) => match postcard::take_from_bytes(rest).map_err(damaged)? {

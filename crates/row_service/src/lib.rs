@@ -37,6 +37,6 @@ pub mod server;
 mod tests;
 
 pub use client::RemoteNode;
-pub use codec::Damage;
+pub use codec::{Damage, decode, encode};
 pub use link::{Link, LinkError, Loopback};
 pub use server::RowService;

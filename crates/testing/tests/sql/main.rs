@@ -11,6 +11,7 @@
 
 mod client;
 mod executors;
+mod faulty_link;
 mod kept_columns;
 mod kill;
 mod messages;
@@ -23,17 +24,20 @@ mod spilling;
 mod statistics;
 mod waits;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use client::Client;
 use mysql::prelude::Queryable;
 use server::Server;
 use sqllogictest::{DB, Normalizer, Runner, Validator, default_validator};
 
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sql/files")
+}
+
 fn files() -> Vec<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sql/files");
     let wanted = std::env::var("FIRN_SQL_FILES").unwrap_or_default();
-    let entries = std::fs::read_dir(folder).expect("the folder of scripts");
+    let entries = std::fs::read_dir(folder()).expect("the folder of scripts");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let is_wanted = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -71,21 +75,36 @@ fn run_files_by<D: DB + Send>(
     let files = files();
     assert!(!files.is_empty(), "no file matches FIRN_SQL_FILES");
     for file in files {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let schema = format!("slt_{name}");
-        Client::connect(port, None).make_schema(&schema);
-        let mut runner = Runner::new(|| {
-            let connection = connect(&schema);
-            async move { Ok(connection) }
-        });
-        if let Some(validator) = validator {
-            runner.with_validator(validator);
-        }
-        if let Err(error) = runner.run_file(&file) {
-            failures.push(format!("{name}: {}", error.display(false)));
-        }
+        failures.extend(failure_of(&file, port, validator, &connect));
     }
     failures
+}
+
+/// The failure of one script, run by clients of a server.
+fn run_script(port: u16, name: &str) -> Vec<String> {
+    let file = folder().join(format!("{name}.slt"));
+    let failure = failure_of(&file, port, None, |schema| Client::connect(port, Some(schema)));
+    failure.into_iter().collect()
+}
+
+fn failure_of<D: DB + Send>(
+    file: &Path,
+    port: u16,
+    validator: Option<Validator>,
+    connect: impl Fn(&str) -> D,
+) -> Option<String> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let schema = format!("slt_{name}");
+    Client::connect(port, None).make_schema(&schema);
+    let mut runner = Runner::new(|| {
+        let connection = connect(&schema);
+        async move { Ok(connection) }
+    });
+    if let Some(validator) = validator {
+        runner.with_validator(validator);
+    }
+    let error = runner.run_file(file).err()?;
+    Some(format!("{name}: {}", error.display(false)))
 }
 
 /// The problems that `CHECK TABLE` finds in the tables that the scripts have left.

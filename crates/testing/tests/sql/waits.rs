@@ -27,10 +27,15 @@ const SOON: Duration = Duration::from_secs(2);
 
 #[test]
 fn waits_end_when_they_are_killed() {
-    let server = Server::start();
+    let failures = failures(&Server::start(), WAITS.len());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The first `count` of the waits that do not end.
+pub(crate) fn failures(server: &Server, count: usize) -> Vec<String> {
     Client::connect(server.port(), None).make_schema("waits");
     let mut failures = Vec::new();
-    for (held, waiting) in WAITS {
+    for (held, waiting) in &WAITS[..count] {
         let mut setup = Client::connect(server.port(), Some("waits"));
         for statement in [
             "DROP TABLE IF EXISTS w",
@@ -47,7 +52,7 @@ fn waits_end_when_they_are_killed() {
             failures.push(format!("{held} before {waiting}: {failure}"));
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    failures
 }
 
 /// Lets a session wait, kills the statement, and runs further statements.
