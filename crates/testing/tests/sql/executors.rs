@@ -1,10 +1,11 @@
 //! Both executors over the same rows: random values of each type, and queries that compute,
-//! compare, group, order and join them.
+//! compare, group, order and join them. A replica answers the same queries with both.
 
 use mysql::prelude::Queryable;
 use mysql::{Row, Value};
 
 use crate::client::Client;
+use crate::replica::Follower;
 use crate::server::Server;
 
 /// Rows of the table; enough for several batches of a feed.
@@ -252,7 +253,8 @@ impl SqlText for Value {
 
 #[test]
 fn both_executors_answer_the_same() {
-    let server = Server::start();
+    let server = Server::start_of_several();
+    let (follower, _running) = Follower::of(&server);
     let mut client = Client::connect(server.port(), None);
     client.make_schema("executors");
     let connection = client.connection();
@@ -277,19 +279,22 @@ fn both_executors_answer_the_same() {
     };
     fill("v", ROWS);
     fill("w", 400);
+    follower.catch_up();
+    let mut copy = follower.connect(Some("executors"));
     let before = client.status("Firn_queries_vectorised");
     let queries = queries();
     let mut differing = Vec::new();
     for query in &queries {
-        let (row, vectorised) =
-            (answer(&mut client, "ROW", query), answer(&mut client, "VECTORISED", query));
-        if row != vectorised {
-            let at = row.iter().zip(&vectorised).find(|(one, other)| one != other);
-            differing.push(format!(
-                "{query}\n   {} and {} rows, {at:?}",
-                row.len(),
-                vectorised.len()
-            ));
+        let row = answer(&mut client, "ROW", query);
+        let others = [
+            ("over columns", answer(&mut client, "VECTORISED", query)),
+            ("replica by rows", answer(&mut copy, "ROW", query)),
+            ("replica over columns", answer(&mut copy, "VECTORISED", query)),
+        ];
+        for (by, other) in others.into_iter().filter(|(_, other)| *other != row) {
+            let at = row.iter().zip(&other).find(|(one, other)| one != other);
+            let counts = format!("{} and {} rows", row.len(), other.len());
+            differing.push(format!("{query}\n   {by}: {counts}, {at:?}"));
         }
     }
     let ran = client.status("Firn_queries_vectorised") - before;

@@ -8,6 +8,7 @@ mod compute_node;
 mod load;
 mod mirrored;
 mod session;
+mod statement;
 mod total;
 
 use std::sync::Arc;
@@ -29,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const EXECUTORS: [&str; 2] = ["ROW", "VECTORISED"];
 
 /// A replica of a server's database node, with a compute node over it.
-struct Follower {
+pub(crate) struct Follower {
     writer: Arc<LocalNode>,
     writer_port: u16,
     replica: Arc<Replica>,
@@ -40,13 +41,13 @@ struct Follower {
 }
 
 /// The running replica and compute node, which end when this is dropped.
-struct Running {
+pub(crate) struct Running {
     endpoint: Endpoint,
     replica: Arc<Replica>,
 }
 
 impl Follower {
-    fn of(server: &Server) -> (Follower, Running) {
+    pub(crate) fn of(server: &Server) -> (Follower, Running) {
         // A pool that is so small that pages are evicted and read again at the applied position.
         let options = ReplicaOptions { buffer_pool_bytes: 8 << 20, ..ReplicaOptions::default() };
         let environment = firn_base::Environment::system();
@@ -64,12 +65,12 @@ impl Follower {
         (follower, Running { endpoint, replica })
     }
 
-    fn connect(&self, schema: Option<&str>) -> Client {
+    pub(crate) fn connect(&self, schema: Option<&str>) -> Client {
         Client::connect(self.port, schema)
     }
 
     /// Blocks until the replica sees everything that was committed before.
-    fn catch_up(&self) {
+    pub(crate) fn catch_up(&self) {
         let newest = self.writer.engine().system().order().max_committed();
         let has_come = self.replica.wait_until_visible(newest, TIMEOUT);
         let (visible, failure) = (self.replica.visible(), self.replica.failure());

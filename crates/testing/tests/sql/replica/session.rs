@@ -1,182 +1,213 @@
-//! State of a writer's session that a session of the replica lacks.
+//! What the replica's sessions must do so that they stay like the writer's session, and which
+//! queries they cannot answer like it.
+//!
+//! ```text
+//!   USE, SET, PREPARE, HANDLER … OPEN          they run it too
+//!   BEGIN … queries … COMMIT                   they too; the snapshot is of the same commit
+//!   BEGIN … queries, UPDATE … queries, COMMIT  they roll back at the UPDATE, and wait for the end
+//! ```
 
 use std::collections::BTreeSet;
+
+use super::statement::{Kind, Statement};
 
 /// A session of the writer, described by the statements that it ran.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    is_in_transaction: bool,
+    transaction: Open,
     has_no_autocommit: bool,
     has_locked_tables: bool,
     /// Whether `IS NULL` finds the session's last insert id.
     is_null_its_last_id: bool,
     temporary_tables: BTreeSet<String>,
+    /// Names of prepared statements that write.
+    prepared_writes: BTreeSet<String>,
+    /// User variables that statements have set which only the writer ran.
+    unknown_variables: BTreeSet<String>,
+    /// Whether only the writer ran the last statement whose outcome can be asked for.
+    was_alone: bool,
 }
 
-/// Whether the text sets something in the session that the replica's sessions must also set.
-pub(super) fn is_setting(text: &str) -> bool {
-    let words = words(text);
-    let is_of_others = |word: &&str| {
-        ["GLOBAL", "PERSIST", "PERSIST_ONLY", "PASSWORD", "AUTOCOMMIT", "FIRN_EXECUTOR"]
-            .contains(word)
-    };
-    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["USE", ..] => true,
-        ["SET", "TRANSACTION" | "DEFAULT", ..] => false,
-        ["SET", ref rest @ ..] => !rest.iter().any(is_of_others),
-        _ => false,
-    }
+/// The transaction of the writer's session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Open {
+    #[default]
+    No,
+    /// It has only read, so the replica's sessions are in the same transaction.
+    Reading,
+    /// It has written or locked.
+    Written,
 }
 
-/// Whether the text is a query.
-pub(super) fn is_query(text: &str) -> bool {
-    const FIRST: &[&str] = &[
-        "CHECK", "DESC", "DESCRIBE", "EXECUTE", "EXPLAIN", "HANDLER", "SELECT", "SHOW", "TABLE",
-        "VALUES", "WITH",
-    ];
-    words(text).first().is_some_and(|first| FIRST.contains(&first.as_str()))
+/// What the replica's sessions do about a statement that the writer has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Duty {
+    Nothing,
+    /// They roll back.
+    RollBack,
+    /// They run it, and must succeed or fail like the writer.
+    Repeat,
+    /// They run it if they can.
+    Try,
+    /// A query: their answers must be the writer's.
+    Compare,
+    /// A query that they do not run, and why.
+    LeaveOut(&'static str),
 }
 
-/// Whether the text may ask for definitions of all schemas.
-pub(super) fn is_about_definitions(text: &str) -> bool {
-    words(text).iter().any(|word| word == "SHOW" || word == "INFORMATION_SCHEMA")
-}
-
-/// Whether the text orders its rows.
-pub(super) fn is_ordered(text: &str) -> bool {
-    words(text).iter().any(|word| word == "ORDER")
-}
-
-/// Words that request locks.
-const LOCKING: &[&str] = &["UPDATE", "SHARE"];
-/// Functions whose result depends on the session, the time or chance.
-const OF_THE_MOMENT: &[&str] = &[
-    "BENCHMARK",
-    "CONNECTION_ID",
-    "CURDATE",
-    "CURRENT_DATE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "CURTIME",
-    "FOUND_ROWS",
+/// Functions whose result is of the session, of the moment, or of the server's locks.
+const OF_THE_SESSION: &[&str] = &[
     "GET_LOCK",
     "IS_FREE_LOCK",
     "IS_USED_LOCK",
     "LAST_INSERT_ID",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "NOW",
-    "RAND",
-    "RANDOM_BYTES",
     "RELEASE_ALL_LOCKS",
     "RELEASE_LOCK",
-    "ROW_COUNT",
-    "SLEEP",
-    "SYSDATE",
-    "UTC_DATE",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-    "UUID",
-    "UUID_SHORT",
 ];
-/// Tables and columns that describe a node or its counters.
-const OF_A_NODE: &[&str] = &[
-    "AUTO_INCREMENT",
-    "CARDINALITY",
-    "DATA_LENGTH",
-    "INNODB_METRICS",
-    "INNODB_TRX",
-    "PERFORMANCE_SCHEMA",
-    "PROCESSLIST",
-    "SYS",
-    "TABLE_ROWS",
-];
+/// Functions, variables and tables that describe a node.
+const OF_A_NODE: &[&str] = &["CONNECTION_ID", "PROCESSLIST", "SERVER_UUID"];
+/// Two words in turn that do.
+const OF_A_NODE_BY_TWO: &[(&str, &str)] =
+    &[("ENGINE", "INNODB"), ("PERFORMANCE_SCHEMA", "THREADS"), ("SYS", "SESSION")];
 
 impl Session {
-    /// Notes a statement that has run.
-    pub(super) fn ran(&mut self, text: &str, is_done: bool) {
-        let words = words(text);
-        match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["BEGIN" | "START", ..] | ["XA", "START" | "BEGIN", ..] => {
-                self.is_in_transaction |= is_done;
+    /// What the replica's sessions do about a statement; `is_done`: it succeeded, `has_rows`: and
+    /// returned rows.
+    pub(super) fn duty(
+        &mut self,
+        statement: &Statement<'_>,
+        is_done: bool,
+        has_rows: bool,
+    ) -> Duty {
+        let duty = match statement.kind() {
+            // A replica refuses it in another way.
+            Kind::Query if !is_done && self.executes_a_write(statement) => {
+                Duty::LeaveOut("locks or writes")
             }
-            ["ROLLBACK", "TO", ..] | ["ROLLBACK", "WORK", "TO", ..] => {}
-            ["COMMIT" | "ROLLBACK" | "ALTER" | "CREATE" | "DROP" | "TRUNCATE" | "RENAME", ..]
-            | ["XA", "PREPARE" | "COMMIT" | "ROLLBACK", ..] => {
-                self.is_in_transaction = false;
+            Kind::Query => self.duty_of_query(statement, !is_done || has_rows),
+            Kind::Setting => self.duty_of_setting(statement),
+            Kind::Begin => {
+                self.transaction = if is_done { Open::Reading } else { self.transaction };
+                Duty::Repeat
             }
-            ["SET", "AUTOCOMMIT", ref value @ ..] if is_done => {
-                self.has_no_autocommit = matches!(value, ["0" | "OFF"]);
-            }
-            ["SET", "SQL_AUTO_IS_NULL", ref value @ ..] if is_done => {
-                self.is_null_its_last_id = matches!(value, ["1" | "ON"]);
-            }
-            ["LOCK", ..] if is_done => self.has_locked_tables = true,
-            ["UNLOCK", ..] => self.has_locked_tables = false,
-            _ => {}
+            Kind::End | Kind::Savepoint if self.transaction == Open::Written => Duty::Nothing,
+            Kind::End | Kind::Savepoint => Duty::Repeat,
+            Kind::Commits => Duty::RollBack,
+            Kind::Other => self.duty_of_other(statement),
+        };
+        if matches!(statement.kind(), Kind::End | Kind::Commits) {
+            self.transaction = Open::No;
         }
-        if let Some(at) = words.iter().position(|word| word == "TEMPORARY") {
-            let name = words[at..].iter().find(|word| {
-                !["TEMPORARY", "TABLE", "IF", "NOT", "EXISTS"].contains(&word.as_str())
-            });
-            self.temporary_tables.extend(name.cloned());
+        self.note(statement, is_done);
+        let is_alone = matches!(duty, Duty::Nothing | Duty::RollBack | Duty::LeaveOut(_));
+        if is_alone && statement.assigns() {
+            self.unknown_variables.extend(statement.variables());
+        }
+        if !statement.asks_of_the_one_before() {
+            self.was_alone = is_alone;
+        }
+        duty
+    }
+
+    /// Notes what is in force from now on.
+    fn note(&mut self, statement: &Statement<'_>, is_done: bool) {
+        if is_done && let Some(value) = statement.value_of("AUTOCOMMIT") {
+            self.has_no_autocommit = matches!(value, "0" | "OFF");
+            self.transaction = Open::No;
+        }
+        if is_done && let Some(value) = statement.value_of("SQL_AUTO_IS_NULL") {
+            self.is_null_its_last_id = matches!(value, "1" | "ON");
+        }
+        if statement.begins_with(&["LOCK"]) && is_done {
+            self.has_locked_tables = statement.has(&["WRITE"]);
+        } else if statement.begins_with(&["UNLOCK"]) {
+            self.has_locked_tables = false;
+        }
+        self.temporary_tables.extend(statement.temporary_table().map(str::to_owned));
+        if let ["PREPARE", name, ..] = statement.first()[..] {
+            self.prepared_writes.remove(name);
+            if statement.text.contains("INSERT") {
+                self.prepared_writes.insert(name.to_owned());
+            }
+        }
+    }
+
+    fn executes_a_write(&self, statement: &Statement<'_>) -> bool {
+        match statement.first()[..] {
+            ["EXECUTE", name, ..] => self.prepared_writes.contains(name),
+            _ => false,
+        }
+    }
+
+    fn duty_of_setting(&mut self, statement: &Statement<'_>) -> Duty {
+        let names = statement.variables();
+        let is_unknown = |name: &String| self.unknown_variables.contains(name);
+        if names.len() > 1 && names.iter().any(is_unknown) || statement.has(OF_THE_SESSION) {
+            self.unknown_variables.extend(names);
+            return Duty::Nothing;
+        }
+        if statement.begins_with(&["SET"]) {
+            self.unknown_variables.retain(|name| !names.contains(name));
+        }
+        Duty::Repeat
+    }
+
+    fn duty_of_other(&mut self, statement: &Statement<'_>) -> Duty {
+        if statement.begins_with(&["XA", "START"]) || statement.begins_with(&["XA", "BEGIN"]) {
+            self.transaction = Open::Written;
+        } else if statement.begins_with(&["XA"]) && !statement.begins_with(&["XA", "END"]) {
+            self.transaction = Open::No;
+        }
+        self.write()
+    }
+
+    /// The open transaction writes or locks.
+    fn write(&mut self) -> Duty {
+        if self.transaction == Open::No && !self.has_no_autocommit {
+            return Duty::Nothing;
+        }
+        self.transaction = Open::Written;
+        Duty::RollBack
+    }
+
+    fn duty_of_query(&mut self, statement: &Statement<'_>, is_compared: bool) -> Duty {
+        match self.is_left_out(statement) {
+            None if is_compared => Duty::Compare,
+            None => Duty::Try,
+            Some(reason) => {
+                if statement.locks_or_writes() {
+                    let _ = self.write();
+                }
+                Duty::LeaveOut(reason)
+            }
         }
     }
 
     /// Why a query does not run on the replica; `None` if it does.
-    pub(super) fn is_left_out(&self, text: &str) -> Option<&'static str> {
-        let words = words(text);
-        let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
-        let first = words.first().map(String::as_str);
-        match first {
-            Some("SELECT" | "WITH" | "TABLE" | "VALUES" | "DESCRIBE" | "DESC") => {}
-            Some("SHOW") if has(&["COLUMNS", "FIELDS", "CREATE", "INDEX", "TABLES"]) => {}
-            _ => return Some("another kind of query"),
-        }
-        if self.is_in_transaction || self.has_no_autocommit {
-            return Some("in a transaction");
-        }
-        if self.has_locked_tables {
-            return Some("under LOCK TABLES");
-        }
-        if self.is_null_its_last_id {
-            return Some("under sql_auto_is_null");
-        }
-        if words.iter().any(|word| self.temporary_tables.contains(word)) {
-            return Some("a temporary table");
-        }
-        if text.contains('@') {
-            return Some("a variable");
-        }
-        let is_locking = words.windows(2).any(|pair| {
-            pair[0] == "FOR" && LOCKING.contains(&pair[1].as_str()) || pair == ["SHARE", "MODE"]
-        });
-        if is_locking || has(&["INTO"]) {
-            return Some("locks or writes");
-        }
-        if has(OF_THE_MOMENT) {
-            return Some("a function of the session, the moment or chance");
-        }
-        has(OF_A_NODE).then_some("about the node")
+    fn is_left_out(&self, statement: &Statement<'_>) -> Option<&'static str> {
+        let mut variables = statement.variables().into_iter();
+        let reasons = [
+            (statement.locks_or_writes(), "locks or writes"),
+            (self.transaction == Open::Written, "in a transaction that has written"),
+            (self.has_locked_tables, "under LOCK TABLES … WRITE"),
+            (self.is_null_its_last_id, "under sql_auto_is_null"),
+            (
+                self.temporary_tables.iter().any(|table| statement.has(&[table])),
+                "a temporary table",
+            ),
+            (
+                variables.any(|name| self.unknown_variables.contains(&name)),
+                "a variable that a write has set",
+            ),
+            (self.was_alone && statement.asks_of_the_one_before(), "the outcome of a write"),
+            (statement.has(OF_THE_SESSION), "the session's locks and ids"),
+            (is_about_a_node(statement), "about the node"),
+        ];
+        reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
     }
 }
 
-/// The words of a statement in capitals, without quoted parts.
-fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    for letter in text.chars().chain([' ']) {
-        if quote.is_some() {
-            quote = quote.filter(|open| *open != letter);
-        } else if letter.is_alphanumeric() || letter == '_' {
-            word.extend(letter.to_uppercase());
-        } else {
-            quote = Some(letter).filter(|letter| ['\'', '"'].contains(letter));
-            if !word.is_empty() {
-                words.push(std::mem::take(&mut word));
-            }
-        }
-    }
-    words
+fn is_about_a_node(statement: &Statement<'_>) -> bool {
+    let by_two = |(one, other): &(&str, &str)| statement.has_pair(one, other);
+    statement.has(OF_A_NODE) || statement.lists_all() || OF_A_NODE_BY_TWO.iter().any(by_two)
 }
