@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
-use crate::log::{RedoLog, RedoLogOptions};
+use crate::log::{DURABLE_REGION, RedoLog, RedoLogOptions};
 use crate::pages::Pages;
 use crate::recovery::RecoveryReport;
 use crate::space::Spaces;
@@ -96,7 +96,7 @@ impl Engine {
         storage: Storage,
         options: &EngineOptions,
     ) -> Result<Engine, EngineError> {
-        let durable = storage.fabric.register("durable-lsn", 1)?;
+        let durable = storage.fabric.register(DURABLE_REGION, 1)?;
         let opened = storage.log.open(storage.epoch)?;
         let limits = opened.tail.watermarks;
         let limits = IdLimits { trx: limits.trx_id_limit, cts: limits.cts_limit };

@@ -10,7 +10,7 @@ use firn_api::{
 };
 use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
-use firn_fabric::{Epoch, Fabric, InProcessFabric};
+use firn_fabric::{Epoch, Fabric, InProcessFabric, OwnedRegion};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::dictionary::Dictionary;
 use crate::log::writer::Purpose;
-use crate::log::{RedoLog, RedoLogOptions};
+use crate::log::{DURABLE_REGION, RedoLog, RedoLogOptions};
 use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::space::Spaces;
@@ -86,22 +86,22 @@ impl LocalImages for MemoryPages {
 
 /// Pages over memory with a pool of `pool_bytes`.
 pub(crate) fn memory_pages(pool_bytes: usize) -> Pages {
-    pages_over(&MemoryLog::default(), pool_bytes)
+    pages_over(&MemoryLog::default(), &OwnedRegion::unregistered(1), pool_bytes)
 }
 
-fn pages_over(log: &MemoryLog, pool_bytes: usize) -> Pages {
+/// Pages whose log publishes its durable position in a region.
+fn pages_over(log: &MemoryLog, durable: &OwnedRegion, pool_bytes: usize) -> Pages {
     let environment = Environment::system();
-    let durable = Arc::new(AtomicU64::new(0));
-    let published = Arc::clone(&durable);
+    let (durable, published) = (durable.clone(), durable.clone());
     let log = RedoLog::start(
         log.open(WriterEpoch::Next).unwrap(),
         RedoLogOptions::default(),
-        Box::new(move |lsn| published.store(lsn.0, Ordering::Release)),
+        Box::new(move |lsn| published.words()[0].store(lsn.0, Ordering::Release)),
     );
     let pool = BufferPool::new(
         environment,
         Arc::new(MemoryPages::default()),
-        Arc::new(move || Lsn(durable.load(Ordering::Acquire))),
+        Arc::new(move || Lsn(durable.words()[0].load(Ordering::Acquire))),
         BufferPoolOptions::with_budget(pool_bytes),
     );
     Pages::new(pool, log)
@@ -157,14 +157,14 @@ impl Node {
 
     /// A node whose commits a shared source numbers.
     pub(crate) fn with_timestamps(options: TransactionOptions, timestamps: &Timestamps) -> Node {
+        let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
         let log = MemoryLog::default();
-        let pages = pages_over(&log, 64 << 20);
+        let pages = pages_over(&log, &fabric.register(DURABLE_REGION, 1).unwrap(), 64 << 20);
         let forest = Arc::new(forest_over(pages, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
         let index = create_root(&forest);
         let limits = IdLimits { trx: TrxId(1), cts: Cts(0) };
         let environment = Environment::system();
-        let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
         let regions = Arc::clone(&fabric) as Arc<dyn Fabric>;
         let system =
             TransactionSystem::new(&environment, &regions, forest, limits, timestamps, options)
@@ -174,7 +174,12 @@ impl Node {
 
     /// Purges as much as possible.
     pub(crate) fn purge(&self) {
-        let horizon = self.system.snapshots().advance_horizon(self.system.order().max_committed());
+        self.purge_up_to(self.system.order().max_committed());
+    }
+
+    /// Purges what no snapshot from `limit` on sees.
+    pub(crate) fn purge_up_to(&self, limit: Cts) {
+        let horizon = self.system.snapshots().advance_horizon(limit);
         self.system.table().recycle(horizon);
         self.system.purge(horizon).unwrap();
         self.system.forest().free_unreachable().unwrap();

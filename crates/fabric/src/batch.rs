@@ -155,6 +155,12 @@ impl Batch {
 pub struct Answers(Vec<u64>);
 
 impl Answers {
+    /// For transports: the answers of all acts of a batch, one behind the other.
+    #[must_use]
+    pub fn new(words: Vec<u64>) -> Answers {
+        Answers(words)
+    }
+
     /// The words of a read.
     ///
     /// # Panics

@@ -23,6 +23,9 @@ pub mod buffer;
 pub mod completions;
 pub mod writer;
 
+/// The region of one word with the durable position of a node's log.
+pub(crate) const DURABLE_REGION: &str = "durable-lsn";
+
 pub use buffer::{Admission, LogBuffer};
 pub use completions::{CommitListener, Completion};
 pub use writer::{RedoLog, RedoLogOptions};

@@ -6,6 +6,7 @@
 //!   open: D ← durable commits ─────────────────────►  timestamps
 //!         place ← D, then read the announcement ────► snapshots      (the protocol of `snapshots`)
 //!   outcome(trx): slot, then the overflow's bucket ─► transaction-table, transaction-overflow-n
+//!   durable_lsn ────────────────────────────────────► durable-lsn
 //! ```
 //!
 //! A peer sees only *durable* commits: a commit that the owner has not synced yet may be lost in a
@@ -16,11 +17,14 @@
 //! Each call costs one round trip, because a slot and the size of the overflow are read in one
 //! batch. A transaction that the owner has offloaded costs a second one.
 
+mod places;
+
 use std::sync::Arc;
 
-use firn_base::{Cts, TrxId};
+use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::{Batch, FabricError, Peer, Region};
 
+use self::places::{Place, Places};
 use super::commit_order;
 use super::snapshots;
 use super::table::overflow::{
@@ -28,6 +32,7 @@ use super::table::overflow::{
     segment_name,
 };
 use super::table::{self, Entry, Outcome, SLOT_WORDS, active, committing, moving};
+use crate::log::DURABLE_REGION;
 use crate::sync::Mutex;
 
 /// The transactions of one owner, as a peer sees them. Ends with the owner's epoch.
@@ -36,6 +41,8 @@ pub struct RemoteTransactions {
     table: Arc<dyn Region>,
     timestamps: Arc<dyn Region>,
     snapshots: Arc<dyn Region>,
+    durable_lsn: Arc<dyn Region>,
+    places: Arc<Places>,
     overflow: Mutex<Vec<Arc<dyn Region>>>,
     /// Where the overflow's counters lie in the table's region, after a power of two of slots.
     header_start: usize,
@@ -43,8 +50,7 @@ pub struct RemoteTransactions {
 
 /// A peer's open snapshot. The owner purges no version that it sees.
 pub struct RemoteSnapshot {
-    region: Arc<dyn Region>,
-    place: usize,
+    place: Place,
     cts: Cts,
 }
 
@@ -63,9 +69,12 @@ impl RemoteTransactions {
                 reason: format!("a table of {slots} slots, which is no power of two"),
             });
         }
+        let snapshots = peer.connect(snapshots::REGION)?;
         Ok(RemoteTransactions {
             timestamps: peer.connect(commit_order::REGION)?,
-            snapshots: peer.connect(snapshots::REGION)?,
+            durable_lsn: peer.connect(DURABLE_REGION)?,
+            places: Places::connect(Arc::clone(&snapshots))?,
+            snapshots,
             overflow: Mutex::new(Vec::new()),
             header_start,
             table,
@@ -82,6 +91,17 @@ impl RemoteTransactions {
         let mut word = [0];
         self.timestamps.read(commit_order::DURABLE_WORD, &mut word)?;
         Ok(Cts(word[0]))
+    }
+
+    /// The end of the owner's durable log. What a participant has prepared is safe once this is at or
+    /// above the position that it reported. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn durable_lsn(&self) -> Result<Lsn, FabricError> {
+        let mut word = [0];
+        self.durable_lsn.read(0, &mut word)?;
+        Ok(Lsn(word[0]))
     }
 
     /// The last timestamp that was handed out to a commit. Blocks for a round trip.
@@ -109,6 +129,10 @@ impl RemoteTransactions {
     /// # Errors
     /// If the owner cannot be reached.
     pub fn outcome(&self, trx: TrxId) -> Result<Outcome, FabricError> {
+        // A slot that was never used has this id.
+        if trx == TrxId::NONE {
+            return Ok(Outcome::Settled);
+        }
         let slots = self.header_start / SLOT_WORDS;
         let start = (trx.0 as usize & (slots - 1)) * SLOT_WORDS;
         let mut batch = Batch::new();
@@ -230,36 +254,19 @@ impl RemoteTransactions {
     /// a few round trips.
     ///
     /// # Errors
-    /// If the owner cannot be reached.
+    /// If the owner cannot be reached. A place that was taken is given back, by a later call if need
+    /// be.
     pub fn open(&self) -> Result<Option<RemoteSnapshot>, FabricError> {
-        for place in 0..snapshots::PEER_PLACES {
-            let word = snapshots::peer_word(place);
-            // The oldest possible snapshot: nothing is purged until the real one is registered.
-            if self.snapshots.compare_and_swap(word, snapshots::FREE, snapshots::OLDEST)?
-                != snapshots::FREE
-            {
-                continue;
-            }
-            let region = Arc::clone(&self.snapshots);
-            let mut snapshot = RemoteSnapshot { region, place, cts: Cts(0) };
-            self.settle(&mut snapshot)?;
-            return Ok(Some(snapshot));
-        }
-        Ok(None)
-    }
-
-    /// Registers the newest snapshot that is not older than the announced horizon.
-    fn settle(&self, snapshot: &mut RemoteSnapshot) -> Result<(), FabricError> {
-        let word = snapshots::peer_word(snapshot.place);
+        let Some(place) = self.places.take()? else { return Ok(None) };
+        let mut snapshot = RemoteSnapshot { place, cts: Cts(0) };
+        // The newest snapshot that is not older than the announced horizon. Nothing is purged until
+        // it is registered.
         loop {
             let cts = self.durable_commits()?;
-            let mut batch = Batch::new();
-            batch.write(word, vec![snapshots::registered(cts)]);
-            let announced = batch.read(snapshots::ANNOUNCED_WORD, 1);
-            let answers = self.snapshots.submit(batch).wait(self.snapshots.timeout())?;
-            if answers.word(announced) <= cts.0 {
+            let announced = snapshot.place.register(cts)?;
+            if announced <= cts {
                 snapshot.cts = cts;
-                return Ok(());
+                return Ok(Some(snapshot));
             }
         }
     }
@@ -290,20 +297,14 @@ impl RemoteSnapshot {
     /// see. Never goes back. Blocks for a round trip.
     ///
     /// # Errors
-    /// If the owner cannot be reached; the snapshot then stays as it is.
+    /// If the owner cannot be reached. It may have advanced the snapshot, so do not read with an
+    /// older one any more.
     pub fn advance(&mut self, cts: Cts) -> Result<(), FabricError> {
         if cts > self.cts {
-            self.region.write(snapshots::peer_word(self.place), &[snapshots::registered(cts)])?;
             self.cts = cts;
+            self.place.register(cts)?;
         }
         Ok(())
-    }
-}
-
-impl Drop for RemoteSnapshot {
-    fn drop(&mut self) {
-        // If the owner cannot be reached, it frees the place when it declares the peer dead.
-        let _ = self.region.write(snapshots::peer_word(self.place), &[snapshots::FREE]);
     }
 }
 

@@ -18,10 +18,11 @@
 //! compare and swap and fill by the same protocol ([`super::remote`]):
 //!
 //! ```text
-//!   word 0  announced │ 16  horizon │ 32…  a place for each of 64 peers' snapshots │ …  sessions
+//!   word 0  announced · 8  peers so far │ 16  horizon │ 32…  64 places for peers │ …  sessions
 //! ```
 //!
-//! A place holds the snapshot plus one, or zero if it is free.
+//! A place holds the snapshot plus one, or zero if it is free. With the highest bit, a peer has
+//! taken it for a snapshot that may have any age; the other bits are the peer's token.
 
 use firn_base::Cts;
 use firn_fabric::OwnedRegion;
@@ -35,17 +36,28 @@ pub(super) const REGION: &str = "snapshots";
 /// Words between two places, so that each is on a separate cache line.
 const STRIDE_WORDS: usize = 16;
 pub(super) const ANNOUNCED_WORD: usize = 0;
+/// Counts the peers, for their tokens.
+pub(super) const PEERS_WORD: usize = 8;
 pub(super) const HORIZON_WORD: usize = STRIDE_WORDS;
 /// The most snapshots that all peers together can have open.
 pub(super) const PEER_PLACES: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 /// A place without a snapshot.
 pub(super) const FREE: u64 = 0;
-/// A place whose snapshot is about to be registered and may have any age.
-pub(super) const OLDEST: u64 = 1;
+/// In a place: its snapshot is about to be registered and may have any age.
+pub(super) const UNSETTLED: u64 = 1 << 63;
 
 /// The word of a peer's place.
 pub(super) const fn peer_word(place: usize) -> usize {
     (2 + place) * STRIDE_WORDS
+}
+
+/// The snapshot in a place; the oldest possible one if it is about to be registered.
+const fn snapshot_in(place: u64) -> Option<u64> {
+    match place {
+        FREE => None,
+        place if place & UNSETTLED != 0 => Some(0),
+        place => Some(place - 1),
+    }
 }
 
 /// The word for a snapshot in its place.
@@ -172,7 +184,7 @@ impl Snapshots {
     }
 
     fn oldest(&self, limit: u64) -> u64 {
-        let open = self.places().filter(|place| *place != FREE).map(|place| place - 1);
+        let open = self.places().filter_map(snapshot_in);
         open.min().unwrap_or(limit).min(limit)
     }
 

@@ -196,8 +196,9 @@ impl Versions {
         }
     }
 
-    /// One step back: the version before `version`, and its payload.
-    fn previous_version(
+    /// One step back: the version before `version`, and its payload, which is made from the present
+    /// one. Blocks for I/O.
+    pub(super) fn previous_version(
         &self,
         version: RecordVersion,
         payload: &[u8],

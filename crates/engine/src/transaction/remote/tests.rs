@@ -1,3 +1,7 @@
+mod between;
+mod engine_model;
+mod second_process;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,6 +43,7 @@ impl Owner {
         )
         .expect("local timestamps");
         let places = register(snapshots::REGION, Snapshots::region_words(8));
+        drop(register(DURABLE_REGION, 1));
         let snapshots = Snapshots::new(places, Cts(0));
         Owner { table: TransactionTable::register(fabric, slots).unwrap(), order, snapshots }
     }

@@ -116,6 +116,7 @@ fn a_coordinator_elsewhere_misses_no_transaction_whose_slot_is_reused() {
     let region = |name: &str, words| fabric.register(name, words).unwrap();
     let _counters = region("timestamps", crate::transaction::commit_order::REGION_WORDS);
     let _places = region("snapshots", 64);
+    let _durable = region(crate::log::DURABLE_REGION, 1);
     let remote = crate::transaction::remote::RemoteTransactions::connect(fabric.peer()).unwrap();
     let barrier = std::sync::Barrier::new(2);
     table.begin(TrxId(1), Cts(0)).unwrap();
