@@ -33,7 +33,7 @@ use super::table::overflow::{
 };
 use super::table::{self, Entry, Outcome, SLOT_WORDS, active, committing, moving};
 use crate::log::DURABLE_REGION;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, spin};
 
 /// The transactions of one owner, as a peer sees them. Ends with the owner's epoch.
 pub struct RemoteTransactions {
@@ -149,10 +149,16 @@ impl RemoteTransactions {
         if header[overflow::COUNT] == 0 {
             return Ok(Outcome::Settled);
         }
-        self.overflowed(trx, header[overflow::SEGMENTS] as usize)
+        loop {
+            match self.overflowed(trx, header[overflow::SEGMENTS] as usize)? {
+                Some(outcome) => return Ok(outcome),
+                None => spin(),
+            }
+        }
     }
 
-    fn overflowed(&self, trx: TrxId, segments: usize) -> Result<Outcome, FabricError> {
+    /// The outcome of a transaction that has no slot. `None` while the owner is offloading it.
+    fn overflowed(&self, trx: TrxId, segments: usize) -> Result<Option<Outcome>, FabricError> {
         for segment in self.segments(segments)? {
             let start = bucket_start(trx, segment.length_words());
             let mut batch = Batch::new();
@@ -164,10 +170,12 @@ impl RemoteTransactions {
             if let Some((entry, again)) = entries.zip(again).find(|(entry, _)| entry[ID] == trx.0) {
                 let found = Entry { outcome: entry[OUTCOME], commit_lsn: entry[COMMIT_LSN] };
                 // The slot was reused in the meantime, so every snapshot sees the transaction.
-                return Ok(if again[ID] == trx.0 { found.outcome() } else { Outcome::Settled });
+                let is_its = again[ID] == trx.0;
+                let outcome = if is_its { found.outcome() } else { Outcome::Settled };
+                return Ok((!is_its || !found.is_moving()).then_some(outcome));
             }
         }
-        Ok(Outcome::Settled)
+        Ok(Some(Outcome::Settled))
     }
 
     /// Sets a prepared transaction to COMMITTING, as
@@ -185,7 +193,7 @@ impl RemoteTransactions {
                 Ok(found) => Some(found),
             };
             match found {
-                Some(outcome) if outcome == moving(trx) => {}
+                Some(outcome) if outcome == moving(trx) => spin(),
                 Some(outcome) if outcome == active(trx) || outcome == committing(trx) => {
                     // Only now: a snapshot that has met the transaction as ACTIVE was handed out
                     // before.

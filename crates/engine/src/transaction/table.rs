@@ -107,11 +107,16 @@ impl Entry {
     pub(super) fn outcome(self) -> Outcome {
         if self.outcome & ACTIVE == 0 {
             Outcome::Committed(Cts(self.outcome), Lsn(self.commit_lsn))
-        } else if self.outcome & (COMMITTING | MOVING) == 0 {
+        } else if self.outcome & COMMITTING == 0 {
             Outcome::Active
         } else {
             Outcome::Committing
         }
+    }
+
+    /// Whether the owner is offloading the entry: look again (rule 4).
+    pub(super) fn is_moving(self) -> bool {
+        self.outcome & (ACTIVE | MOVING) == ACTIVE | MOVING
     }
 
     fn is_settled(self, horizon: Cts) -> bool {
@@ -298,7 +303,13 @@ impl TransactionTable {
 
     #[cold]
     fn offloaded_outcome(&self, trx: TrxId) -> Outcome {
-        self.overflow.get(trx).map_or(Outcome::Settled, Entry::outcome)
+        loop {
+            match self.overflow.get(trx) {
+                None => return Outcome::Settled,
+                Some(entry) if !entry.is_moving() => return entry.outcome(),
+                Some(_) => spin(),
+            }
+        }
     }
 
     /// The reason to interrupt an operation that depends on a transaction which is

@@ -6,6 +6,10 @@ use firn_fabric::{Epoch, InProcessFabric};
 use shuttle::thread;
 
 use super::*;
+use crate::log::DURABLE_REGION;
+use crate::transaction::commit_order;
+use crate::transaction::remote::RemoteTransactions;
+use crate::transaction::snapshots::{self, Snapshots};
 
 /// Transaction n commits with timestamp 10n; a reader never sees another's, nor "settled" too
 /// early.
@@ -45,4 +49,37 @@ fn outcomes_belong_to_their_transaction() {
 fn outcomes_belong_to_their_transaction_in_any_order() {
     shuttle::check_random(outcomes_belong_to_their_transaction, 5_000);
     shuttle::check_pct(outcomes_belong_to_their_transaction, 5_000, 3);
+}
+
+/// A coordinator sets a transaction to COMMITTING while its slot passes to another one. From then on
+/// nobody meets it as ACTIVE.
+fn a_slot_is_reused_under_a_coordinator() {
+    let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
+    let table = TransactionTable::register(Arc::clone(&fabric) as _, 1).expect("a new fabric");
+    for (name, words) in [
+        (commit_order::REGION, commit_order::REGION_WORDS),
+        (snapshots::REGION, Snapshots::region_words(1)),
+        (DURABLE_REGION, 1),
+    ] {
+        drop(fabric.register(name, words).expect("a new fabric"));
+    }
+    let table = Arc::new(table);
+    table.begin(TrxId(1), Cts(0)).expect("there is memory");
+    let owner = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || table.begin(TrxId(2), Cts(0)).expect("there is memory"))
+    };
+    let remote = RemoteTransactions::connect(fabric.peer()).expect("the regions are there");
+    let lowest = remote.set_committing(TrxId(1)).expect("the fabric does not fail");
+    assert!(lowest.is_some(), "it is in the table");
+    assert_eq!(table.outcome(TrxId(1)), Outcome::Committing);
+    owner.join().expect("no panic");
+    assert_eq!(table.outcome(TrxId(1)), Outcome::Committing);
+    assert_eq!(table.outcome(TrxId(2)), Outcome::Active);
+}
+
+#[test]
+fn a_coordinator_misses_no_transaction_whose_slot_is_reused() {
+    shuttle::check_random(a_slot_is_reused_under_a_coordinator, 5_000);
+    shuttle::check_pct(a_slot_is_reused_under_a_coordinator, 5_000, 3);
 }

@@ -107,33 +107,3 @@ fn any_number_of_transactions_can_be_offloaded() {
     }
     assert_eq!(table.size_bytes(), bytes, "the places of forgotten entries are used again");
 }
-
-#[test]
-fn a_coordinator_elsewhere_misses_no_transaction_whose_slot_is_reused() {
-    const ROUNDS: u64 = 2_000;
-    let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
-    let table = TransactionTable::register(Arc::clone(&fabric) as _, 1).unwrap();
-    let region = |name: &str, words| fabric.register(name, words).unwrap();
-    let _counters = region("timestamps", crate::transaction::commit_order::REGION_WORDS);
-    let _places = region("snapshots", 64);
-    let _durable = region(crate::log::DURABLE_REGION, 1);
-    let remote = crate::transaction::remote::RemoteTransactions::connect(fabric.peer()).unwrap();
-    let barrier = std::sync::Barrier::new(2);
-    table.begin(TrxId(1), Cts(0)).unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for id in 1..ROUNDS {
-                barrier.wait();
-                table.begin(TrxId(id + 1), Cts(0)).unwrap();
-                barrier.wait();
-                table.remove(TrxId(id));
-            }
-        });
-        for id in 1..ROUNDS {
-            barrier.wait();
-            assert!(remote.set_committing(TrxId(id)).unwrap().is_some(), "{id} is in the table");
-            barrier.wait();
-            assert!(table.outcome(TrxId(id)) != Outcome::Active, "{id} was set to COMMITTING");
-        }
-    });
-}
