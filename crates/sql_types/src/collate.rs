@@ -11,7 +11,7 @@
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset, Collation};
 
-use crate::error::{Result, SqlError};
+use crate::error::{ErrorKind, Result, SqlError};
 
 use super::sql_type::{Coercibility, SqlType};
 
@@ -115,7 +115,8 @@ fn is_superset(left: Charset, right: Charset) -> bool {
 
 fn illegal_mix(a: Binding, b: Binding, operation: &str) -> SqlError {
     let (a, b) = (binding_name(a), binding_name(b));
-    SqlError::new(
+    SqlError::of_kind(
+        ErrorKind::IllegalMix,
         CODE_ILLEGAL_MIX,
         format!("Illegal mix of collations {a} and {b} for operation '{operation}'"),
     )
@@ -130,7 +131,7 @@ pub fn among_several(
     count: usize,
     operation: &str,
 ) -> SqlError {
-    if error.code != CODE_ILLEGAL_MIX || count < 3 {
+    if error.kind != ErrorKind::IllegalMix || count < 3 {
         return error;
     }
     if count > 3 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use firn_format::value::CollationId;
 
-use crate::error::{Condition, Level, SqlError};
+use crate::error::{Condition, ErrorKind, Level, SqlError};
 
 use super::json::JsonValue;
 use super::random_sequences::RandomSequences;
@@ -144,7 +144,7 @@ impl EvaluationContext {
     /// The condition, when strict.
     pub fn bad_value(&self, code: u16, message: impl FnOnce() -> String) -> Result<(), SqlError> {
         if self.is_strict_write() {
-            return Err(SqlError::new(code, message()));
+            return Err(SqlError::of_kind(ErrorKind::BadValue, code, message()));
         }
         self.warn(code, message);
         Ok(())

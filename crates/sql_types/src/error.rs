@@ -38,6 +38,20 @@ pub enum ErrorKind {
     DuplicateKey,
     /// A lock was not granted in time.
     LockWaitTimeout,
+    /// The statement nests deeper than the stack allows, or uses more views than one statement may.
+    TooComplex,
+    /// A text has no statement.
+    EmptyQuery,
+    /// A value cannot be stored in its column, or converted as the statement wants.
+    BadValue,
+    /// A row lacks a value or violates a constraint.
+    RowRefused,
+    /// Texts have no common collation.
+    IllegalMix,
+    /// A text is not a JSON document.
+    InvalidJson,
+    /// No table in reach has a column with this name.
+    UnknownColumn,
 }
 
 /// The result of any SQL operation.
@@ -148,7 +162,42 @@ impl SqlError {
             "Thread stack overrun:  {used_bytes} bytes used of a {size_bytes} byte stack, and \
              {needed_bytes} bytes needed.  Nest expressions and queries less deeply."
         );
-        SqlError::new(1436, message)
+        SqlError::too_complex(message)
+    }
+
+    /// A statement that nests deeper than a traversal of its tree may go.
+    #[cold]
+    #[must_use]
+    pub fn too_complex(message: String) -> SqlError {
+        SqlError::of_kind(ErrorKind::TooComplex, 1436, message)
+    }
+
+    /// A row that lacks a value or violates a constraint: `IGNORE` leaves it out.
+    #[must_use]
+    pub fn row_refused(code: u16, message: impl Into<String>) -> SqlError {
+        SqlError::of_kind(ErrorKind::RowRefused, code, message)
+    }
+
+    /// A column's name that means nothing in a clause of the statement.
+    #[must_use]
+    pub fn unknown_column(name: &str, clause: &str) -> SqlError {
+        let message = format!("Unknown column '{name}' in '{clause}'");
+        SqlError::of_kind(ErrorKind::UnknownColumn, 1054, message)
+    }
+
+    /// The name in an [`SqlError::unknown_column`], as it is shown.
+    #[must_use]
+    pub fn unknown_column_name(&self) -> Option<&str> {
+        let is_unknown = self.kind == ErrorKind::UnknownColumn;
+        // Names may have quotes, clauses have none.
+        let (name, _clause) = self.message.rsplit_once("' in '").filter(|_| is_unknown)?;
+        name.strip_prefix("Unknown column '")
+    }
+
+    /// A text without a statement.
+    #[must_use]
+    pub fn empty_query() -> SqlError {
+        SqlError::of_kind(ErrorKind::EmptyQuery, 1065, "Query was empty")
     }
 
     /// A statement that the grammar refuses; `near` is the rest of its text.

@@ -116,6 +116,9 @@ pub enum RowsError {
         /// What happened.
         message: String,
     },
+    /// A table's `AUTO_INCREMENT` counter has no more numbers.
+    #[error("Failed to read auto-increment value from storage engine")]
+    SequenceExhausted,
 }
 
 impl RowsError {
@@ -152,6 +155,7 @@ impl RowsError {
             RowsError::DiskFull { .. } => 1021,
             RowsError::NoMemory { .. } => 1041,
             RowsError::Other { code, .. } => *code,
+            RowsError::SequenceExhausted => 1467,
         }
     }
 
@@ -192,6 +196,7 @@ impl RowsError {
             | RowsError::IndexExists(_)
             | RowsError::NoSuchIndex(_)
             | RowsError::NoSuchPrepared
+            | RowsError::SequenceExhausted
             | RowsError::Other { .. } => false,
         }
     }

@@ -23,6 +23,7 @@ impl From<EngineError> for RowsError {
             EngineError::IndexExists(name) => RowsError::IndexExists(name),
             EngineError::NoSuchIndex(name) => RowsError::NoSuchIndex(name),
             EngineError::NoSuchPrepared => RowsError::NoSuchPrepared,
+            EngineError::SequenceExhausted(_) => RowsError::SequenceExhausted,
             EngineError::ReadOnly => RowsError::NotLeader { hint: None },
             EngineError::OutcomeUnknown(error) => {
                 RowsError::OutcomeUnknown { reason: error.to_string().into() }

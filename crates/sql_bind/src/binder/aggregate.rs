@@ -219,7 +219,7 @@ pub(crate) fn positional(expr: &Expr) -> Option<usize> {
 
 /// Error 1054 for a position.
 pub(crate) fn unknown_position(place: usize, clause: &str) -> SqlError {
-    SqlError::new(1054, format!("Unknown column '{place}' in '{clause}'"))
+    SqlError::unknown_column(&place.to_string(), clause)
 }
 
 fn same_call(one: &AggregateCall, other: &AggregateCall) -> bool {

@@ -295,9 +295,7 @@ fn insert_columns(
                 .map(|(_, ordinal)| *ordinal),
             None => table.column(name).map(|column| column.ordinal),
         };
-        let ordinal = ordinal.ok_or_else(|| {
-            SqlError::new(1054, format!("Unknown column '{name}' in 'field list'"))
-        })?;
+        let ordinal = ordinal.ok_or_else(|| SqlError::unknown_column(name, "field list"))?;
         if columns.contains(&ordinal) {
             return Err(SqlError::new(1110, format!("Column '{name}' specified twice")));
         }
@@ -471,8 +469,7 @@ pub(crate) fn values_function(binder: &mut Binder<'_>, function: &Function) -> R
     let columns = &binder.scopes[level].tables[0].columns;
     let place =
         columns.iter().position(|other| firn_sql_catalog::model::same_name(&other.name, &column));
-    let place = place
-        .ok_or_else(|| SqlError::new(1054, format!("Unknown column '{column}' in 'field list'")))?;
+    let place = place.ok_or_else(|| SqlError::unknown_column(&column, "field list"))?;
     scope::column_value(binder, level, ShownColumn { table: 1, column: place })
 }
 
@@ -499,8 +496,7 @@ pub(crate) fn default_function(binder: &mut Binder<'_>, function: &Function) -> 
         let table = target::model_of(binder, relation).ok()?;
         table.by_ordinal(ordinal).cloned()
     });
-    let found = found
-        .ok_or_else(|| SqlError::new(1054, format!("Unknown column '{column}' in 'field list'")))?;
+    let found = found.ok_or_else(|| SqlError::unknown_column(&column, "field list"))?;
     match found.default {
         DefaultValue::Literal(datum) => Ok(expression_builders::literal(datum, found.ty)),
         DefaultValue::Null => Ok(super::cast::typed_null(found.ty)),

@@ -143,7 +143,7 @@ fn only(binder: &mut Binder<'_>, shown: &[ShownColumn], name: &str) -> Result<Sh
     let mut matching = shown.iter().filter(|place| same_name(&scope.column(**place).name, name));
     match (matching.next(), matching.next()) {
         (Some(place), None) => Ok(*place),
-        (None, _) => Err(SqlError::new(1054, format!("Unknown column '{name}' in 'from clause'"))),
+        (None, _) => Err(SqlError::unknown_column(name, "from clause")),
         _ => Err(SqlError::new(1052, format!("Column '{name}' in from clause is ambiguous"))),
     }
 }

@@ -64,7 +64,7 @@ use firn_sql_logical::{
     NeededPrivilege, Part, PlanContext, Premise, Relation, RelationId, ViewUser,
 };
 use firn_sql_types::Display;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::watch::{Recursion, nest};
 
 use cte::CommonTableName;
@@ -241,7 +241,7 @@ impl<'a> Binder<'a> {
         }
         let message =
             format!("{what} expansion exceeded an implementation limit. Simplify the query.");
-        Err(SqlError::new(4169, message))
+        Err(SqlError::of_kind(ErrorKind::TooComplex, 4169, message))
     }
 
     /// Counts the memory of an expression that is copied.

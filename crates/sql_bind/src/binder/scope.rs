@@ -337,8 +337,7 @@ pub(crate) fn resolve_column(binder: &mut Binder<'_>, path: &ColumnPath<'_>) -> 
 }
 
 fn unknown_column(binder: &Binder<'_>, path: &ColumnPath<'_>) -> SqlError {
-    let clause = binder.clause.name();
-    SqlError::new(1054, format!("Unknown column '{}' in '{clause}'", path.written()))
+    SqlError::unknown_column(&path.written(), binder.clause.name())
 }
 
 fn resolve_in(

@@ -51,7 +51,7 @@ pub(crate) fn assigned_column(
     let place = place.ok_or_else(|| {
         let column = &name.column;
         let of = table.map(|table| format!("{}.", table.name)).unwrap_or_default();
-        SqlError::new(1054, format!("Unknown column '{of}{column}' in 'field list'"))
+        SqlError::unknown_column(&format!("{of}{column}"), "field list")
     })?;
     let alias = binder.scopes[level].tables[place.table].alias.clone();
     let column = base_column(binder, level, place);

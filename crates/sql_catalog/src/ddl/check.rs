@@ -196,8 +196,7 @@ fn bind_check(
     check: &CheckModel,
 ) -> Result<Box<dyn super::RowExpression>> {
     context.expressions.bind(model, &check.text).map_err(|error| {
-        let name = error.message.strip_prefix("Unknown column '").filter(|_| error.code == 1054);
-        let Some((name, _)) = name.and_then(|rest| rest.split_once('\'')) else { return error };
+        let Some(name) = error.unknown_column_name() else { return error };
         let check = &check.name;
         SqlError::new(
             3820,

@@ -21,7 +21,7 @@ use firn_base::{IndexId, TableId};
 use firn_format::definition::IndexKind;
 use firn_format::row::{RowError, RowView};
 use firn_format::value::{Value, ValueRef};
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::{Datum, EvaluationContext};
 
 use super::super::lookup::copy_name;
@@ -455,9 +455,9 @@ pub(super) fn damaged(error: RowError) -> SqlError {
 
 /// Conversion errors name the row in which they occurred.
 fn at_row(error: SqlError, row: u64) -> SqlError {
-    if matches!(error.code, 1264 | 1265 | 1292 | 1366 | 1406) {
+    if error.kind == ErrorKind::BadValue {
         let message = error.message.trim_end_matches(" at row 1");
-        return SqlError::new(error.code, format!("{message} at row {row}"));
+        return SqlError { message: format!("{message} at row {row}"), ..error };
     }
     error
 }

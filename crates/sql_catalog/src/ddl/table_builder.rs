@@ -266,5 +266,5 @@ pub(super) fn duplicate_column(name: &str) -> SqlError {
 
 /// `Unknown column 'c' in 't'`
 pub(super) fn unknown_column(name: &str, table: &str) -> SqlError {
-    SqlError::new(1054, format!("Unknown column '{name}' in '{table}'"))
+    SqlError::unknown_column(name, table)
 }

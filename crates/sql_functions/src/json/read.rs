@@ -1,6 +1,6 @@
 //! Reading a document: `JSON_EXTRACT`, `JSON_VALUE`, `JSON_KEYS`, `JSON_LENGTH`, `JSON_TYPE`, …
 
-use firn_sql_types::error::Result;
+use firn_sql_types::error::{ErrorKind, Result};
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind, cast};
 
 use super::value::{Role, document, json, path, resolve_roles, single_path};
@@ -60,8 +60,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
-/// A text that is not a document.
-const CODE_INVALID_TEXT: u16 = 3141;
 /// JSON text has a binary collation.
 const UTF8MB4_BIN: CollationId = CollationId(46);
 
@@ -104,7 +102,7 @@ fn extract(a: &[Datum]) -> Result<Datum> {
 fn json_value(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let document = match document(a, 0, "json_value") {
         Ok(document) => document,
-        Err(error) if error.code == CODE_INVALID_TEXT => {
+        Err(error) if error.kind == ErrorKind::InvalidJson => {
             call.context.warn(error.code, || error.message);
             None
         }

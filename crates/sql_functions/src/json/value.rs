@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::json::JsonError;
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind};
 
@@ -20,7 +20,8 @@ const BINARY: u8 = 254;
 /// Error 3141.
 fn invalid_text(error: &JsonError, argument: usize, function: &str) -> SqlError {
     match error {
-        JsonError::Syntax { message, position } => SqlError::new(
+        JsonError::Syntax { message, position } => SqlError::of_kind(
+            ErrorKind::InvalidJson,
             3141,
             format!(
                 "Invalid JSON text in argument {argument} to function {function}: \"{message}\" \

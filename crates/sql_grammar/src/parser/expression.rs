@@ -637,7 +637,7 @@ fn too_tall() -> SqlError {
     let message = format!(
         "Expressions may nest {MAX_HEIGHT} levels deep; use parentheses or fewer operators"
     );
-    SqlError::new(1436, message)
+    SqlError::too_complex(message)
 }
 
 fn balanced(mut operands: Vec<Expr>, op: BinaryOperator) -> Expr {

@@ -39,7 +39,7 @@ pub(super) fn needless_parentheses(parser: &mut Parser<'_>) -> Result<usize> {
     let needless = (1..).take_while(is_needless).count();
     if needless > TOO_MANY {
         let message = format!("{needless} parentheses stand in each other; leave them out");
-        return Err(SqlError::new(1436, message));
+        return Err(SqlError::too_complex(message));
     }
     Ok(needless)
 }

@@ -486,7 +486,7 @@ impl SetRun {
         self.levels += usize::from(!is_long || self.operands.len() == 1);
         if self.levels > MAX_SET_LEVELS {
             let message = format!("Set operations may nest {MAX_SET_LEVELS} levels deep");
-            return Err(SqlError::new(1436, message));
+            return Err(SqlError::too_complex(message));
         }
         self.operands.push(right);
         Ok(())

@@ -12,7 +12,7 @@ use super::{
 /// The only statement of the text, up to its end or a semicolon.
 pub(crate) fn whole_statement(parser: &mut Parser<'_>) -> Result<Statement> {
     if matches!(parser.kind(), Kind::End | Kind::Semicolon) && parser.tokens.len() <= 2 {
-        return Err(SqlError::new(1065, "Query was empty"));
+        return Err(SqlError::empty_query());
     }
     let statement = statement(parser)?;
     if !matches!(statement, Statement::Unsupported { .. }) {

@@ -205,7 +205,7 @@ impl Target<'_> {
         let strict =
             self.ctx.sql_mode.is_strict() || self.ctx.statement_kind == StatementKind::Read;
         if strict && self.ctx.statement_kind != StatementKind::WriteIgnore {
-            return Err(SqlError::new(CODE_NULL, message()));
+            return Err(SqlError::row_refused(CODE_NULL, message()));
         }
         self.ctx.warn(CODE_NULL, message);
         Ok(implicit_default(self.ty))

@@ -3,7 +3,7 @@
 use firn_sql_collation::Charset;
 
 use crate::datum::Datum;
-use crate::error::{Result, SqlError};
+use crate::error::{ErrorKind, Result, SqlError};
 use crate::json::{JsonError, JsonValue};
 use crate::sql_type::{SqlType, TypeKind};
 
@@ -36,7 +36,8 @@ pub(super) fn to_json(datum: &Datum, from: &SqlType) -> Result<Datum> {
 /// 3141 with the fault and its position, 3157 if it is nested too deeply.
 pub fn parse_json(text: &[u8], function: &str, argument: usize) -> Result<JsonValue> {
     parse(text, |message, position| {
-        SqlError::new(
+        SqlError::of_kind(
+            ErrorKind::InvalidJson,
             CODE_INVALID_ARGUMENT,
             format!(
                 "Invalid JSON text in argument {argument} to function {function}: \"{message}\" \

@@ -108,7 +108,7 @@ impl Nulls<'_> {
     ) -> Result<Datum> {
         if let Nulls::Refused = self {
             let message = format!("Column '{}' cannot be null", column.name);
-            return Err(SqlError::new(1048, message));
+            return Err(SqlError::row_refused(1048, message));
         }
         if let Nulls::BadData = self {
             let (name, context) = (&column.name, execution.context);
@@ -172,7 +172,7 @@ fn missing_default(column: &ColumnModel, warns: bool, execution: &Execution<'_>)
     }
     let message = || format!("Field '{}' doesn't have a default value", column.name);
     if !adjusts(execution) {
-        return Err(SqlError::new(1364, message()));
+        return Err(SqlError::row_refused(1364, message()));
     }
     if warns {
         execution.context.warn(1364, message);

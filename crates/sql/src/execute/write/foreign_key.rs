@@ -698,7 +698,7 @@ fn has_values(
 
 fn no_parent(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
     let constraint = describe(child, foreign_key);
-    SqlError::new(
+    SqlError::row_refused(
         1452,
         format!("Cannot add or update a child row: a foreign key constraint fails ({constraint})"),
     )
@@ -706,7 +706,7 @@ fn no_parent(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
 
 fn has_children(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
     let constraint = describe(child, foreign_key);
-    SqlError::new(
+    SqlError::row_refused(
         1451,
         format!(
             "Cannot delete or update a parent row: a foreign key constraint fails ({constraint})"

@@ -895,10 +895,10 @@ pub(super) fn look_at_checks(checks: &[RowCheck], execution: &mut Execution<'_>)
         match &check.of {
             CheckedBy::Constraint(name) if truth == Some(false) => {
                 let message = format!("Check constraint '{name}' is violated.");
-                return Err(SqlError::new(3819, message));
+                return Err(SqlError::row_refused(3819, message));
             }
             CheckedBy::View(view) if truth != Some(true) => {
-                return Err(SqlError::new(1369, format!("CHECK OPTION failed '{view}'")));
+                return Err(SqlError::row_refused(1369, format!("CHECK OPTION failed '{view}'")));
             }
             _ => {}
         }

@@ -51,6 +51,5 @@ pub(crate) fn atomically(
 
 /// Whether `IGNORE` leaves out a row that failed in this way, instead of ending the statement.
 fn is_ignorable(error: &SqlError) -> bool {
-    error.kind == ErrorKind::DuplicateKey
-        || matches!(error.code, 1048 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)
+    matches!(error.kind, ErrorKind::DuplicateKey | ErrorKind::RowRefused)
 }

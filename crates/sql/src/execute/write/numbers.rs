@@ -7,7 +7,7 @@
 //!                              └─ the number of a row that was not inserted is taken again
 //! ```
 
-use firn_api::rows::TableRef;
+use firn_api::rows::{RowsError, TableRef};
 
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
@@ -72,10 +72,7 @@ impl Numbers {
         };
         self.intervals += 1;
         let reserved = count.saturating_mul(step);
-        let first = execution.node.take_auto_increment(table, reserved).map_err(|error| {
-            let error = from_rows(error);
-            if error.code == exhausted().code { exhausted() } else { error }
-        })?;
+        let first = execution.node.take_auto_increment(table, reserved).map_err(from_rows)?;
         self.next = following(first.min(greatest).saturating_sub(1), execution);
         self.end = first.saturating_add(reserved);
         self.reserved = self.reserved.max(self.end);
@@ -106,7 +103,7 @@ impl Numbers {
 }
 
 fn exhausted() -> SqlError {
-    SqlError::new(1467, "Failed to read auto-increment value from storage engine")
+    from_rows(RowsError::SequenceExhausted)
 }
 
 /// The first number beyond `number` that the session's increment and offset allow.
