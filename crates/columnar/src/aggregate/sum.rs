@@ -1,4 +1,7 @@
 //! `SUM` and `AVG`: exact for integers and decimals, in the order of the rows for doubles.
+//!
+//! An exact sum has 128 bits. When these overflow, they are added to a wide sum of the group, whose
+//! decimals hold any sum of a column.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,6 +11,7 @@ use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use firn_sql::expression::AggregateCall;
 use firn_sql::functions::AggregateFunction;
 use firn_sql::types::{Datum, Decimal};
+use rustc_hash::FxHashMap;
 
 use super::{Accumulator, same};
 use crate::stop_reason::{Result, declined};
@@ -19,6 +23,8 @@ pub(super) struct Sum {
     argument: Physical,
     physical: Physical,
     exact: Vec<i128>,
+    /// The parts of exact sums that have left their 128 bits, by group.
+    wide: FxHashMap<usize, Decimal>,
     doubles: Vec<f64>,
     counts: Vec<u64>,
 }
@@ -40,6 +46,7 @@ impl Sum {
             argument,
             physical,
             exact: Vec::new(),
+            wide: FxHashMap::default(),
             doubles: Vec::new(),
             counts: Vec::new(),
         }
@@ -66,11 +73,39 @@ impl Sum {
             if has_nulls && column.is_null(row) {
                 continue;
             }
-            let sum = &mut self.exact[group];
-            *sum = sum.checked_add(number(row)).ok_or_else(beyond)?;
+            self.add_number(group, number(row))?;
             self.counts[group] += 1;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn add_number(&mut self, group: usize, number: i128) -> Result<()> {
+        let sum = &mut self.exact[group];
+        match sum.checked_add(number) {
+            Some(total) => *sum = total,
+            None => {
+                let full = std::mem::replace(sum, number);
+                self.widen(group, &Decimal::from_unscaled(full, self.scale()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the wide sum of a group.
+    #[cold]
+    fn widen(&mut self, group: usize, part: &Decimal) -> Result<()> {
+        let wide = self.wide.entry(group).or_insert(Decimal::ZERO);
+        *wide = wide.add(part).ok_or_else(beyond)?;
+        Ok(())
+    }
+
+    /// The digits after the point of what is summed.
+    fn scale(&self) -> u8 {
+        match self.argument {
+            Physical::Decimal(scale) => scale,
+            _ => 0,
+        }
     }
 
     fn value(&self, group: usize) -> Result<Datum> {
@@ -78,11 +113,10 @@ impl Sum {
         if count == 0 {
             return Ok(Datum::Null);
         }
-        let from = match self.argument {
-            Physical::Decimal(scale) => scale,
-            _ => 0,
-        };
-        let sum = Decimal::from_unscaled(self.exact[group], from);
+        let mut sum = Decimal::from_unscaled(self.exact[group], self.scale());
+        if let Some(wide) = self.wide.get(&group) {
+            sum = sum.add(wide).ok_or_else(beyond)?;
+        }
         let Physical::Decimal(scale) = self.physical else { return declined("a sum has no scale") };
         if !self.is_mean {
             return Ok(Datum::Decimal(sum));
@@ -139,9 +173,11 @@ impl Accumulator for Sum {
         let other = same::<Sum>(other)?;
         for (at, &group) in groups.iter().enumerate() {
             if let Some(more) = other.exact.get(at) {
-                let sum = &mut self.exact[group];
-                *sum = sum.checked_add(*more).ok_or_else(beyond)?;
+                self.add_number(group, *more)?;
                 self.counts[group] += other.counts[at];
+            }
+            if let Some(more) = other.wide.get(&at) {
+                self.widen(group, more)?;
             }
         }
         Ok(())
@@ -160,6 +196,49 @@ impl Accumulator for Sum {
     }
 
     fn size_bytes(&self) -> usize {
-        self.exact.capacity() * 16 + self.doubles.capacity() * 8 + self.counts.capacity() * 8
+        let wide_bytes = self.wide.capacity() * size_of::<(usize, Decimal)>();
+        let each_bytes = self.exact.capacity() * 16 + self.counts.capacity() * 8;
+        wide_bytes + each_bytes + self.doubles.capacity() * 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_of_decimals() -> Sum {
+        Sum {
+            is_mean: true,
+            argument: Physical::Decimal(0),
+            physical: Physical::Decimal(0),
+            exact: Vec::new(),
+            wide: FxHashMap::default(),
+            doubles: Vec::new(),
+            counts: Vec::new(),
+        }
+    }
+
+    fn column(numbers: &[i128]) -> ArrayRef {
+        let mut builder = Physical::Decimal(0).builder(numbers.len());
+        let decimals = numbers.iter().map(|number| Decimal::from_unscaled(*number, 0));
+        decimals.for_each(|number| builder.append(&Datum::Decimal(number)).unwrap());
+        builder.finish()
+    }
+
+    /// Numbers of 38 digits, whose sums leave 128 bits in both directions, in one task and in two.
+    #[test]
+    fn a_sum_beyond_128_bits_is_exact() {
+        let large = 10_i128.pow(38) - 1;
+        let (mut one, mut other) = (mean_of_decimals(), mean_of_decimals());
+        let numbers = column(&[large, -large, large, -large, large - 2, -large]);
+        one.add(&[numbers], &[0, 1, 0, 1, 0, 1], 2).unwrap();
+        let numbers = column(&[large, large]);
+        other.add(&[numbers], &[0, 0], 1).unwrap();
+        assert!(one.wide.contains_key(&0) && one.wide.contains_key(&1));
+        assert_eq!(one.value(1).unwrap(), Datum::Decimal(Decimal::from_unscaled(-large, 0)));
+        one.merge(Box::new(other), &[0], 2).unwrap();
+        // Five numbers, one of which is less by two.
+        let mean = Datum::Decimal(Decimal::from_unscaled(large, 0));
+        assert_eq!(one.value(0).unwrap(), mean);
     }
 }
