@@ -1,12 +1,24 @@
 //! What a database node reports about itself as numbers.
 //!
-//! A report is a message: the process that serves clients shows it (`SHOW STATUS`, `SHOW ENGINE …
-//! STATUS`, `/metrics`) and need not run where the node does. Counters start at zero with the node.
+//! A report is a message: the process that serves clients asks for it
+//! ([`DatabaseNode::report`](crate::rows::DatabaseNode::report)), shows it (`SHOW STATUS`, `SHOW
+//! ENGINE … STATUS`, `/metrics`) and need not run where the node does. Counters start at zero with
+//! the node. The order of the fields is part of the format of row messages.
 
 use firn_base::Lsn;
+use serde::{Deserialize, Serialize};
+
+/// Counts what a node does, in the node's process.
+pub trait Reporter: Send + Sync {
+    /// The figures at this moment. Reads figures of the system; too slow for every statement.
+    fn report(&self) -> NodeReport;
+
+    /// The text of `SHOW ENGINE INNODB STATUS`. Reads all locks; too slow for every statement.
+    fn status_text(&self) -> String;
+}
 
 /// The whole report.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     /// Memory of the process and of the node's parts.
     pub memory: MemoryReport,
@@ -22,7 +34,7 @@ pub struct NodeReport {
 }
 
 /// Memory of the parts of a node, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryReport {
     /// The limit of the process; 0: none is configured.
     pub budget: u64,
@@ -80,7 +92,7 @@ impl MemoryReport {
 }
 
 /// The buffer pool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolReport {
     /// Pages that it has room for.
     pub frames: u64,
@@ -101,7 +113,7 @@ pub struct PoolReport {
 }
 
 /// Row and table locks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockReport {
     /// Requests that had to wait.
     pub waits: u64,
@@ -118,7 +130,7 @@ pub struct LockReport {
 }
 
 /// The redo log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogReport {
     /// Where the log ended when the node was opened.
     pub opened: Lsn,
@@ -132,7 +144,7 @@ pub struct LogReport {
     pub syncs: u64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageStoreReport {
     /// All log before this is in page images.
     pub applied: Lsn,
@@ -165,7 +177,7 @@ pub struct PageStoreReport {
 }
 
 /// Transactions and trees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionReport {
     /// Splits of tree pages.
     pub splits: u64,

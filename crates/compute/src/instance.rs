@@ -1,12 +1,11 @@
 //! The state that all sessions of a compute node share; and the node as a member of its server.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::Incarnation;
-use firn_api::report::NodeReport;
 use firn_api::rows::DatabaseNode;
 use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
@@ -31,10 +30,6 @@ use crate::variables::{
     GlobalVariables, PersistedVariables, Setting, decode_setting, encode_setting,
 };
 
-/// Asks the database node for its report.
-pub type ReportSource = Box<dyn Fn() -> NodeReport + Send + Sync>;
-/// Asks the database node for the text of `SHOW ENGINE INNODB STATUS`.
-pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
 /// Applies a global variable that belongs to another layer, by its name and value.
 pub type GlobalHook = Box<dyn Fn(&str, &Setting) + Send + Sync>;
 
@@ -70,10 +65,8 @@ pub struct InstanceOptions {
     pub incarnation: Incarnation,
     /// Global variables from the configuration.
     pub variables: GlobalVariables,
-    /// Counters and gauges of the database node.
-    pub report: ReportSource,
-    /// The text of `SHOW ENGINE INNODB STATUS`.
-    pub node_text: Option<NodeText>,
+    /// Applies global variables of other layers when they are set.
+    pub global_hook: Option<GlobalHook>,
     /// Where statements put rows for which they have no memory.
     pub spill: Option<SpillDirectory>,
     /// Runs analytic statements; without it the row executor does.
@@ -81,48 +74,44 @@ pub struct InstanceOptions {
 }
 
 pub struct Instance {
-    pub node: Arc<dyn DatabaseNode>,
+    pub(crate) node: Arc<dyn DatabaseNode>,
     /// The state that the compute nodes of the server share.
-    pub server: Arc<dyn ServerState>,
+    pub(crate) server: Arc<dyn ServerState>,
     /// The compute node and this start of it.
-    pub incarnation: Incarnation,
+    pub(crate) incarnation: Incarnation,
     /// The compute node's place in the server.
     membership: Joined,
     /// The definitions.
-    pub catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<Catalog>,
     pub accounts: AccountBook,
     /// Failed logins, and usage of the accounts' limits, as far as this node knows.
-    pub usage: UsageBook,
+    pub(crate) usage: UsageBook,
     /// Global system variables.
     pub variables: GlobalVariables,
     /// The global variables that the next start takes over.
-    pub persisted: PersistedVariables,
+    pub(crate) persisted: PersistedVariables,
     /// The gate for statements that write, see `FLUSH TABLES WITH READ LOCK`.
-    pub write_gate: Arc<WriteGate>,
+    pub(crate) write_gate: Arc<WriteGate>,
     /// Plans of statements that were seen before.
-    pub plans: PlanCache,
+    pub(crate) plans: PlanCache,
     /// The counts of sessions that have ended.
-    pub status: Status,
+    pub(crate) status: Status,
     /// The slow-query log and the general log.
-    pub logs: Logs,
+    pub(crate) logs: Logs,
     /// The directories to which the logs may be moved.
-    pub log_directories: LogDirectories,
+    pub(crate) log_directories: LogDirectories,
     /// The facts that all sessions share.
-    pub facts: SharedFacts,
+    pub(crate) facts: SharedFacts,
     /// When the server started, on the environment's monotonic clock.
-    pub started: Duration,
-    /// Counters and gauges of the database node.
-    pub report: ReportSource,
-    /// The text of `SHOW ENGINE INNODB STATUS`.
-    pub node_text: Option<NodeText>,
-    /// Applies global variables of other layers; set once, by the layer that serves clients.
-    pub global_hook: OnceLock<GlobalHook>,
+    pub(crate) started: Duration,
+    /// Applies global variables of other layers when they are set.
+    global_hook: Option<GlobalHook>,
     /// When `FLUSH STATUS` was last run, in milliseconds on the environment's monotonic clock.
     flushed_ms: AtomicU64,
     /// Where statements put rows for which they have no memory.
-    pub spill: Option<SpillDirectory>,
+    pub(crate) spill: Option<SpillDirectory>,
     /// Runs analytic statements; without it the row executor does.
-    pub vectorised: Option<Arc<dyn VectorisedEngine>>,
+    pub(crate) vectorised: Option<Arc<dyn VectorisedEngine>>,
     /// Which sessions may write, according to the variables; each statement that writes reads it.
     writes_allowed: AtomicU8,
     /// Open sessions by their connection's number.
@@ -209,12 +198,10 @@ impl Instance {
             server,
             plans: PlanCache::default(),
             status: Status::default(),
-            node_text: options.node_text,
-            global_hook: OnceLock::new(),
+            global_hook: options.global_hook,
             flushed_ms: AtomicU64::new(environment.clock.monotonic().as_millis() as u64),
             facts,
             started: environment.clock.monotonic(),
-            report: options.report,
             spill: options.spill,
             vectorised: options.vectorised,
             writes_allowed: AtomicU8::new(0),
@@ -335,7 +322,7 @@ impl Instance {
     pub(crate) fn global_changed(&self, name: &str) {
         self.obey_read_only();
         self.logs.obey(&self.variables);
-        if let (Some(hook), Some(value)) = (self.global_hook.get(), self.variables.get(name)) {
+        if let (Some(hook), Some(value)) = (&self.global_hook, self.variables.get(name)) {
             hook(name, &value);
         }
     }

@@ -28,6 +28,6 @@ pub mod system_table;
 pub mod variables;
 pub mod wire_rows;
 
-pub use instance::{Instance, InstanceOptions, OpenError};
+pub use instance::{GlobalHook, Instance, InstanceOptions, OpenError};
 pub use service::SqlService;
 pub use statistics_keeper::StatisticsKeeper;

@@ -74,7 +74,11 @@ pub(crate) fn server_figures(
     figures.extend(traffic_figures(traffic));
     figures.extend(connection_figures(connections, &statistics));
     figures.extend(server(instance, counts, &totals));
-    figures.extend(node_figures(&(instance.report)()));
+    // The other figures are shown even if the database node cannot be reached.
+    match instance.node.report() {
+        Ok(report) => figures.extend(node_figures(&report)),
+        Err(error) => tracing::warn!(%error, "the database node's figures are not shown"),
+    }
     figures.extend(NEVER.map(|name| Figure::shown(name, 0)));
     figures
 }

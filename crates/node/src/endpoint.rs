@@ -14,14 +14,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::report::NodeReport;
 use firn_api::rows::DatabaseNode;
 use firn_api::server::ServerState;
 use firn_base::{Environment, memory};
 use firn_compute::server::LocalServerState;
 use firn_compute::session_facts::SERVER_VERSION;
 use firn_compute::variables::{GlobalVariables, Setting};
-use firn_compute::{Instance, InstanceOptions, OpenError, SqlService, StatisticsKeeper};
+use firn_compute::{
+    GlobalHook, Instance, InstanceOptions, OpenError, SqlService, StatisticsKeeper,
+};
 use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::execute::SpillDirectory;
@@ -30,7 +31,8 @@ use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
-use crate::{engine_status, report, server_uuid};
+use crate::report::NodeReporter;
+use crate::server_uuid;
 
 /// Applies `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.
 pub type SetVerbosity = Arc<dyn Fn(u64) + Send + Sync>;
@@ -148,7 +150,8 @@ impl Endpoint {
         seams: ComputeSeams,
         options: &EndpointOptions,
     ) -> Result<Endpoint, EndpointError> {
-        let instance = open_instance(environment, node, seams, options)?;
+        let limits = Arc::new(Limits::new(&limit_values(options)));
+        let instance = open_instance(environment, node, seams, &limits, options)?;
         memory::register_cache(&(Arc::clone(&instance) as Arc<dyn memory::Cache>));
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
@@ -156,9 +159,9 @@ impl Endpoint {
             }
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
-        let listening = server_options(options, instance.connection_ids());
+        obey_variables(&instance, &limits, options);
+        let listening = server_options(options, limits, instance.connection_ids());
         let server = Server::start(environment.clone(), listening, service)?;
-        obey_variables(&instance, server.limits(), options);
         let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
         let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
         let metrics = options.metrics_listen.map(|at| metrics::serve(environment, at, page()));
@@ -198,13 +201,14 @@ impl Endpoint {
     }
 }
 
-/// The tables and transactions of a node, for compute nodes. Reads the dictionary; blocks.
+/// The tables, transactions and figures of a node, for compute nodes. Reads the dictionary; blocks.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn open_rows(node: &LocalNode) -> Result<Arc<dyn DatabaseNode>, EngineError> {
+pub fn open_rows(node: &Arc<LocalNode>) -> Result<Arc<dyn DatabaseNode>, EngineError> {
     let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
-    Ok(Arc::new(EngineNode::new(dictionary)))
+    let reporter = Arc::new(NodeReporter::of(node));
+    Ok(Arc::new(EngineNode::new(dictionary).with_reporter(reporter)))
 }
 
 /// The compute node behind an endpoint.
@@ -212,6 +216,7 @@ fn open_instance(
     environment: &Environment,
     node: &Arc<LocalNode>,
     seams: ComputeSeams,
+    limits: &Arc<Limits>,
     options: &EndpointOptions,
 ) -> Result<Arc<Instance>, EndpointError> {
     let variables = variables(options);
@@ -222,18 +227,13 @@ fn open_instance(
     node.count_column_cache(move || {
         columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
     });
-    let (reporting, writing) = (Arc::downgrade(node), Arc::downgrade(node));
-    let report =
-        move || reporting.upgrade().map_or_else(NodeReport::default, |node| report::of(&node));
-    let text = move || writing.upgrade().map_or_else(String::new, |node| engine_status::of(&node));
     Ok(Instance::open(InstanceOptions {
         environment: environment.clone(),
         node: seams.rows,
         server: seams.server,
         incarnation: server_uuid::incarnation(environment, uuid),
         variables,
-        report: Box::new(report),
-        node_text: Some(Box::new(text)),
+        global_hook: Some(global_hook(limits, options)),
         spill: spill_directory(environment, options),
         vectorised: Some(vectorised),
     })?)
@@ -271,7 +271,20 @@ fn vectorised(environment: &Environment, options: &EndpointOptions) -> firn_colu
 /// At least this many clients may be logging in, however few can be connected.
 const PENDING_LOGINS: u64 = 1000;
 
-fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>) -> ServerOptions {
+fn limit_values(options: &EndpointOptions) -> LimitValues {
+    LimitValues {
+        max_connections: options.max_connections,
+        // All of them may connect at once.
+        max_pending_logins: options.max_connections.max(PENDING_LOGINS),
+        ..LimitValues::default()
+    }
+}
+
+fn server_options(
+    options: &EndpointOptions,
+    limits: Arc<Limits>,
+    connection_ids: RangeInclusive<u32>,
+) -> ServerOptions {
     let tcp = options.listen.map(Address::Tcp);
     let unix = options.socket.clone().map(Address::Unix);
     ServerOptions {
@@ -283,12 +296,7 @@ fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>
             }
             None => TlsMode::SelfSigned,
         },
-        limits: LimitValues {
-            max_connections: options.max_connections,
-            // All of them may connect at once.
-            max_pending_logins: options.max_connections.max(PENDING_LOGINS),
-            ..LimitValues::default()
-        },
+        limits,
         connection_ids,
         ..ServerOptions::default()
     }
@@ -304,26 +312,28 @@ const OBEYED: [&str; 6] = [
     "max_prepared_stmt_count",
 ];
 
-/// Applies global variables to the wire and the process's log, now and when they are set.
-fn obey_variables(instance: &Instance, limits: &Arc<Limits>, options: &EndpointOptions) {
+/// Applies the values that global variables have at the start to the wire and the process's log.
+fn obey_variables(instance: &Instance, limits: &Limits, options: &EndpointOptions) {
     for name in OBEYED {
         let value = instance.variables.get(name);
         value.iter().for_each(|value| obey_limit(limits, name, value.number()));
     }
-    let (limits, verbosity) = (Arc::clone(limits), options.set_verbosity.clone());
     // A persisted value outweighs the configuration's.
     if let (Some(set_verbosity), Some(value)) =
-        (&verbosity, instance.variables.get("log_error_verbosity"))
+        (&options.set_verbosity, instance.variables.get("log_error_verbosity"))
         && value.number() != options.log_error_verbosity
     {
         set_verbosity(value.number());
     }
-    let hook = move |name: &str, value: &Setting| match (name, &verbosity) {
+}
+
+/// Applies global variables to the wire and the process's log when they are set.
+fn global_hook(limits: &Arc<Limits>, options: &EndpointOptions) -> GlobalHook {
+    let (limits, verbosity) = (Arc::clone(limits), options.set_verbosity.clone());
+    Box::new(move |name: &str, value: &Setting| match (name, &verbosity) {
         ("log_error_verbosity", Some(set_verbosity)) => set_verbosity(value.number()),
         _ => obey_limit(&limits, name, value.number()),
-    };
-    // There is one endpoint for an instance.
-    let _ = instance.global_hook.set(Box::new(hook));
+    })
 }
 
 fn obey_limit(limits: &Limits, name: &str, value: u64) {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use firn_api::report::NodeReport;
 use firn_api::rows::{
     BuildProgress, Estimate, Fetched, FoundRow, IsolationLevel, LeafVersion, LockDuration,
     LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowWrite, RowsError,
@@ -162,6 +163,8 @@ pub enum NodeCall<'a> {
         #[serde(borrow)]
         xid: &'a Bytes,
     },
+    Report,
+    StatusText,
 }
 
 /// Changes of a transaction that need no answer.
@@ -505,6 +508,10 @@ pub enum Answer {
     Progress(BuildProgress, bool),
     /// The lowest timestamp that a prepared transaction may commit at.
     Lowest(Cts),
+    /// What the node reports about itself.
+    Report(Box<NodeReport>),
+    /// The node's state for people.
+    StatusText(String),
 }
 
 /// Reads arbitrary bytes as a message and as a reply, and checks that writing and reading the

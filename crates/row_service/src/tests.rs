@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
+use firn_api::report::{LogReport, MemoryReport, NodeReport, PageStoreReport};
 use firn_api::rows::{
     Direction, Estimate, Filter, IsolationLevel, LockDuration, MetadataLock, Prepared, ReadMark,
     ReadMode, RowSpan, RowWrite, RowsError, Savepoint, ScanOptions, WaitPolicy,
@@ -77,6 +78,8 @@ fn messages_have_these_bytes() {
         },
         node(NodeCall::SetCommitting { xid: Bytes::new(b"x") }),
         node(NodeCall::CommitPrepared { xid: Bytes::new(b"x"), at: Some(Cts(300)) }),
+        node(NodeCall::Report),
+        node(NodeCall::StatusText),
         Message::Cancel(CallNumber(300)),
         Message::GiveBack { table: TABLE, received: 2 },
     ];
@@ -100,6 +103,10 @@ fn messages_have_these_bytes() {
             Call { number: CallNumber(1), call: Node(SetCommitting { xid: [120] }) }
         02 00 01 00 0d 01 78 01 ac 02
             Call { number: CallNumber(1), call: Node(CommitPrepared { xid: [120], at: Some(Cts(300)) }) }
+        02 00 01 00 10
+            Call { number: CallNumber(1), call: Node(Report) }
+        02 00 01 00 11
+            Call { number: CallNumber(1), call: Node(StatusText) }
         02 01 ac 02
             Cancel(CallNumber(300))
         02 05 07 03 02
@@ -118,12 +125,23 @@ fn replies_have_these_bytes() {
     let spans = vec![RowSpan { key_start: 0, key_end: 1, row_start: 1, row_end: 3 }];
     let rows = Rows::Stored { bytes: ByteBuf::from(b"krr".to_vec()), spans };
     let estimate = Estimate { entries: 2.0, leaves: 1.0, is_exact: true };
+    let report = NodeReport {
+        memory: MemoryReport { resident: 300, ..MemoryReport::default() },
+        log: LogReport { end: Lsn(128), ..LogReport::default() },
+        pages: PageStoreReport {
+            last_error: Some("full".to_owned()),
+            ..PageStoreReport::default()
+        },
+        ..NodeReport::default()
+    };
     let duplicate = RowsError::DuplicateKey { index: IndexId(4), key: Box::from(*b"k") };
     let outcomes = [
         Ok(Answer::Batch(Some(rows))),
         Ok(Answer::Estimate(estimate)),
         Ok(Answer::Prepared(Prepared { position: Lsn(64), lowest: Cts(300), trx: TrxId(40) })),
         Ok(Answer::Lowest(Cts(300))),
+        Ok(Answer::Report(Box::new(report))),
+        Ok(Answer::StatusText("idle".to_owned())),
         Err(duplicate),
         Err(RowsError::NotLeader { hint: Some("10.0.0.2:3306".into()) }),
     ];
@@ -138,6 +156,10 @@ fn replies_have_these_bytes() {
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Prepared(Prepared { position: Lsn(64), lowest: Cts(300), trx: TrxId(40) })) }
         02 11 01 01 28 01 63 01 80 01 01 00 13 ac 02
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Lowest(Cts(300))) }
+        02 11 01 01 28 01 63 01 80 01 01 00 14 00 ac 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 80 01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 04 66 75 6c 6c 00 00 00 00 00 00 00
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Report(NodeReport { memory: MemoryReport { budget: 0, resident: 300, withheld: 0, buffer_pool: 0, log_buffer: 0, log_index: 0, log_index_cache: 0, page_images: 0, page_map: 0, transactions: 0, locks: 0, column_cache: 0, promised: 0, refusals: 0 }, pool: PoolReport { frames: 0, hits: 0, misses: 0, prefetches: 0, evictions_clean: 0, evictions_offered: 0, eviction_waits: 0, reads_in_flight: 0 }, locks: LockReport { waits: 0, current_waits: 0, timeouts: 0, deadlocks: 0, wait_time_us: 0, longest_wait_us: 0 }, log: LogReport { opened: Lsn(0), end: Lsn(128), durable: Lsn(0), truncated: Lsn(0), syncs: 0 }, pages: PageStoreReport { applied: Lsn(0), pending_pages: 0, behind_bytes: 0, images_copied: 0, images_built: 0, images_repaired: 0, images_per_second: 0, bytes_written: 0, batches: 0, queued_bytes: 0, failures: 0, last_error: Some("full"), slots: 0, free_slots: 0 }, transactions: TransactionReport { splits: 0, merges: 0, restarts: 0, open_snapshots: 0, losers_left: 0 } })) }
+        02 11 01 01 28 01 63 01 80 01 01 00 15 04 69 64 6c 65
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(StatusText("idle")) }
         02 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(DuplicateKey { index: IndexId(4), key: [107] }) }
         02 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36

@@ -20,11 +20,11 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let mut argument = |default| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (clients, seconds) = (argument(16), argument(5));
-    let mut options = ServerOptions {
+    let options = ServerOptions {
         listen: vec![Address::Tcp(([127, 0, 0, 1], 0).into())],
         ..ServerOptions::default()
     };
-    options.limits.max_connections = 10_000;
+    options.limits.set_max_connections(10_000);
     let service = Arc::new(echo::EchoService::new());
     let server = Server::start(Environment::system(), options, service).expect("cannot start");
     let Address::Tcp(address) = server.addresses()[0].clone() else { return };

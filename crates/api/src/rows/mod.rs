@@ -29,6 +29,8 @@ use firn_format::key::{CollationKeys, KeyRange};
 use firn_format::row::{ColumnValue, OverflowReference};
 use firn_format::value::{Value, ValueRef};
 
+use crate::report::NodeReport;
+
 pub use batch::{RowBatch, RowSpan};
 pub use cancellation::{CancelListener, Cancellation};
 pub use error::RowsError;
@@ -708,6 +710,22 @@ pub trait DatabaseNode: Send + Sync {
     /// ([`Transaction::get_rows`]).
     fn is_remote(&self) -> bool {
         false
+    }
+    /// What the node reports about itself; zeros if nothing counts for it. Too slow for every
+    /// statement.
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn report(&self) -> RowsResult<NodeReport> {
+        Ok(NodeReport::default())
+    }
+    /// The node's state as text for people (`SHOW ENGINE INNODB STATUS`); empty if it has none. Too
+    /// slow for every statement.
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn status_text(&self) -> RowsResult<String> {
+        Ok(String::new())
     }
     /// Changes whenever a definition changes or is about to. A look-up made after reading this
     /// value is valid until the value changes.

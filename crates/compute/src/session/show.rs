@@ -3,7 +3,7 @@
 use firn_sql::catalog::session::SessionTables;
 use firn_sql::catalog::show::{self, ShowAnswer, ShowContext};
 use firn_sql::catalog::virtual_table_metadata::{self, ReportedColumns};
-use firn_sql::error::{Condition, Level, Result, SqlError};
+use firn_sql::error::{Condition, Level, Result, SqlError, from_rows};
 use firn_sql::grammar::ast::{Show, ShowCreate, ShowFilter};
 use firn_sql::grammar::{self, ast};
 use firn_sql::plan::StatementPlan;
@@ -348,8 +348,7 @@ impl ShowStatements<'_> {
         }
         let mut table = Table::of_text(&["Type", "Name", "Status"]);
         if what == "STATUS" {
-            let text =
-                self.session.instance.node_text.as_ref().map_or_else(String::new, |text| text());
+            let text = self.session.instance.node.status_text().map_err(from_rows)?;
             table.push_text(&["InnoDB", "", &text]);
         }
         Ok(table)

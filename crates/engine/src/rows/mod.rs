@@ -25,6 +25,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_api::report::{NodeReport, Reporter};
 use firn_api::rows::{
     BuildProgress, Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel,
     MetadataContext, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
@@ -44,6 +45,8 @@ pub use transaction::EngineTransaction;
 #[derive(Clone)]
 pub struct EngineNode {
     dictionary: Arc<Dictionary>,
+    /// Counts for the node; the process knows parts of it that the engine does not.
+    reporter: Option<Arc<dyn Reporter>>,
 }
 
 impl std::fmt::Debug for EngineNode {
@@ -56,7 +59,13 @@ impl EngineNode {
     /// The node whose tables this dictionary knows.
     #[must_use]
     pub fn new(dictionary: Arc<Dictionary>) -> EngineNode {
-        EngineNode { dictionary }
+        EngineNode { dictionary, reporter: None }
+    }
+
+    /// The same node, with the figures that this reporter counts.
+    #[must_use]
+    pub fn with_reporter(self, reporter: Arc<dyn Reporter>) -> EngineNode {
+        EngineNode { reporter: Some(reporter), ..self }
     }
 
     #[must_use]
@@ -108,6 +117,14 @@ impl DatabaseNode for EngineNode {
         snapshot: Cts,
     ) -> RowsResult<Box<dyn Transaction>> {
         Ok(Box::new(EngineTransaction::begin_at(&self.dictionary, isolation, snapshot)?))
+    }
+
+    fn report(&self) -> RowsResult<NodeReport> {
+        Ok(self.reporter.as_ref().map_or_else(NodeReport::default, |reporter| reporter.report()))
+    }
+
+    fn status_text(&self) -> RowsResult<String> {
+        Ok(self.reporter.as_ref().map_or_else(String::new, |reporter| reporter.status_text()))
     }
 
     fn definitions_version(&self) -> u64 {

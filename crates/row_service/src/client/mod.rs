@@ -19,6 +19,7 @@ mod transaction;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_api::report::NodeReport;
 use firn_api::rows::{
     Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
     NewIndex, RowsError, RowsResult, TableRef, Transaction,
@@ -82,6 +83,20 @@ impl DatabaseNode for RemoteNode {
 
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn report(&self) -> RowsResult<NodeReport> {
+        match self.ask(NodeCall::Report)? {
+            Answer::Report(report) => Ok(*report),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn status_text(&self) -> RowsResult<String> {
+        match self.ask(NodeCall::StatusText)? {
+            Answer::StatusText(text) => Ok(text),
+            other => Err(unexpected(&other)),
+        }
     }
 
     fn definitions_version(&self) -> u64 {

@@ -148,6 +148,8 @@ impl RowService {
         let node = &*self.node;
         Ok(match call {
             NodeCall::DefinitionsVersion => Answer::Done,
+            NodeCall::Report => Answer::Report(Box::new(node.report()?)),
+            NodeCall::StatusText => Answer::StatusText(node.status_text()?),
             NodeCall::Schemas => {
                 Answer::Texts(node.schemas()?.into_iter().map(String::from).collect())
             }

@@ -212,3 +212,14 @@ fn rows_written_in_batches_have_the_errors_and_warnings_of_single_ones() {
         assert_eq!(remote, embedded, "{statement}");
     }
 }
+
+/// A compute node asks its database node for the figures, wherever that runs.
+#[test]
+fn figures_of_a_remote_node_are_messages() {
+    let server = Server::start_with(|rows| remote(Arc::new(Loopback::to(rows))));
+    let mut client = Client::connect(server.port(), None);
+    assert!(client.status("Innodb_buffer_pool_pages_total") > 0);
+    let shown = client.connection().query_first("SHOW ENGINE INNODB STATUS").expect("a query");
+    let (_, _, text): (String, String, String) = shown.expect("a row");
+    assert!(text.contains("TRANSACTIONS") && text.contains("END OF FIRN STATUS"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! Settings of a server, and the limits that can change while it runs.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ pub struct ServerOptions {
     pub require_secure_transport: bool,
     /// The numbers of connections: `CONNECTION_ID()`. 0 is none.
     pub connection_ids: RangeInclusive<u32>,
-    /// The initial limits.
-    pub limits: LimitValues,
+    /// The limits, which can change while the server runs.
+    pub limits: Arc<Limits>,
 }
 
 impl Default for ServerOptions {
@@ -35,7 +36,7 @@ impl Default for ServerOptions {
             tls: TlsMode::default(),
             require_secure_transport: false,
             connection_ids: 1..=u32::MAX,
-            limits: LimitValues::default(),
+            limits: Arc::new(Limits::new(&LimitValues::default())),
         }
     }
 }

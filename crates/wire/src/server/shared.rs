@@ -41,7 +41,7 @@ impl Shared {
         poller: Poller,
     ) -> Shared {
         Shared {
-            limits: Arc::new(Limits::new(&options.limits)),
+            limits: Arc::clone(&options.limits),
             connections: Arc::new(Connections::new(options.connection_ids.clone())),
             environment,
             options,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
-use firn_wire::{LimitValues, Server, ServerOptions};
+use firn_wire::{LimitValues, Limits, Server, ServerOptions};
 
 pub(crate) use client::Client;
 pub(crate) use echo::EchoService;
@@ -28,12 +28,13 @@ impl Running {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut LimitValues)) -> Running {
-        let mut options = ServerOptions {
+        let mut limits = LimitValues::default();
+        change(&mut limits);
+        Running::of(ServerOptions {
             listen: vec![Address::Tcp(([127, 0, 0, 1], 0).into())],
+            limits: Arc::new(Limits::new(&limits)),
             ..ServerOptions::default()
-        };
-        change(&mut options.limits);
-        Running::of(options)
+        })
     }
 
     pub(crate) fn of(options: ServerOptions) -> Running {

@@ -18,6 +18,7 @@ mod transaction;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_api::report::{LogReport, NodeReport};
 use firn_api::rows::{
     Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
     NewIndex, RowsError, RowsResult, TableRef, Transaction,
@@ -88,6 +89,13 @@ impl DatabaseNode for ReplicaNode {
             return Err(RowsError::Unavailable { reason: reason.into() });
         }
         Ok(Box::new(ReplicaTransaction::begin_at(self.dictionary(), isolation, snapshot)?))
+    }
+
+    /// The log ends where this node has applied it; other parts are not counted.
+    fn report(&self) -> RowsResult<NodeReport> {
+        let applied = self.replica.applied_lsn();
+        let log = LogReport { end: applied, durable: applied, ..LogReport::default() };
+        Ok(NodeReport { log, ..NodeReport::default() })
     }
 
     fn definitions_version(&self) -> u64 {
