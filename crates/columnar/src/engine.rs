@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use firn_api::rows::IsolationLevel;
 use firn_base::disk::Disk;
 use firn_base::{memory, task};
 use firn_sql::error::{ErrorKind, SqlError};
@@ -74,6 +73,10 @@ impl Engine {
 
 impl VectorisedEngine for Engine {
     fn check(&self, plan: &PreparedPlan) -> std::result::Result<(), Unsupported> {
+        if task::is_simulated() {
+            let why = "the simulator runs no threads of the library's";
+            return Err(Unsupported(why.to_owned()));
+        }
         translate::check(plan).map_err(Unsupported::from)
     }
 
@@ -83,16 +86,9 @@ impl VectorisedEngine for Engine {
         execution: &mut Execution<'_>,
         sink: &mut dyn ResultSink,
     ) -> firn_sql::error::Result<Attempt> {
-        if task::is_simulated() {
-            let why = "the simulator runs no threads of the library's";
-            return Ok(Attempt::Declined(Unsupported(why.to_owned())));
-        }
         let StatementPlan::Query(query) = &plan.statement else {
             return Ok(Attempt::Declined(Unsupported("it is no query".to_owned())));
         };
-        if execution.transaction.isolation() == IsolationLevel::Serializable {
-            return Ok(Attempt::Declined(Unsupported("its reads lock".to_owned())));
-        }
         let mut result = Held::new(query, sink, execution.limits.select_rows);
         let mut ran = self.attempt(plan, query, Way::Memory, execution, &mut result);
         if self.resources.spill.is_some()

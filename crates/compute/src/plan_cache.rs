@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use firn_sql::catalog::Catalog;
 use firn_sql::catalog::model::TableModel;
+use firn_sql::execute::vectorised::Unsupported;
 use firn_sql::plan::{PlanShape, PlannedLock, PreparedPlan};
 use firn_wire::EncodedColumns;
 use parking_lot::RwLock;
@@ -27,6 +28,15 @@ use std::hash::BuildHasher;
 use crate::accounts::need::Need;
 use crate::statement_kind::StatementKind;
 use crate::status::Command;
+
+/// The executor of a plan, chosen when the plan was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChosenExecutor {
+    /// The engine over columns.
+    Vectorised,
+    /// The row executor, and why.
+    Row(Unsupported),
+}
 
 /// A plan, with further data for the session.
 #[derive(Debug)]
@@ -46,6 +56,7 @@ pub struct CachedPlan {
     pub command: Option<Command>,
     /// The shape of the plan, for counters.
     pub shape: PlanShape,
+    pub executor: ChosenExecutor,
     was_used: AtomicBool,
 }
 
@@ -57,6 +68,7 @@ impl CachedPlan {
         columns: Option<EncodedColumns>,
         needs: Vec<Need>,
         kind: StatementKind,
+        executor: ChosenExecutor,
         generation: u64,
     ) -> CachedPlan {
         let (command, shape) = (Some(Command::of_plan(kind, &plan)), PlanShape::of(&plan));
@@ -70,6 +82,7 @@ impl CachedPlan {
             checked_generation: AtomicU64::new(generation),
             command,
             shape,
+            executor,
             was_used,
         }
     }

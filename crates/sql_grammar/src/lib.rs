@@ -81,7 +81,7 @@ use firn_base::memory;
 
 use ast::{ColumnType, Expr, Statement};
 use firn_sql_types::ByteString;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::watch::Watch;
 use parser::{Parser, whole_column_type, whole_expression, whole_statement};
 
@@ -107,7 +107,7 @@ pub struct Parsed {
     pub statement: Statement,
     /// How many `?` it has.
     pub parameter_count: u32,
-    /// Whether the text of a `?` is part of a column's name anywhere in the statement.
+    /// Whether the text of a parameter is part of a column's name anywhere in the statement.
     pub names_show_parameters: bool,
     /// Long string literals that are not in the tree; always empty except from [`parse_apart`].
     pub long_texts: LongTexts,
@@ -155,6 +155,34 @@ pub fn parse_apart(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> 
             drop(apart);
             parse_watched(text, mode, watch)
         }
+    }
+}
+
+/// As [`parse_apart`], with `literals` of the text, as [`normalise`] lifted them out of it, as the
+/// statement's parameters. The text stays whole: names and errors show the literals.
+///
+/// Where the grammar takes a literal and no parameter, no literal is lifted: then
+/// [`Parsed::parameter_count`] is 0.
+///
+/// # Errors
+/// As [`parse_apart`], as if no literal were lifted.
+pub fn parse_lifted(
+    text: &str,
+    mode: Mode,
+    literals: &[Literal],
+    watch: &Watch<'_>,
+) -> Result<Parsed> {
+    if literals.is_empty() {
+        return parse_apart(text, mode, watch);
+    }
+    let promise = memory::ask(tree_bytes(text, mode, LONG_TEXT_BYTES))?;
+    let parser = parser_of(text, mode, watch)?.with_long_texts_apart().with_parameters(literals);
+    match parsed(parser) {
+        Err(error) if error.kind == ErrorKind::Statement => {
+            drop(promise);
+            parse_apart(text, mode, watch)
+        }
+        parsed => parsed,
     }
 }
 

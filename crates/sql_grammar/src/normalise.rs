@@ -5,8 +5,9 @@
 //!                                                     17 (integer), 'x' (text)
 //! ```
 //!
-//! The remaining text is passed to [`super::parse`], so all statements that differ only in literals
-//! share one plan. A prepared statement with `?` in the same places finds the same plan if its
+//! The remaining text is the key of the plan cache, so all statements that differ only in literals
+//! share one plan. [`super::parse_lifted`] parses the original text with the lifted literals as
+//! parameters. A prepared statement with `?` in the same places finds the same plan if its
 //! parameters have the same kinds. Normalising takes one pass over the tokens. The caller keeps the
 //! buffers, so nothing is allocated once they have grown.
 //!

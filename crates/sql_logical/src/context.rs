@@ -51,6 +51,9 @@ pub struct PlanContext<'a> {
     /// Their values, if the statement is planned for an execution. Estimates depend on them, and so
     /// do comparisons with dates and times ([`Premise`](super::Premise)).
     pub parameter_values: &'a [Datum],
+    /// The parameters are literals of the statement's text. One whose value a column beside it
+    /// cannot store becomes a literal again, so that it is judged as the text says.
+    pub parameters_are_literals: bool,
     /// By number: what the binder has found out about parameters of unknown types.
     pub parameter_types: RefCell<Vec<Option<SqlType>>>,
     pub variables: &'a dyn VariableTypes,
@@ -88,6 +91,7 @@ impl<'a> PlanContext<'a> {
             long_texts: &[],
             parameters: &[],
             parameter_values: &[],
+            parameters_are_literals: false,
             parameter_types: RefCell::default(),
             variables: &UntypedVariables,
             conditions: RefCell::default(),

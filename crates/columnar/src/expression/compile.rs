@@ -26,9 +26,9 @@ pub(crate) struct Compiler<'c, 'e, 'x> {
     pub(crate) execution: &'e mut Execution<'x>,
 }
 
-/// Whether an expression may be evaluated by any thread, any number of times.
-fn is_worker_safe(expression: &Expression) -> bool {
-    !visit::any(expression, &|one| match &one.kind {
+/// Whether an expression is, apart from its operands, one that only the session can evaluate.
+fn wants_session(expression: &Expression) -> bool {
+    match &expression.kind {
         ExpressionKind::Subquery(_)
         | ExpressionKind::UserVariable(_)
         | ExpressionKind::AssignVariable { .. }
@@ -38,7 +38,23 @@ fn is_worker_safe(expression: &Expression) -> bool {
             matches!(function.volatility, Volatility::Session | Volatility::Row)
         }
         _ => false,
-    })
+    }
+}
+
+/// Whether an expression may be evaluated by any thread, any number of times.
+fn is_worker_safe(expression: &Expression) -> bool {
+    !visit::any(expression, &wants_session)
+}
+
+/// Whether a part of an expression varies with the rows and only the session can evaluate it, so
+/// that there is no kernel for the expression. The session evaluates constant parts beforehand.
+pub(crate) fn needs_session(expression: &Expression) -> bool {
+    if is_constant(expression) {
+        return false;
+    }
+    let mut needs = wants_session(expression);
+    visit::for_each_operand(expression, &mut |operand| needs = needs || needs_session(operand));
+    needs
 }
 
 fn is_constant(expression: &Expression) -> bool {

@@ -28,7 +28,7 @@ use crate::value::Physical;
 
 pub(crate) use arithmetic::Arithmetic;
 pub(crate) use compare::{Comparison, common, negate_zero_away};
-pub(crate) use compile::Compiler;
+pub(crate) use compile::{Compiler, needs_session};
 pub(crate) use physical::{KernelExpression, column};
 pub(crate) use rows::Rows;
 pub(crate) use text::{TextTest, weights};

@@ -1,11 +1,18 @@
 //! The checks that refuse a plan early.
 
+use firn_api::rows::ReadMode;
 use firn_sql::expression::{Expression, ExpressionKind};
 use firn_sql::functions::Volatility;
 use firn_sql::plan::visit;
-use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
+use firn_sql::plan::{
+    Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, RangePlan, ScanPlan, SetOperation,
+    StatementPlan, SubqueryPlan,
+};
+use firn_sql::types::TypeKind;
 
+use super::simple::slot_types;
 use super::subquery::add_subqueries;
+use crate::expression::needs_session;
 use crate::stop_reason::{Result, declined};
 
 /// How deep expressions may nest here. Kernels are made and run recursively, on threads with small
@@ -25,6 +32,12 @@ pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
     if !found.scans {
         return declined("it reads no table");
     }
+    if !reads_over_columns(plan, &query.root) && !has_subquery_over_columns(plan) {
+        return declined("no part of it is over columns");
+    }
+    if shows_json(query) {
+        return declined("JSON values are no columns");
+    }
     if found.acts {
         return declined("an expression acts, or differs from row to row");
     }
@@ -35,6 +48,79 @@ pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
         return declined("its reads lock");
     }
     Ok(())
+}
+
+/// Whether a table below a node may be read over columns. A mirror of the translation, as far as
+/// plans alone tell: types and values may still leave an operator to the row executor.
+fn reads_over_columns(plan: &PreparedPlan, node: &PlanNode) -> bool {
+    let reads = |node: &PlanNode| reads_over_columns(plan, node);
+    match &node.kind {
+        NodeKind::Scan(scan) => {
+            scan.mode == ReadMode::Consistent
+                && scan.row_key.is_none()
+                && scan.row_payload.is_none()
+                && !looks_up_rows(scan)
+                && !scan.conditions.iter().any(needs_session)
+        }
+        NodeKind::CommonTable { number, .. } => {
+            plan.common_tables.get(*number).is_some_and(|table| {
+                table.recursive.is_none()
+                    && table.outer_slots.is_empty()
+                    && reads(&table.query.root)
+            })
+        }
+        NodeKind::Derived { query, lateral: false, .. } => {
+            let mut columns = query.columns.iter();
+            reads(&query.root) && !columns.any(|column| needs_session(&column.value))
+        }
+        NodeKind::Filter { input, .. }
+        | NodeKind::Compute { input, .. }
+        | NodeKind::Distinct { input, .. }
+        | NodeKind::Limit { input, count_all: false, .. } => reads(input),
+        NodeKind::Sort { input, keys, .. } => {
+            reads(input) && !keys.iter().any(|key| needs_session(&key.expression))
+        }
+        NodeKind::Aggregate { input, groups, aggregates, rollup: None, .. } => {
+            let arguments = aggregates.iter().flat_map(|call| &call.arguments);
+            let mut values = groups.iter().map(|(_, value)| value).chain(arguments);
+            reads(input) && !values.any(needs_session)
+        }
+        NodeKind::NestedLoop { left, right, .. } | NodeKind::HashJoin { left, right, .. } => {
+            reads(left) || reads(right)
+        }
+        NodeKind::SetOperation { operation: SetOperation::Union, inputs, .. } => {
+            inputs.iter().any(|query| reads(&query.root))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a scan looks up single rows, each by a unique key.
+fn looks_up_rows(scan: &ScanPlan) -> bool {
+    let Access::Ranges { index, ranges } = &scan.access else {
+        return matches!(scan.access, Access::Point { .. } | Access::Union(_));
+    };
+    let model = match index {
+        Some(number) => scan.table.indexes.iter().find(|index| index.number == *number),
+        None => scan.table.primary_key(),
+    };
+    let Some(index) = model.filter(|index| index.unique) else { return false };
+    let is_point = |range: &RangePlan| range.equal.len() == index.parts.len();
+    index.parts.iter().all(|part| part.prefix.is_none()) && ranges.iter().any(is_point)
+}
+
+/// Whether the result has a column, read as a table has it, for which batches have none.
+fn shows_json(query: &QueryPlan) -> bool {
+    let types = slot_types(&query.root);
+    let is_json = |slot| types.get(&slot).is_some_and(|ty| ty.kind == TypeKind::Json);
+    visit::reads_of(query.columns.iter().map(|column| &column.value)).iter().any(is_json)
+}
+
+/// Whether a subquery with one result for all rows may be evaluated over columns.
+fn has_subquery_over_columns(plan: &PreparedPlan) -> bool {
+    let is_constant = |subquery: &&SubqueryPlan| subquery.outer_slots.is_empty();
+    let mut constant = plan.subqueries.iter().filter(is_constant);
+    constant.any(|subquery| reads_over_columns(plan, &subquery.query.root))
 }
 
 struct Found<'p> {
@@ -78,7 +164,7 @@ impl<'p> Found<'p> {
         match &node.kind {
             NodeKind::Scan(scan) => {
                 self.scans = true;
-                self.locks |= scan.mode != firn_api::rows::ReadMode::Consistent;
+                self.locks |= scan.mode != ReadMode::Consistent;
                 scan.conditions.iter().for_each(|one| self.expression(one));
             }
             NodeKind::Filter { conditions, .. } | NodeKind::NestedLoop { conditions, .. } => {

@@ -117,7 +117,8 @@ pub(crate) fn answer<'x>(
     let mut translator = Translator::new(resources, way, plan, &scope, execution);
     let (relation, answer) = translator.query(query)?;
     if translator.scans == 0 {
-        return declined("no part of it is over columns");
+        let why = translator.why_rows.unwrap_or_default();
+        return declined(format!("no part of it is over columns: {why}"));
     }
     translator.drive(relation.plan, &mut |execution, batch| take(execution, &answer, batch))?;
     Ok(scope.has_warned())
@@ -139,6 +140,8 @@ pub(crate) struct Translator<'p, 'e, 'x> {
     /// Whether an operator above may rely on the order of the rows: plans have no sort if an index
     /// provides the order.
     pub(crate) ordered: bool,
+    /// Why the row executor has to run the first node that it runs.
+    pub(crate) why_rows: Option<String>,
     /// Common tables that have been evaluated.
     pub(crate) common: FxHashMap<usize, Arc<Vec<RecordBatch>>>,
 }
@@ -162,6 +165,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
             scans: 0,
             next_slot: plan.frame_slots,
             ordered: true,
+            why_rows: None,
             common: FxHashMap::default(),
         }
     }
@@ -220,7 +224,8 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         let done = self.vectorised(node, needed);
         self.ordered = ordered;
         match done {
-            Err(Stop::Declined(_)) => {
+            Err(Stop::Declined(why)) => {
+                self.why_rows.get_or_insert(why);
                 self.feeds.truncate(feeds);
                 self.scans = scans;
                 self.rows_of(node, needed)

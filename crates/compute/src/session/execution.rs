@@ -1,9 +1,13 @@
 //! Planning and running queries and statements that write.
 //!
 //! ```text
-//!   text ─normalise─► key ─► cached plan ─┐
-//!   statement ─────────────► new plan ────┴─► transaction ─► execute ─► commit ─► answer
+//!   text ─normalise─► key, literals ─► cached plan ───────┐
+//!                        └─miss─► parse ─► new plan ──────┴─► transaction ─► execute ─► commit
 //! ```
+//!
+//! A text is normalised, parsed and planned once. Its literals are parameters of its plan even if
+//! the plan cannot be kept for other literals. Only a statement that was refused is parsed and
+//! planned once more, as written: its error speaks of the literals.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,11 +26,13 @@ use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
 
+use super::buffers::StatementBuffers;
 use super::select_into::SelectIntoStatements;
+use super::settings::Settings;
 use super::{SqlSession, executor, wire_error};
 use crate::accounts::need;
 use crate::columns;
-use crate::plan_cache::CachedPlan;
+use crate::plan_cache::{CachedPlan, ChosenExecutor};
 use crate::statement_kind::StatementKind;
 use crate::status::{Command, count};
 use crate::wire_rows::WireSink;
@@ -40,19 +46,53 @@ pub(super) struct Arguments {
     pub(super) types: Vec<SqlType>,
 }
 
+/// Where a statement's parameters come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParameterSource {
+    /// The client binds them.
+    Client,
+    /// They are literals of the text.
+    Literals,
+}
+
+/// A text that was parsed with its literals as parameters.
+pub(super) struct LiftedText<'t> {
+    pub(super) text: &'t str,
+    /// The literals.
+    pub(super) arguments: Arguments,
+    /// Whether a column's name has a literal's text: the plan is not one for other literals.
+    pub(super) names_show_literals: bool,
+}
+
 /// The execution's input.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'i> {
     pub(super) plan: &'i PreparedPlan,
+    pub(super) executor: &'i ChosenExecutor,
     pub(super) arguments: &'i Arguments,
     /// The deadline, if its time is limited.
     pub(super) deadline: Option<std::time::Duration>,
 }
 
 impl SqlSession {
-    /// Runs a text whose plan is in the cache. `None`: it is not, or the text is not one that is
-    /// cached.
-    pub(super) fn try_cached(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
+    /// Runs a statement by its text: with a plan from the cache, or else with a new one.
+    pub(super) fn run_statement_text(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
+        let Some(arguments) = self.lift_literals(text) else {
+            return self.parse_and_run(text, None, replies);
+        };
+        match self.run_recent(&arguments, replies) {
+            Some(answered) => {
+                self.keep_arguments(arguments);
+                answered
+            }
+            None => self.parse_and_run(text, Some(arguments), replies),
+        }
+    }
+
+    /// The literals of a text whose plan may be in the cache; its key is then in the buffers.
+    /// `None`: the text is not one that is cached, or its literals have to be in its tree.
+    fn lift_literals(&mut self, text: &str) -> Option<Arguments> {
+        count(&self.facts.status.texts_normalised);
         if !grammar::normalise(text, self.grammar_mode(), &mut self.buffers.normalised) {
             return None;
         }
@@ -61,9 +101,17 @@ impl SqlSession {
         }
         let arguments = self.literal_arguments(text)?;
         self.write_key(&arguments);
-        let answered = self.run_recent(&arguments, replies);
-        self.keep_arguments(arguments);
-        answered
+        Some(arguments)
+    }
+
+    /// Parses a text with its lifted literals as parameters.
+    ///
+    /// # Errors
+    /// Errors of the grammar.
+    pub(super) fn parse(&self, text: &str, is_lifted: bool) -> Result<grammar::Parsed> {
+        count(&self.facts.status.texts_parsed);
+        let literals = if is_lifted { self.buffers.normalised.literals() } else { &[] };
+        grammar::parse_lifted(text, self.grammar_mode(), literals, &self.watch(true))
     }
 
     /// Runs the plan for the session's key, if there is one. The session remembers the plans that
@@ -108,26 +156,14 @@ impl SqlSession {
 
     /// The key for the plan cache: everything that the plan depends on besides the definitions.
     fn write_key(&mut self, arguments: &Arguments) {
-        let normalised = std::mem::take(&mut self.buffers.normalised);
-        self.write_key_of(normalised.text(), arguments);
-        self.buffers.normalised = normalised;
+        let StatementBuffers { key, normalised, .. } = &mut self.buffers;
+        let schema = self.state.connection.schema.as_deref();
+        write_key(key, normalised.text(), schema, &self.settings, arguments);
     }
 
     pub(super) fn write_key_of(&mut self, text: &str, arguments: &Arguments) {
-        let key = &mut self.buffers.key;
-        key.clear();
-        key.extend_from_slice(text.as_bytes());
-        key.push(0);
-        key.extend_from_slice(self.state.connection.schema.as_deref().unwrap_or("").as_bytes());
-        key.push(0);
-        key.extend_from_slice(&self.settings.sql_mode.0.to_le_bytes());
-        key.extend_from_slice(&self.settings.connection_collation.0.to_le_bytes());
-        let results = self.settings.presentation.collation.map_or(0, |collation| collation.0);
-        key.extend_from_slice(&results.to_le_bytes());
-        key.push(self.settings.div_precision_increment);
-        for ty in &arguments.types {
-            write_tag(&ty.kind, key);
-        }
+        let schema = self.state.connection.schema.as_deref();
+        write_key(&mut self.buffers.key, text, schema, &self.settings, arguments);
     }
 
     /// Whether names mean the same to this session as to all others: it has had no temporary
@@ -139,21 +175,23 @@ impl SqlSession {
     /// Plans and runs a statement that was just parsed.
     pub(super) fn run_planned(
         &mut self,
-        text: &str,
         statement: &Statement,
+        lifted: Option<LiftedText<'_>>,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        let planned = self.plan_text(text, statement);
+        let planned = self.plan_text(statement, lifted);
         match planned {
             Ok((plan, arguments)) => {
                 self.tell_conditions(&plan);
-                match statement {
+                let answered = match statement {
                     Statement::Select(select) if select.into.is_some() => {
                         let mut into = SelectIntoStatements { session: self };
                         into.run(select, &plan, &arguments, replies)
                     }
                     _ => self.run_plan(&plan, &arguments, replies),
-                }
+                };
+                self.keep_arguments(arguments);
+                answered
             }
             Err(error) => {
                 self.keep_error(&error);
@@ -162,36 +200,37 @@ impl SqlSession {
         }
     }
 
-    /// A plan for a text, cached for the next time if possible.
+    /// A plan for a statement, cached for the next time if possible.
     fn plan_text(
         &mut self,
-        text: &str,
         statement: &Statement,
+        lifted: Option<LiftedText<'_>>,
     ) -> Result<(Arc<CachedPlan>, Arguments)> {
         count(&self.facts.status.plan_cache_misses);
-        let mode = self.grammar_mode();
-        if grammar::normalise(text, mode, &mut self.buffers.normalised) {
-            let lifted = self.buffers.normalised.text().to_owned();
-            // A name is the text as written, with its literals.
-            if let Ok(parsed) = grammar::parse_watched(&lifted, mode, &self.watch(true))
-                && !parsed.names_show_parameters
-                && let Some(arguments) = self.literal_arguments(text)
-            {
-                match self.plan(&parsed.statement, &arguments) {
-                    Ok(plan) if plan.plan.is_cacheable && self.shares_plans() => {
-                        let plan = Arc::new(plan);
-                        self.write_key(&arguments);
-                        self.instance.plans.put(&self.buffers.key, Arc::clone(&plan));
-                        return Ok((plan, arguments));
-                    }
-                    Err(error) if is_limit(&error) => return Err(error),
-                    // Where a literal must stay a literal, the statement is planned as written.
-                    _ => {}
-                }
-            }
+        let Some(LiftedText { text, arguments, names_show_literals }) = lifted else {
+            let arguments = Arguments::default();
+            return Ok((Arc::new(self.plan(statement, &arguments)?), arguments));
+        };
+        let literals = ParameterSource::Literals;
+        let plan = match self.plan_described(statement, &arguments, literals) {
+            Ok((plan, _)) => Arc::new(plan),
+            Err(error) if arguments.values.is_empty() || is_limit(&error) => return Err(error),
+            Err(_) => return self.plan_as_written(text),
+        };
+        if plan.plan.is_cacheable && !names_show_literals {
+            self.instance.plans.put(&self.buffers.key, Arc::clone(&plan));
         }
+        Ok((plan, arguments))
+    }
+
+    /// Plans a statement that was refused with its literals as parameters. The error should speak
+    /// of the literals, and a few forms take literals only.
+    #[cold]
+    fn plan_as_written(&mut self, text: &str) -> Result<(Arc<CachedPlan>, Arguments)> {
+        let parsed = self.parse(text, false)?;
+        self.buffers.long_texts = parsed.long_texts;
         let arguments = Arguments::default();
-        Ok((Arc::new(self.plan(statement, &arguments)?), arguments))
+        Ok((Arc::new(self.plan(&parsed.statement, &arguments)?), arguments))
     }
 
     /// The limits of parsing and planning the current statement. `reads`: `max_execution_time`
@@ -215,7 +254,7 @@ impl SqlSession {
         statement: &Statement,
         arguments: &Arguments,
     ) -> Result<CachedPlan> {
-        Ok(self.plan_described(statement, arguments)?.0)
+        Ok(self.plan_described(statement, arguments, ParameterSource::Client)?.0)
     }
 
     /// A plan, and the binder's findings about parameters whose types are not given.
@@ -226,12 +265,14 @@ impl SqlSession {
         &mut self,
         statement: &Statement,
         arguments: &Arguments,
+        source: ParameterSource,
     ) -> Result<(CachedPlan, Vec<Option<SqlType>>)> {
         let generation = self.instance.plans.generation();
         let context = PlanContext {
             long_texts: &self.buffers.long_texts,
             parameters: &arguments.types,
             parameter_values: &arguments.values,
+            parameters_are_literals: source == ParameterSource::Literals,
             variables: &self.state,
             watch: self.watch(matches!(statement, Statement::Select(_))),
             ..PlanContext::new(
@@ -240,6 +281,7 @@ impl SqlSession {
                 &self.evaluation,
             )
         };
+        count(&self.facts.status.statements_planned);
         let planned = plan_statement(statement, &context);
         if planned.is_err() {
             let needs: Vec<_> =
@@ -260,7 +302,8 @@ impl SqlSession {
         };
         let kind = kind_of(statement, &plan);
         let needs = plan.needs.iter().map(super::tables::need).collect();
-        let mut plan = CachedPlan::new(plan, columns, needs, kind, generation);
+        let executor = executor::choose(&plan, &self.instance, &self.settings);
+        let mut plan = CachedPlan::new(plan, columns, needs, kind, executor, generation);
         if matches!(statement, Statement::Do(_)) {
             plan.command = Some(Command::Do);
         }
@@ -377,7 +420,7 @@ impl SqlSession {
         }
         self.limit_lock_waits(deadline);
         self.facts.set_deadline(deadline);
-        let input = Input { plan: &plan.plan, arguments, deadline };
+        let input = Input { plan: &plan.plan, executor: &plan.executor, arguments, deadline };
         let ran = self.execute_renewing(&input, given, sink);
         let ran = match ran {
             Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
@@ -470,7 +513,7 @@ impl SqlSession {
         given: Option<&mut dyn GivenRows>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
-        let Input { plan, arguments, deadline } = *input;
+        let Input { plan, executor, arguments, deadline } = *input;
         self.evaluation.random_sequences.restart();
         let open = self.transactions.open.as_mut().expect("a statement runs in a transaction");
         let counts = self.state.counts;
@@ -497,8 +540,8 @@ impl SqlSession {
             execution.clock = Some(&*clock);
             execution.counters = Some(Counters::default());
         }
-        let (instance, settings, status) = (&self.instance, &self.settings, &self.facts.status);
-        let ran = executor::run(plan, instance, settings, status, &mut execution, sink);
+        let (instance, status) = (&self.instance, &self.facts.status);
+        let ran = executor::run(plan, executor, instance, status, &mut execution, sink);
         let found_rows = execution.found_rows;
         let counters = execution.counters.take();
         self.measured.rows.add(&execution.rows);
@@ -515,8 +558,8 @@ impl SqlSession {
 
 /// Whether a statement was cancelled or exceeds its limits: planning it again would cost as much.
 fn is_limit(error: &SqlError) -> bool {
-    matches!(error.kind, ErrorKind::OutOfMemory | ErrorKind::Interrupted)
-        || matches!(error.code, 1436 | 4169)
+    use ErrorKind::{Interrupted, OutOfMemory, TooComplex};
+    matches!(error.kind, OutOfMemory | Interrupted | TooComplex)
 }
 
 /// The kind of a planned statement.
@@ -568,6 +611,30 @@ pub(super) fn number_value(text: &str) -> (Datum, SqlType) {
             (Datum::Decimal(number), ty.not_null())
         }
         None => (Datum::Double(text.parse().unwrap_or(0.0)), SqlType::double().not_null()),
+    }
+}
+
+fn write_key(
+    key: &mut Vec<u8>,
+    text: &str,
+    schema: Option<&str>,
+    settings: &Settings,
+    arguments: &Arguments,
+) {
+    key.clear();
+    key.extend_from_slice(text.as_bytes());
+    key.push(0);
+    key.extend_from_slice(schema.unwrap_or("").as_bytes());
+    key.push(0);
+    key.extend_from_slice(&settings.sql_mode.0.to_le_bytes());
+    key.extend_from_slice(&settings.connection_collation.0.to_le_bytes());
+    let results = settings.presentation.collation.map_or(0, |collation| collation.0);
+    key.extend_from_slice(&results.to_le_bytes());
+    key.push(settings.div_precision_increment);
+    key.push(settings.executor.map_or(0, |executor| executor as u8 + 1));
+    key.extend_from_slice(&settings.analytic_cost.to_le_bytes());
+    for ty in &arguments.types {
+        write_tag(&ty.kind, key);
     }
 }
 

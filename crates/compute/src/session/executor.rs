@@ -1,72 +1,77 @@
 //! Which executor runs a statement: the row executor, or the vectorised engine (002 §VI-B).
 //!
 //! ```text
-//!   hint ─► firn_executor ─► cost against firn_analytic_cost
-//!     and the engine has a way to run it; otherwise the row executor
+//!   hint ─► firn_executor ─► cost against firn_analytic_cost ─► has the engine operators for it?
 //! ```
 //!
-//! The row executor runs statements that write or lock. It also runs whatever the engine begins and
-//! gives up before anything was sent.
+//! The choice is made with the plan and is part of it: the settings that it depends on are in the
+//! plan cache's key, and `EXPLAIN` shows it with its reason. Two facts are known only when the
+//! statement runs, and leave it to the row executor before anything is read: the transaction's
+//! reads lock, or each operator's work is counted.
+//!
+//! The engine may still give a statement up before anything was sent; the reasons are few
+//! (`docs/decisions/2026-11-24-the-plan-names-its-executor.md`).
 
+use firn_api::rows::IsolationLevel;
 use firn_sql::error::Result;
-use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
+use firn_sql::execute::vectorised::{Attempt, Unsupported};
 use firn_sql::execute::{self, Execution, Outcome, ResultSink};
 use firn_sql::plan::{Executor, PreparedPlan, StatementPlan};
 
 use super::settings::Settings;
 use crate::instance::Instance;
+use crate::plan_cache::ChosenExecutor;
 use crate::status::{Status, count};
 
-/// The engine for a statement.
-///
-/// # Errors
-/// Why the row executor runs it.
-pub(super) fn engine_for<'i>(
+/// Chooses the executor of a plan that was just made.
+pub(super) fn choose(
     plan: &PreparedPlan,
-    instance: &'i Instance,
+    instance: &Instance,
     settings: &Settings,
-) -> std::result::Result<&'i dyn VectorisedEngine, Unsupported> {
-    let left = |why: &str| Err(Unsupported(why.to_owned()));
-    let Some(engine) = &instance.vectorised else { return left("there is no vectorised engine") };
+) -> ChosenExecutor {
+    let row = |why: &str| ChosenExecutor::Row(Unsupported(why.to_owned()));
+    let Some(engine) = &instance.vectorised else { return row("there is no vectorised engine") };
     if !matches!(plan.statement, StatementPlan::Query(_)) {
-        return left("it is no query");
+        return row("it is no query");
     }
     match plan.executor.or(settings.executor) {
-        Some(Executor::Row) => return left("it was asked for"),
+        Some(Executor::Row) => return row("it was asked for"),
         Some(Executor::Vectorised) => {}
         None if plan.cost < settings.analytic_cost as f64 => {
-            return left("its cost is below firn_analytic_cost");
+            return row("its cost is below firn_analytic_cost");
         }
         None => {}
     }
-    engine.check(plan)?;
-    Ok(&**engine)
-}
-
-/// The remark of `EXPLAIN` about it.
-pub(super) fn explained(plan: &PreparedPlan, instance: &Instance, settings: &Settings) -> String {
-    match engine_for(plan, instance, settings) {
-        Ok(_) => "Executor: vectorised".to_owned(),
-        Err(why) => format!("Executor: row ({})", why.0),
+    match engine.check(plan) {
+        Ok(()) => ChosenExecutor::Vectorised,
+        Err(why) => ChosenExecutor::Row(why),
     }
 }
 
-/// Runs a statement. Blocks.
+/// The remark of `EXPLAIN` about it.
+pub(super) fn explained(chosen: &ChosenExecutor) -> String {
+    match chosen {
+        ChosenExecutor::Vectorised => "Executor: vectorised".to_owned(),
+        ChosenExecutor::Row(why) => format!("Executor: row ({})", why.0),
+    }
+}
+
+/// Runs a statement with the executor of its plan. Blocks.
 ///
 /// # Errors
 /// As [`execute::run`].
 pub(super) fn run(
     plan: &PreparedPlan,
+    chosen: &ChosenExecutor,
     instance: &Instance,
-    settings: &Settings,
     status: &Status,
     execution: &mut Execution<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<Outcome> {
-    // Only the row executor counts the work of each operator.
-    if execution.counters.is_none()
-        && let Ok(engine) = engine_for(plan, instance, settings)
-    {
+    let is_vectorised = matches!(chosen, ChosenExecutor::Vectorised)
+        && execution.counters.is_none()
+        && execution.transaction.isolation() != IsolationLevel::Serializable;
+    if let Some(engine) = instance.vectorised.as_ref().filter(|_| is_vectorised) {
         let told = execution.context.warning_count();
         match engine.run(plan, execution, sink)? {
             Attempt::Done(outcome) => {

@@ -43,8 +43,7 @@ impl ExplainStatements<'_> {
         let plan = self.session.plan(statement, &arguments)?;
         self.session.conditions.extend_from_slice(&plan.plan.conditions);
         self.may_explain(&plan)?;
-        let executor =
-            executor::explained(&plan.plan, &self.session.instance, &self.session.settings);
+        let executor = executor::explained(&plan.executor);
         if wanted.analyze {
             let executor = "Executor: row (it counts what each operator does)";
             let counters = self.execute_counted(&plan, &arguments)?;

@@ -23,7 +23,7 @@ use firn_wire::{
 };
 
 use super::document::WrittenStatement;
-use super::execution::{Arguments, number_value, write_tag};
+use super::execution::{Arguments, ParameterSource, number_value, write_tag};
 use super::show::ShowStatements;
 use super::show::shown_columns;
 use super::{SqlSession, wire_error};
@@ -83,6 +83,7 @@ impl PreparedStatements<'_> {
         text: &str,
         mode: grammar::Mode,
     ) -> Result<PreparedStatement> {
+        count(&self.session.facts.status.texts_parsed);
         let parsed = grammar::parse_apart(text, mode, &self.session.watch(true))?;
         if !may_be_prepared(&parsed.statement) {
             let why = "This command is not supported in the prepared statement protocol yet";
@@ -153,7 +154,7 @@ impl PreparedStatements<'_> {
             | Statement::Delete(_) => {
                 let arguments = Arguments::default();
                 let outer = self.lend_long_texts(prepared);
-                let planned = self.session.plan_described(&prepared.statement, &arguments);
+                let planned = self.session.plan_described(&prepared.statement, &arguments, ParameterSource::Client);
                 self.session.buffers.long_texts = outer;
                 let (plan, types) = planned?;
                 self.session.rights.check_needs(&plan.needs)?;
@@ -307,7 +308,7 @@ impl PreparedStatements<'_> {
         if !takes_parameters(&prepared.statement) {
             let statement = Arc::clone(&prepared.statement);
             let outer = self.lend_long_texts(prepared);
-            let done = self.session.run_statement(&prepared.text, &statement, replies);
+            let done = self.session.run_statement(&statement, None, replies);
             self.session.buffers.long_texts = outer;
             return done;
         }
@@ -343,8 +344,13 @@ impl PreparedStatements<'_> {
             at = place.end;
         }
         whole.push_str(&text[at..]);
-        match grammar::parse_watched(&whole, mode, &self.session.watch(true)) {
-            Ok(parsed) => self.session.run_statement(&whole, &parsed.statement, replies),
+        match self.session.parse(&whole, false) {
+            Ok(parsed) => {
+                let lent = std::mem::replace(&mut self.session.buffers.long_texts, parsed.long_texts);
+                let done = self.session.run_statement(&parsed.statement, None, replies);
+                self.session.buffers.long_texts = lent;
+                done
+            }
             Err(error) => {
                 self.session.keep_error(&error);
                 Err(wire_error(error))

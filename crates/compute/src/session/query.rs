@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use firn_sql::collation::Charset;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::grammar;
 use firn_wire::{Query, Replies, WireError};
 
+use super::execution::{Arguments, LiftedText};
 use super::rows::RowStatements;
 use super::{SqlSession, binary_text, wire_error};
 
@@ -89,8 +90,7 @@ impl SqlSession {
         let done = loop {
             self.plan_is_stale = false;
             let done = RowStatements { session: self }.try_rows(text, replies);
-            let done = done.or_else(|| self.try_cached(text, replies));
-            let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
+            let done = done.unwrap_or_else(|| self.run_statement_text(text, replies));
             if done.is_ok() || !self.plan_is_stale || self.facts.is_cancelled() {
                 break done;
             }
@@ -110,15 +110,16 @@ impl SqlSession {
         self.buffers.key = Vec::new();
     }
 
-    /// Parses the statement and executes it.
-    fn run_parsed(
+    /// Parses the statement and executes it. `literals`: those that were lifted out of the text.
+    pub(super) fn parse_and_run(
         &mut self,
         text: &str,
+        literals: Option<Arguments>,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        let parsed = match grammar::parse_apart(text, self.grammar_mode(), &self.watch(true)) {
+        let parsed = match self.parse(text, literals.is_some()) {
             Ok(parsed) => parsed,
-            Err(error) if error.code == 1065 && is_comment(text) => {
+            Err(error) if error.kind == ErrorKind::EmptyQuery && is_comment(text) => {
                 return self.answer_ok(replies);
             }
             Err(error) => {
@@ -128,14 +129,29 @@ impl SqlSession {
                 return Err(wire_error(error));
             }
         };
-        if parsed.parameter_count > 0 {
+        let parameter_count = parsed.parameter_count as usize;
+        // The grammar has left all of them in the tree if it needs one there.
+        let literals = literals.filter(|literals| literals.values.len() == parameter_count);
+        if parameter_count > 0 && literals.is_none() {
             let error = SqlError::syntax("?", 1);
             self.conditions.clear();
             self.keep_error(&error);
             return Err(wire_error(error));
         }
+        let names_show_literals = parsed.names_show_parameters;
+        let lifted = literals.map(|arguments| LiftedText { text, arguments, names_show_literals });
+        self.run_parsed(parsed, lifted, replies)
+    }
+
+    /// Executes a statement that was just parsed, and sends the answer.
+    pub(super) fn run_parsed(
+        &mut self,
+        parsed: grammar::Parsed,
+        lifted: Option<LiftedText<'_>>,
+        replies: &mut Replies<'_>,
+    ) -> std::result::Result<(), WireError> {
         let outer = std::mem::replace(&mut self.buffers.long_texts, parsed.long_texts);
-        let done = self.run_statement(text, &parsed.statement, replies);
+        let done = self.run_statement(&parsed.statement, lifted, replies);
         self.buffers.long_texts = outer;
         done
     }

@@ -104,7 +104,7 @@ impl RowStatements<'_> {
     }
 
     fn make_rows_plan(&mut self, template: &str, arguments: &Arguments) -> Option<Arc<CachedPlan>> {
-        let parsed = grammar::parse(template, self.session.grammar_mode()).ok()?;
+        let parsed = self.session.parse(template, false).ok()?;
         let plan = Arc::new(self.session.plan(&parsed.statement, arguments).ok()?);
         count(&self.session.facts.status.plan_cache_misses);
         if plan.plan.is_cacheable {

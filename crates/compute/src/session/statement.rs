@@ -9,6 +9,7 @@ use firn_wire::{Replies, WireError};
 use super::account::AccountStatements;
 use super::definition::DefinitionStatements;
 use super::diagnostics::DiagnosticsStatements;
+use super::execution::LiftedText;
 use super::explain::ExplainStatements;
 use super::handler::HandlerStatements;
 use super::immediate_results::Table;
@@ -25,11 +26,12 @@ use crate::status::Command;
 type Answered = std::result::Result<(), WireError>;
 
 impl SqlSession {
-    /// Executes a statement, and sends the answer.
+    /// Executes a statement, and sends the answer. `lifted`: the statement's parameters are these
+    /// literals of its text.
     pub(super) fn run_statement(
         &mut self,
-        text: &str,
         statement: &Statement,
+        lifted: Option<LiftedText<'_>>,
         replies: &mut Replies<'_>,
     ) -> Answered {
         if !keeps_conditions(statement) {
@@ -55,7 +57,7 @@ impl SqlSession {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
-            | Statement::Do(_) => self.run_planned(text, statement, replies),
+            | Statement::Do(_) => self.run_planned(statement, lifted, replies),
             Statement::Show(show) => ShowStatements { session: self }.run_show(show, replies),
             Statement::Describe { table, column } => {
                 ShowStatements { session: self }.run_describe(table, column.as_deref(), replies)

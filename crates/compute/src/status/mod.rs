@@ -166,6 +166,12 @@ counters! {
     plan_cache_hits "Firn_plan_cache_hits" counter("firn_plan_cache_hits", "Plans found in the cache");
     /// Plans that had to be made.
     plan_cache_misses "Firn_plan_cache_misses" counter("firn_plan_cache_misses", "Plans that had to be made");
+    /// Texts that were searched for literals, to look for their plans.
+    texts_normalised "Firn_texts_normalised" None;
+    /// Texts that were parsed.
+    texts_parsed "Firn_texts_parsed" None;
+    /// Runs of the binder and planner.
+    statements_planned "Firn_statements_planned" None;
     /// Queries that the vectorised engine has answered.
     vectorised_queries "Firn_queries_vectorised"
         counter("firn_queries_vectorised", "Queries answered over columns");

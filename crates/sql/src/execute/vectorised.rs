@@ -8,10 +8,10 @@
 //!                          └─ Declined: the row executor runs the statement instead
 //! ```
 //!
-//! An engine may decline a statement while nothing of its result has been sent. Whenever it has no
-//! exact answer (a sum beyond its numbers, an error of an expression that the row executor might
-//! never have evaluated, too little memory), it leaves the statement to the row executor, which
-//! defines the semantics.
+//! Whether an engine runs a statement is decided with its plan. While nothing of the result has been
+//! sent, the engine may still decline, if it turns out to have no exact answer (a number beyond its
+//! columns, a warning, an error of an expression that the row executor might never have evaluated,
+//! too little memory): the row executor, which defines the semantics, then runs the statement.
 
 use firn_api::rows::TableRef;
 use firn_format::key::KeyRange;
@@ -29,13 +29,15 @@ pub use super::detached_evaluation::RowEvaluator;
 
 /// An engine that runs queries over columns.
 pub trait VectorisedEngine: Send + Sync {
-    /// Whether the engine can run this statement.
+    /// Whether the engine can run this statement, as far as its plan says. Called when the plan is
+    /// made.
     ///
     /// # Errors
     /// Why it does not.
     fn check(&self, plan: &PreparedPlan) -> std::result::Result<(), Unsupported>;
 
-    /// Runs a query whose plan [`VectorisedEngine::check`] has accepted. Blocks.
+    /// Runs a query whose plan [`VectorisedEngine::check`] has accepted, in a transaction whose
+    /// reads take no locks. Blocks.
     ///
     /// # Errors
     /// The error with which the statement ends.

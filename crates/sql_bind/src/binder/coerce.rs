@@ -228,8 +228,8 @@ pub(crate) fn compare(
     left: Expression,
     right: Expression,
 ) -> Result<Expression> {
-    held::refuse_no_date(binder, &left, &right)?;
-    held::refuse_no_date(binder, &right, &left)?;
+    let left = held::date_beside_date(binder, left, &right)?;
+    let right = held::date_beside_date(binder, right, &left)?;
     compare_leniently(binder, operator, left, right)
 }
 

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A parameter is judged by the value with which the statement is planned. The plan then holds only
-//! for values of that kind, which a [`Premise`] records; a plan for another value is not cached.
+//! for values of that kind, which a [`Premise`] records; a plan for another value is not cached. In
+//! such a plan, a parameter that stands for a literal of the text is that literal again.
 
 use firn_sql_logical::expression::visit::any;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
@@ -49,10 +50,7 @@ pub(super) fn as_held(
             coerce::cast_to(binder, value, wanted)
         }
         (Some(Some(held)), _) => expression_builders::literal(held, wanted),
-        (Some(None), ExpressionKind::Parameter(_)) => {
-            binder.is_cacheable = false;
-            value
-        }
+        (Some(None), ExpressionKind::Parameter(_)) => as_written(binder, value),
         _ => value,
     })
 }
@@ -96,6 +94,16 @@ fn column_name<'b>(binder: &'b Binder<'_>, column: &Expression) -> &'b str {
     let place = relation.slots.iter().position(|other| *other == Some(slot));
     let model = place.and_then(|place| table.by_ordinal(place as u16));
     model.map_or("", |model| &model.name)
+}
+
+/// A parameter whose value a column cannot store: the plan is for this value alone, and a literal
+/// of the text is a literal again.
+fn as_written(binder: &mut Binder<'_>, parameter: Expression) -> Expression {
+    binder.is_cacheable = false;
+    match constant(binder, &parameter).filter(|_| binder.context.parameters_are_literals) {
+        Some(value) => expression_builders::literal(value.clone(), parameter.ty),
+        None => parameter,
+    }
 }
 
 /// Records that the plan holds only for values of a parameter that a column can store.
@@ -146,27 +154,30 @@ fn constant<'e>(binder: &'e Binder<'_>, expression: &'e Expression) -> Option<&'
     .filter(|datum| !datum.is_null())
 }
 
-/// Refuses a text that is not a date beside a date: error 1292 in a strict statement that
-/// writes, 1525 in any other.
-pub(super) fn refuse_no_date(
+/// A value that is compared with another one. Beside a date, refuses a text that is not a date
+/// with error 1292 in a strict statement that writes, and with 1525 in any other.
+pub(super) fn date_beside_date(
     binder: &mut Binder<'_>,
-    value: &Expression,
+    value: Expression,
     other: &Expression,
-) -> Result<()> {
+) -> Result<Expression> {
     if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
-        return Ok(());
+        return Ok(value);
     }
     let context = binder.context.evaluation;
-    match (&value.kind, constant(binder, value)) {
+    let value = match (&value.kind, constant(binder, &value)) {
         (ExpressionKind::Parameter(number), Some(text)) => {
-            match cast::held(text, &value.ty, &other.ty, context) {
-                Some(_) => suppose(binder, *number, &value.ty, &other.ty),
-                None => binder.is_cacheable = false,
+            if cast::held(text, &value.ty, &other.ty, context).is_some() {
+                suppose(binder, *number, &value.ty, &other.ty);
+                return Ok(value);
             }
-            Ok(())
+            as_written(binder, value)
         }
-        (_, Some(Datum::Text(text)))
-            if !cast::is_readable_date(&Datum::Text(text.clone()), &value.ty, context) =>
+        _ => value,
+    };
+    match &value.kind {
+        ExpressionKind::Literal(constant @ Datum::Text(text))
+            if !cast::is_readable_date(constant, &value.ty, context) =>
         {
             let name = match other.ty.kind {
                 TypeKind::Date => "DATE",
@@ -177,7 +188,7 @@ pub(super) fn refuse_no_date(
             let is_strict = binder.writes && !binder.ignores && context.sql_mode.is_strict();
             Err(SqlError::new(if is_strict { 1292 } else { 1525 }, message))
         }
-        _ => Ok(()),
+        _ => Ok(value),
     }
 }
 

@@ -35,7 +35,7 @@ use firn_sql_types::watch::{Recursion, Watch, nest};
 
 use super::ast::{Into, TableName, Value};
 use super::lexer::{Kind, Lexer, Token, unquote, unquoted};
-use super::{LONG_TEXT_BYTES, LongTexts, Mode, keywords};
+use super::{LONG_TEXT_BYTES, Literal, LongTexts, Mode, keywords};
 
 pub(crate) use statement::{whole_column_type, whole_expression, whole_statement};
 
@@ -98,6 +98,18 @@ impl<'a> Parser<'a> {
     /// The same, but long string literals are stored apart from the tree.
     pub(super) fn with_long_texts_apart(mut self) -> Parser<'a> {
         self.apart = true;
+        self
+    }
+
+    /// The same, but these literals of the text, in its order, are read as parameters.
+    pub(super) fn with_parameters(mut self, literals: &[Literal]) -> Parser<'a> {
+        let mut tokens = self.tokens.iter_mut();
+        for literal in literals {
+            let start = literal.range().start;
+            if let Some(token) = tokens.find(|token| token.start as usize == start) {
+                token.kind = Kind::Parameter;
+            }
+        }
         self
     }
 

@@ -205,9 +205,18 @@ fn limit_clause(parser: &mut Parser<'_>) -> Result<Option<Limit>> {
     Ok(Some(Limit { count, offset }))
 }
 
+/// Whether a parameter is a `?`, or a literal that was lifted from a place where a count may be.
+fn says_a_count(written: &str) -> bool {
+    let is_hexadecimal = |digits: &str| digits.starts_with(['x', 'X']);
+    written == "?"
+        || written.bytes().all(|byte| byte.is_ascii_digit())
+        || is_hexadecimal(written.trim_start_matches('0'))
+}
+
 /// A number, parameter or (in stored programs) variable.
 pub(super) fn limit_value(parser: &mut Parser<'_>) -> Result<Expr> {
     match parser.kind() {
+        Kind::Parameter if !says_a_count(parser.text_of(parser.token(0))) => parser.error(),
         Kind::Integer | Kind::Parameter | Kind::Hex | Kind::Bits => expression::simple(parser),
         _ => parser.error(),
     }

@@ -1,8 +1,12 @@
 //! Statements without their literals.
 
-use super::super::{LiteralKind, LiteralValue, Mode, Normalised, normalise, parse};
+use super::super::{
+    LiteralKind, LiteralValue, Mode, Normalised, Parsed, normalise, parse, parse_lifted,
+};
 use super::{DML, statements};
 use expect_test::expect;
+use firn_sql_types::error::Result;
+use firn_sql_types::watch::Watch;
 
 /// The remaining text and the literals; or that the statement is refused.
 fn lifted(text: &str) -> String {
@@ -119,6 +123,38 @@ fn a_parameter_and_a_literal_of_its_kind_share_a_key() {
     assert_ne!(key("SELECT c FROM t WHERE id = 'x'", LiteralKind::Text), literal);
 }
 
+fn parse_normalised(text: &str) -> Result<Parsed> {
+    let mut out = Normalised::default();
+    assert!(normalise(text, Mode::default(), &mut out), "{text}");
+    parse_lifted(text, Mode::default(), out.literals(), &Watch::default())
+}
+
+#[test]
+fn a_literal_that_the_grammar_needs_is_not_lifted() {
+    let text = "SELECT a FROM t WHERE b = 1 INTO OUTFILE 'f' CHARACTER SET 'utf8mb4'";
+    let parsed = parse_normalised(text).unwrap();
+    assert_eq!(parsed, parse(text, Mode::default()).unwrap());
+    assert_eq!(parsed.parameter_count, 0);
+}
+
+#[test]
+fn errors_and_names_show_the_literals() {
+    let text = "SELECT a FROM t WHERE b = 17\n AND c = 'x' 5 LIMIT 1";
+    let refused = parse_normalised(text).unwrap_err();
+    assert!(refused.message.contains("near '5 LIMIT 1' at line 2"), "{refused}");
+    for count in ["'x'", "1.5", "2e0", "3 OFFSET '4'"] {
+        let text = format!("SELECT a FROM t WHERE b = 1 LIMIT {count}");
+        assert_eq!(
+            parse_normalised(&text).unwrap_err(),
+            parse(&text, Mode::default()).unwrap_err()
+        );
+    }
+    let parsed = parse_normalised("SELECT (SELECT a FROM t WHERE b = 17) FROM t").unwrap();
+    assert!(parsed.names_show_parameters);
+    let tree = format!("{:?}", parsed.statement);
+    assert!(tree.contains(r#"name: "(SELECT a FROM t WHERE b = 17)""#), "{tree}");
+}
+
 /// With the literals put back in place of their parameters, the tree is the one of the whole text.
 #[test]
 fn literals_put_back_give_the_tree_of_the_text() {
@@ -129,8 +165,8 @@ fn literals_put_back_give_the_tree_of_the_text() {
             continue;
         }
         let whole = format!("{:?}", parse(text, Mode::default()).unwrap().statement);
-        let parsed = parse(out.text(), Mode::default());
-        let parsed = parsed.unwrap_or_else(|error| panic!("{}\n{error}", out.text()));
+        let parsed = parse_lifted(text, Mode::default(), out.literals(), &Watch::default());
+        let parsed = parsed.unwrap_or_else(|error| panic!("{text}\n{error}"));
         assert_eq!(parsed.parameter_count as usize, out.literals().len());
         let mut tree = format!("{:?}", parsed.statement);
         for (index, literal) in out.literals().iter().enumerate() {

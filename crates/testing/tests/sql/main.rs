@@ -147,6 +147,11 @@ fn same_rows(normalizer: Normalizer, actual: &[Vec<String>], expected: &[String]
     default_validator(normalizer, &actual, &expected)
 }
 
+/// Queries of the scripts that the engine may give up: it was 44 when the reasons were listed in
+/// `docs/decisions/2026-11-24-the-plan-names-its-executor.md`. A new script whose queries
+/// warn or fail may raise it; a reason that a plan shows belongs into the engine's check.
+const MOST_DECLINED: u64 = 50;
+
 #[test]
 fn scripts_give_the_same_over_columns() {
     let (server, port) = server();
@@ -160,4 +165,5 @@ fn scripts_give_the_same_over_columns() {
     println!("{selects} queries: {ran} over columns, {declined} given up to the row executor");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(std::env::var("FIRN_SQL_FILES").is_ok() || ran > 100, "only {ran} took the engine");
+    assert!(declined <= MOST_DECLINED, "{declined} queries were given up after they had begun");
 }

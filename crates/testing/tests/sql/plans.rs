@@ -22,6 +22,23 @@ fn misses_of(connection: &mut Conn, run: impl Fn(&mut Conn)) -> u64 {
     row.expect("a row").1 - before
 }
 
+/// How often the session has normalised, parsed and planned so far.
+fn session_work(connection: &mut Conn) -> [u64; 3] {
+    let show = "SHOW SESSION STATUS LIKE 'Firn\\_%'";
+    let counters: Vec<(String, u64)> = connection.query(show).expect("the counters");
+    ["Firn_texts_normalised", "Firn_texts_parsed", "Firn_statements_planned"]
+        .map(|name| counters.iter().find(|counter| counter.0 == name).expect("a counter").1)
+}
+
+/// How often the session normalises, parses and plans for a statement.
+fn work_of(connection: &mut Conn, statement: &str) -> [u64; 3] {
+    // Reading the counters takes work as well.
+    let (first, before) = (session_work(connection), session_work(connection));
+    let _refused = connection.query_drop(statement);
+    let after = session_work(connection);
+    std::array::from_fn(|at| after[at] - before[at] - (before[at] - first[at]))
+}
+
 fn server_with_tables() -> Server {
     let server = Server::start();
     Client::connect(server.port(), None).make_schema("plans");
@@ -107,4 +124,50 @@ fn a_temporary_table_hides_the_stored_one_from_a_prepared_statement() {
     assert_eq!(a(connection), Some(11));
     connection.query_drop("DROP TEMPORARY TABLE t").unwrap();
     assert_eq!(a(connection), Some(10));
+}
+
+/// A text is normalised, parsed and planned once when its plan is not in the cache, whether or not
+/// the plan can be kept.
+#[test]
+fn a_statement_is_parsed_and_planned_once() {
+    let server = server_with_tables();
+    let mut client = Client::connect(server.port(), Some("plans"));
+    let connection = client.connection();
+    connection.query_drop("CREATE TABLE days (id INT PRIMARY KEY, day DATE)").unwrap();
+    connection.query_drop("INSERT INTO days VALUES (1, '2024-02-29')").unwrap();
+    for statement in [
+        // Cached, with and without literals.
+        "SELECT a FROM t WHERE id = 1 AND a < 100",
+        "SELECT a FROM t",
+        "INSERT INTO t (a, id) VALUES (700, 70), (710, 71)",
+        // Not cached: user variables, names that show literals, a value that fits no date.
+        "SELECT @b := a FROM t WHERE id = 2",
+        "SELECT (SELECT id FROM t AS u WHERE id = 2) FROM t WHERE id = 1",
+        "SELECT a FROM t WHERE id = 1 INTO @b",
+        "SELECT id FROM days WHERE day = 5",
+        // Literals that the grammar needs, so that they are no parameters.
+        "SELECT a, 'x' 'y' FROM t LIMIT 1",
+    ] {
+        assert_eq!(work_of(connection, statement), [1, 1, 1], "{statement}");
+    }
+    assert_eq!(work_of(connection, "SELECT a FROM t WHERE id = 2 AND a < 7"), [1, 0, 0]);
+}
+
+/// Errors quote the text as the client wrote it, with the literals that were lifted out of it.
+#[test]
+fn an_error_quotes_the_text_as_written() {
+    let server = server_with_tables();
+    let mut client = Client::connect(server.port(), Some("plans"));
+    let connection = client.connection();
+    connection.query_drop("CREATE TABLE days (id INT PRIMARY KEY, day DATE)").unwrap();
+    for (statement, error) in [
+        ("SELECT a FROM t WHERE id = 17\n AND a = 'x' 5 LIMIT 1", "near '5 LIMIT 1' at line 2"),
+        ("SELECT a FROM t WHERE id = 17 LIMIT 'x'", "near ''x'' at line 1"),
+        ("UPDATE t SET a = 5 WHERE id = 17 FROM 3", "near 'FROM 3' at line 1"),
+        ("SELECT id FROM days WHERE day = 'abc'", "Incorrect DATE value: 'abc'"),
+        ("SELECT a FROM t WHERE id = 17 AND b = 4", "Unknown column 'b' in 'where clause'"),
+    ] {
+        let refused = connection.query_drop(statement).expect_err("an error").to_string();
+        assert!(refused.contains(error), "{statement}: {refused}");
+    }
 }
