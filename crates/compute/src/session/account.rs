@@ -3,16 +3,20 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use firn_sql::catalog::Relation;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::catalog::{Relation, SessionCatalog};
+use firn_sql::error::{Condition, Result, SqlError};
 use firn_sql::grammar::ast::{self, Statement};
 use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::auth::{AuthPlugin, caching_sha2};
 
 use super::SqlSession;
+use super::connection::ConnectionState;
 use super::immediate_results::Table;
+use super::rights::Rights;
 use crate::accounts::need::table_denied;
 use crate::accounts::{Account, AccountContext, AccountName, PolicyDefaults, Privilege};
+use crate::instance::Instance;
+use crate::session_facts::Facts;
 
 /// A plugin's stored form of a password; `None` for an unknown plugin.
 fn hash(plugin: &str, password: &str) -> Option<String> {
@@ -45,39 +49,47 @@ fn made_passwords(made: &[(AccountName, String)]) -> Table {
 
 /// Runs statements about accounts and roles in a session.
 pub(super) struct AccountStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    pub(super) rights: &'s mut Rights,
+    pub(super) connection: &'s ConnectionState,
+    pub(super) catalog: &'s SessionCatalog,
+    pub(super) facts: &'s Facts,
+    pub(super) instance: &'s Instance,
 }
 
-impl AccountStatements<'_> {
+impl SqlSession {
     /// Executes a statement about accounts; returns the passwords that it generated.
     ///
     /// # Errors
     /// See [`AccountContext`].
     pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<Option<Table>> {
-        let current = self.session.rights.account.name.clone();
-        let grants = std::sync::Arc::clone(&self.session.rights.grants);
-        let (schema, host) =
-            (self.session.state.connection.schema.clone(), self.session.facts.host.clone());
-        let facts = std::sync::Arc::clone(&self.session.facts);
-        let length = self
-            .session
-            .state
-            .connection
-            .variables
-            .known("generated_random_password_length")
-            .number();
+        let SqlSession { rights, conditions, state, catalog, facts, instance, .. } = self;
+        let connection = &state.connection;
+        let mut accounts = AccountStatements { rights, connection, catalog, facts, instance };
+        let (table, warnings) = accounts.change(statement)?;
+        *conditions = warnings;
+        Ok(table)
+    }
+}
+
+impl AccountStatements<'_> {
+    /// Executes a statement; returns the passwords that it generated, and its warnings.
+    fn change(&mut self, statement: &Statement) -> Result<(Option<Table>, Vec<Condition>)> {
+        let current = self.rights.account.name.clone();
+        let grants = std::sync::Arc::clone(&self.rights.grants);
+        let variables = &self.connection.variables;
+        let length = variables.known("generated_random_password_length").number();
         let password_length = usize::try_from(length).unwrap_or(20);
         let mut context = AccountContext {
-            book: &self.session.instance.accounts,
+            book: &self.instance.accounts,
             current: &current,
             grants: &grants,
-            host: &host,
-            schema: schema.as_deref(),
+            host: &self.facts.host,
+            schema: self.connection.schema.as_deref(),
             hash: &hash,
             proves: &proves,
             defaults: self.policy_defaults(),
-            now_s: self.session.instance.now_s(),
-            random: &|| facts.random_u64(),
+            now_s: self.instance.now_s(),
+            random: &|| self.facts.random_u64(),
             password_length,
             made: RefCell::default(),
             conditions: Vec::new(),
@@ -107,24 +119,22 @@ impl AccountStatements<'_> {
             Statement::SetPassword(statement) => context.change_password(statement)?,
             Statement::SetDefaultRole { roles, to } => context.set_default_role(roles, to)?,
             Statement::SetRole(choice) => {
-                let account = std::sync::Arc::clone(&self.session.rights.account);
+                let account = std::sync::Arc::clone(&self.rights.account);
                 let roles = context.chosen(choice, &account)?;
-                *self.session.facts.roles.lock() = roles;
-                self.session.rights.forget();
+                *self.facts.roles.lock() = roles;
+                self.rights.forget();
             }
             _ => return Err(SqlError::not_supported("this statement about accounts")),
         }
-        let made = context.made.take();
-        self.session.conditions = context.conditions;
+        let (made, warnings) = (context.made.take(), context.conditions);
         self.forgive_unlocked(statement);
-        self.session.rights.refresh()?;
-        Ok((!made.is_empty()).then(|| made_passwords(&made)))
+        self.rights.refresh()?;
+        Ok(((!made.is_empty()).then(|| made_passwords(&made)), warnings))
     }
 
     fn policy_defaults(&self) -> PolicyDefaults {
-        let number =
-            |name| self.session.instance.variables.get(name).map_or(0, |value| value.number());
-        let requires = self.session.instance.variables.get("password_require_current");
+        let number = |name| self.instance.variables.get(name).map_or(0, |value| value.number());
+        let requires = self.instance.variables.get("password_require_current");
         PolicyDefaults {
             history: number("password_history"),
             reuse_days: number("password_reuse_interval"),
@@ -152,9 +162,9 @@ impl AccountStatements<'_> {
             _ => Vec::new(),
         };
         for user in users {
-            self.session.instance.usage.forgive(&match user {
+            self.instance.usage.forgive(&match user {
                 ast::Account::Named { user, host } => AccountName::new(user, host),
-                ast::Account::Current => self.session.rights.account.name.clone(),
+                ast::Account::Current => self.rights.account.name.clone(),
             });
         }
     }
@@ -171,24 +181,22 @@ impl AccountStatements<'_> {
     ) -> Result<Table> {
         let name = match account {
             Some(ast::Account::Named { user, host }) => AccountName::new(user, host),
-            Some(ast::Account::Current) | None => self.session.rights.account.name.clone(),
+            Some(ast::Account::Current) | None => self.rights.account.name.clone(),
         };
-        let may = self.session.rights.grants.on_schema("mysql").contains(Privilege::SELECT);
-        if name != self.session.rights.account.name && !may {
-            return Err(table_denied("SELECT", "user", &self.session.rights.who()));
+        let may = self.rights.grants.on_schema("mysql").contains(Privilege::SELECT);
+        if name != self.rights.account.name && !may {
+            return Err(table_denied("SELECT", "user", &self.rights.who()));
         }
         let AccountName { user, host } = &name;
-        let account = self.session.instance.accounts.get(&name).ok_or_else(|| {
+        let account = self.instance.accounts.get(&name).ok_or_else(|| {
             let why = format!("There is no such grant defined for user '{user}' on host '{host}'");
             SqlError::new(1141, why)
         })?;
         let roles = match using {
-            [] if account.name == self.session.rights.account.name => {
-                self.session.facts.roles.lock().clone()
-            }
+            [] if account.name == self.rights.account.name => self.facts.roles.lock().clone(),
             using => self.shown_roles(&account, using)?,
         };
-        let grants = self.session.instance.accounts.effective(&account, &roles);
+        let grants = self.instance.accounts.effective(&account, &roles);
         let mut table = Table::of_text(&[&format!("Grants for {user}@{host}")]);
         for line in grants.shown(&name) {
             table.push_text(&[&line]);
@@ -209,7 +217,7 @@ impl AccountStatements<'_> {
         let named = using.iter().map(|role| {
             let role = match role {
                 ast::Account::Named { user, host } => AccountName::new(user, host),
-                ast::Account::Current => self.session.rights.account.name.clone(),
+                ast::Account::Current => self.rights.account.name.clone(),
             };
             match account.roles.contains(&role) {
                 true => Ok(role),
@@ -243,9 +251,9 @@ impl AccountStatements<'_> {
     }
 
     fn granted_table(&self, name: &ast::TableName) -> Result<Relation> {
-        let schema = name.schema.as_deref().or(self.session.state.connection.schema.as_deref());
+        let schema = name.schema.as_deref().or(self.connection.schema.as_deref());
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
-        self.session.catalog.relation(schema, &name.name)
+        self.catalog.relation(schema, &name.name)
     }
 
     /// `SHOW CREATE USER`.
@@ -255,13 +263,13 @@ impl AccountStatements<'_> {
     pub(super) fn show_create_user(&self, account: &ast::Account) -> Result<Table> {
         let name = match account {
             ast::Account::Named { user, host } => AccountName::new(user, host),
-            ast::Account::Current => self.session.rights.account.name.clone(),
+            ast::Account::Current => self.rights.account.name.clone(),
         };
-        let may = self.session.rights.grants.on_schema("mysql").contains(Privilege::SELECT);
-        if name != self.session.rights.account.name && !may {
-            return Err(self.session.rights.schema_denied("mysql"));
+        let may = self.rights.grants.on_schema("mysql").contains(Privilege::SELECT);
+        if name != self.rights.account.name && !may {
+            return Err(self.rights.schema_denied("mysql"));
         }
-        let Some(account) = self.session.instance.accounts.get(&name) else {
+        let Some(account) = self.instance.accounts.get(&name) else {
             let name = name.in_message();
             let why = format!(
                 "Operation SHOW CREATE USER failed for {name} (User account does not exist)"

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use firn_sql::grammar::ast::TableName;
 use firn_sql::types::{Datum, SqlType};
 use rustc_hash::FxHashMap;
 
@@ -37,6 +38,12 @@ impl ConnectionState {
             numbered: FxHashMap::default(),
             named: FxHashMap::default(),
         }
+    }
+
+    /// The schema of a table's name; empty if it has none and there is no current one.
+    pub(crate) fn schema_of(&self, table: &TableName) -> String {
+        let named = table.schema.as_deref().or(self.schema.as_deref());
+        named.unwrap_or("").to_owned()
     }
 
     /// Forgets everything but the current schema.

@@ -30,6 +30,10 @@ pub(super) struct DefinitionStatements<'s> {
 }
 
 impl DefinitionStatements<'_> {
+    pub(super) fn schema_of(&self, table: &TableName) -> String {
+        self.session.state.connection.schema_of(table)
+    }
+
     pub(super) fn run_definition(
         &mut self,
         statement: &Statement,
@@ -108,12 +112,7 @@ impl DefinitionStatements<'_> {
             _ => Vec::new(),
         };
         changed.into_iter().try_for_each(|table| {
-            self.session.locked.judge(
-                &self.session.schema_of(table),
-                &table.name,
-                &table.name,
-                true,
-            )
+            self.session.locked.judge(&self.schema_of(table), &table.name, &table.name, true)
         })
     }
 
@@ -239,7 +238,7 @@ impl DefinitionStatements<'_> {
     }
 
     fn on_table(&self, privilege: Privilege, table: &TableName) -> Need {
-        Need::on_table(privilege, &self.session.schema_of(table), &table.name)
+        Need::on_table(privilege, &self.schema_of(table), &table.name)
     }
 
     /// The privileges that a DDL statement needs. The session may change its own temporary tables.
@@ -274,7 +273,7 @@ impl DefinitionStatements<'_> {
             Statement::CreateTable(create) if create.temporary => {
                 vec![Need::on_schema(
                     Privilege::CREATE_TEMPORARY_TABLES,
-                    &self.session.schema_of(&create.table),
+                    &self.schema_of(&create.table),
                 )]
             }
             Statement::CreateTable(create) => {
@@ -289,10 +288,9 @@ impl DefinitionStatements<'_> {
             }
             Statement::CreateTableLike { temporary, table, like, .. } => {
                 let create = match temporary {
-                    true => Need::on_schema(
-                        Privilege::CREATE_TEMPORARY_TABLES,
-                        &self.session.schema_of(table),
-                    ),
+                    true => {
+                        Need::on_schema(Privilege::CREATE_TEMPORARY_TABLES, &self.schema_of(table))
+                    }
                     false => on(Privilege::CREATE, table),
                 };
                 vec![create, on(Privilege::SELECT, like)]
@@ -352,7 +350,7 @@ impl DefinitionStatements<'_> {
 
     /// A foreign key's parent is in its child's schema unless given; its error names the schema.
     fn on_parent(&self, child: &TableName, parent: &TableName) -> Need {
-        let schema = parent.schema.clone().unwrap_or_else(|| self.session.schema_of(child));
+        let schema = parent.schema.clone().unwrap_or_else(|| self.schema_of(child));
         Need::on_table(Privilege::REFERENCES, &schema, &parent.name)
     }
 
@@ -378,7 +376,7 @@ impl DefinitionStatements<'_> {
         let mut answer =
             Table::of_text(&["Table", "Op", "Msg_type", "Msg_text"]).shown_as("CHECK TABLE");
         for table in &work.tables {
-            let schema = self.session.schema_of(table);
+            let schema = self.schema_of(table);
             let shown = format!("{schema}.{}", table.name);
             match self.maintain(work.operation, &schema, table) {
                 Ok(lines) => {
@@ -403,7 +401,11 @@ impl DefinitionStatements<'_> {
         for table in &work.tables {
             let needed: &[Privilege] = match work.operation {
                 MaintenanceOperation::Check => {
-                    self.session.refuse_unseen(&self.session.schema_of(table), &table.name)?;
+                    self.session.rights.refuse_unseen(
+                        &self.session.catalog,
+                        &self.schema_of(table),
+                        &table.name,
+                    )?;
                     &[]
                 }
                 MaintenanceOperation::Checksum => &[Privilege::SELECT],
@@ -482,7 +484,7 @@ impl DefinitionStatements<'_> {
         self.session.transactions.unlock_tables()?;
         let mut locked = Vec::new();
         for lock in locks {
-            let schema = self.session.schema_of(&lock.table);
+            let schema = self.schema_of(&lock.table);
             let needs = [
                 Need::on_schema(Privilege::LOCK_TABLES, &schema),
                 Need::on_table(Privilege::SELECT, &schema, &lock.table.name),

@@ -15,58 +15,59 @@ use firn_sql::types::{Datum, SqlType};
 
 use super::SqlSession;
 use super::immediate_results::text_type;
+use super::statement_view::State;
+use crate::session_facts::Facts;
 
 /// Runs `GET DIAGNOSTICS` in a session.
 pub(super) struct DiagnosticsStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    conditions: &'s [Condition],
+    facts: &'s Facts,
+    state: &'s mut State,
 }
 
-impl DiagnosticsStatements<'_> {
-    /// Sets the variables. An unknown condition number raises error 1758.
+impl<'s> DiagnosticsStatements<'s> {
+    pub(super) fn of(session: &'s mut SqlSession) -> DiagnosticsStatements<'s> {
+        let SqlSession { conditions, facts, state, .. } = session;
+        DiagnosticsStatements { conditions, facts, state }
+    }
+
+    /// Sets the variables. `condition`: the number of the condition that the statement asks for.
     ///
     /// # Errors
     /// 1758 for an unknown condition number, 1064 for unknown items.
-    pub(super) fn get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
+    pub(super) fn get_diagnostics(
+        &mut self,
+        get: &GetDiagnostics,
+        condition: Option<u64>,
+    ) -> Result<()> {
         if get.stacked {
             return Err(SqlError::not_supported("GET STACKED DIAGNOSTICS outside of a handler"));
         }
-        let kept = std::mem::take(&mut self.session.conditions);
-        let found = self.diagnostics(get, &kept);
-        self.session.conditions = kept;
-        for (name, value, ty) in found? {
-            self.session.state.set_user_variable(&name.to_lowercase(), value, &ty);
+        let condition = condition.map(|number| self.condition(number)).transpose()?;
+        let item = |(variable, item): &(String, String)| {
+            let (value, ty) = match condition {
+                Some(condition) => condition_item(condition, item)?,
+                None => self.statement_item(item)?,
+            };
+            Ok((variable.to_lowercase(), value, ty))
+        };
+        let found = get.items.iter().map(item).collect::<Result<Vec<_>>>()?;
+        for (name, value, ty) in found {
+            self.state.set_user_variable(&name, value, &ty);
         }
         Ok(())
     }
 
-    fn diagnostics(
-        &mut self,
-        get: &GetDiagnostics,
-        conditions: &[Condition],
-    ) -> Result<Vec<(String, Datum, SqlType)>> {
-        let condition = match &get.condition {
-            None => None,
-            Some(number) => {
-                let number = self.session.evaluate_number(number)?;
-                let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-                let condition = at.and_then(|at| conditions.get(at));
-                Some(condition.ok_or_else(|| SqlError::new(1758, "Invalid condition number"))?)
-            }
-        };
-        let item = |(variable, item): &(String, String)| {
-            let (value, ty) = match condition {
-                Some(condition) => condition_item(condition, item)?,
-                None => self.statement_item(item, conditions)?,
-            };
-            Ok((variable.clone(), value, ty))
-        };
-        get.items.iter().map(item).collect()
+    fn condition(&self, number: u64) -> Result<&'s Condition> {
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let condition = at.and_then(|at| self.conditions.get(at));
+        condition.ok_or_else(|| SqlError::new(1758, "Invalid condition number"))
     }
 
-    fn statement_item(&self, item: &str, conditions: &[Condition]) -> Result<(Datum, SqlType)> {
+    fn statement_item(&self, item: &str) -> Result<(Datum, SqlType)> {
         let number = match item {
-            "NUMBER" => conditions.len() as i64,
-            "ROW_COUNT" => self.session.facts.row_count.load(Ordering::Relaxed),
+            "NUMBER" => self.conditions.len() as i64,
+            "ROW_COUNT" => self.facts.row_count.load(Ordering::Relaxed),
             _ => return Err(SqlError::syntax(item, 1)),
         };
         Ok((Datum::Int(number), SqlType::bigint()))

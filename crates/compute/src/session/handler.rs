@@ -103,7 +103,7 @@ impl HandlerStatements<'_> {
     }
 
     fn open_handler(&mut self, table: &TableName, alias: Option<&str>) -> Result<()> {
-        let schema = self.session.schema_of(table);
+        let schema = self.session.state.connection.schema_of(table);
         self.session.rights.require(&[Need::on_table(Privilege::SELECT, &schema, &table.name)])?;
         let model = self.session.catalog.table(&schema, &table.name)?;
         if !model.has_rows() {

@@ -12,7 +12,8 @@
 //! | [`rights::Rights`] | the account, its privileges, those of views' definers |
 //! | [`transaction::Transactions`] | the open transaction and its locks |
 //! | [`statement_view::State`] | what expressions and virtual tables see of all this |
-//! | `ShowStatements`, `SetStatements`, … | a family of statements each |
+//! | `XaStatements`, `ShowStatements`, … | a family of statements each, over the parts it needs |
+//! | `SetStatements`, `LoadStatements`, … | families that run other statements in the session |
 //!
 //! Invariants:
 //! * a statement is answered after its effects are durable, if they are meant to last;
@@ -36,7 +37,6 @@ mod kill;
 mod load;
 mod locked_tables;
 mod metadata_lock;
-mod names;
 mod outfile;
 mod plan_checks;
 mod prepared;

@@ -24,7 +24,6 @@ use firn_wire::{
 
 use super::document::WrittenStatement;
 use super::execution::{Arguments, ParameterSource, number_value, write_tag};
-use super::show::ShowStatements;
 use super::show::shown_columns;
 use super::{SqlSession, wire_error};
 use crate::columns;
@@ -154,7 +153,11 @@ impl PreparedStatements<'_> {
             | Statement::Delete(_) => {
                 let arguments = Arguments::default();
                 let outer = self.lend_long_texts(prepared);
-                let planned = self.session.plan_described(&prepared.statement, &arguments, ParameterSource::Client);
+                let planned = self.session.plan_described(
+                    &prepared.statement,
+                    &arguments,
+                    ParameterSource::Client,
+                );
                 self.session.buffers.long_texts = outer;
                 let (plan, types) = planned?;
                 self.session.rights.check_needs(&plan.needs)?;
@@ -169,12 +172,10 @@ impl PreparedStatements<'_> {
                 };
                 Ok((columns, types))
             }
-            Statement::Show(show) => {
-                Ok((ShowStatements { session: self.session }.show_columns(show)?, Vec::new()))
-            }
+            Statement::Show(show) => Ok((self.session.show_columns(show)?, Vec::new())),
             Statement::Describe { table, column } => {
                 let show = shown_columns(table, column.as_deref());
-                Ok((ShowStatements { session: self.session }.show_columns(&show)?, Vec::new()))
+                Ok((self.session.show_columns(&show)?, Vec::new()))
             }
             _ => Ok((none, Vec::new())),
         }
@@ -345,12 +346,7 @@ impl PreparedStatements<'_> {
         }
         whole.push_str(&text[at..]);
         match self.session.parse(&whole, false) {
-            Ok(parsed) => {
-                let lent = std::mem::replace(&mut self.session.buffers.long_texts, parsed.long_texts);
-                let done = self.session.run_statement(&parsed.statement, None, replies);
-                self.session.buffers.long_texts = lent;
-                done
-            }
+            Ok(parsed) => self.session.run_parsed(parsed, None, replies),
             Err(error) => {
                 self.session.keep_error(&error);
                 Err(wire_error(error))
@@ -366,25 +362,22 @@ impl PreparedStatements<'_> {
         arguments: &Arguments,
     ) -> Result<LastPlan> {
         let temporary_version = self.session.catalog.temporary_version();
-        let mut tags = std::mem::take(&mut self.session.buffers.tags);
+        let tags = &mut self.session.buffers.tags;
         tags.clear();
-        arguments.types.iter().for_each(|ty| write_tag(&ty.kind, &mut tags));
+        arguments.types.iter().for_each(|ty| write_tag(&ty.kind, tags));
         let holds = |last: &mut LastPlan| {
             last.epoch == self.session.epoch
                 && last.temporary_version == temporary_version
-                && last.tags == tags
+                && last.tags == *tags
                 && last.plan.holds(self.session.catalog.shared(), &self.session.instance.plans)
                 && last.plan.plan.holds_for(&arguments.values, &self.session.evaluation)
         };
         if let Some(last) = prepared.last.take_if(holds) {
-            self.session.buffers.tags = tags;
             return Ok(last);
         }
         let plan = self.find_plan(prepared, arguments)?;
-        let last =
-            LastPlan { plan, tags: tags.clone(), temporary_version, epoch: self.session.epoch };
-        self.session.buffers.tags = tags;
-        Ok(last)
+        let (tags, epoch) = (self.session.buffers.tags.clone(), self.session.epoch);
+        Ok(LastPlan { plan, tags, temporary_version, epoch })
     }
 
     fn find_plan(

@@ -52,7 +52,7 @@ impl SqlSession {
         let parsed = grammar::parse(&text, grammar::Mode::default())?;
         let plan = self.plan(&parsed.statement, &Arguments::default())?;
         let (schema, name) = (self.state.connection.schema.as_deref().unwrap_or(""), &*table);
-        self.refuse_unseen(schema, name)?;
+        self.rights.refuse_unseen(&self.catalog, schema, name)?;
         let firn_sql::plan::StatementPlan::Query(query) = &plan.plan.statement else {
             return Ok(Vec::new());
         };

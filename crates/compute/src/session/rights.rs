@@ -9,11 +9,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::plan::{NeedOf, ViewUser};
 use rustc_hash::FxHashMap;
 
-use crate::accounts::need::{self, Need, Who, denied};
+use crate::accounts::need::{self, Need, Who, denied, is_open, table_denied};
 use crate::accounts::{Account, AccountName, Exceeded, Grants, Privilege};
 use crate::instance::Instance;
 use crate::session_facts::Facts;
@@ -115,6 +116,24 @@ impl Rights {
         let AccountName { user, host } = &self.account.name;
         let why = format!("Access denied for user '{user}'@'{host}' to database '{schema}'");
         SqlError::new(1044, why)
+    }
+
+    /// Refuses if the session may not know a table's columns.
+    ///
+    /// # Errors
+    /// 1142
+    pub(super) fn refuse_unseen(
+        &self,
+        catalog: &SessionCatalog,
+        schema: &str,
+        table: &str,
+    ) -> Result<()> {
+        let is_temporary = || matches!(catalog.temporary_table(schema, table), Ok(Some(_)));
+        let reads = self.grants.on_schema(schema).contains(Privilege::SELECT);
+        match reads || is_open(schema) || self.grants.has_own(schema, table) || is_temporary() {
+            true => Ok(()),
+            false => Err(table_denied("SELECT", table, &self.who())),
+        }
     }
 
     /// The session whose privileges are checked.

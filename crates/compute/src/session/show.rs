@@ -1,5 +1,7 @@
 //! `SHOW` and `DESCRIBE` of what the session itself knows; the rest is the catalog's.
 
+use std::sync::Arc;
+
 use firn_sql::catalog::session::SessionTables;
 use firn_sql::catalog::show::{self, ShowAnswer, ShowContext};
 use firn_sql::catalog::virtual_table_metadata::{self, ReportedColumns};
@@ -14,6 +16,7 @@ use super::SqlSession;
 use super::account::AccountStatements;
 use super::execution::Arguments;
 use super::immediate_results::{Table, text_type};
+use super::statement_view::State;
 use crate::accounts::Privilege;
 use crate::accounts::need::{Need, is_open, table_denied};
 use crate::columns;
@@ -63,15 +66,15 @@ enum Way {
     Query(String),
 }
 
-/// Runs `SHOW` and `DESCRIBE` in a session.
-pub(super) struct ShowStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
-}
-
-impl ShowStatements<'_> {
+impl SqlSession {
     pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
-        let way = self.show_way(show);
-        self.answer_way(way, section(show).and_then(virtual_table_metadata::shown), replies)
+        let way = ShowStatements::of(self).way(show);
+        let shown = section(show).and_then(virtual_table_metadata::shown);
+        match way {
+            Ok(Way::Rows(table)) => self.answer_table(&Table { shown, ..table }, replies),
+            Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
+            Err(error) => Err(self.refused(error)),
+        }
     }
 
     pub(super) fn run_describe(
@@ -83,22 +86,6 @@ impl ShowStatements<'_> {
         self.run_show(&shown_columns(table, column), replies)
     }
 
-    fn answer_way(
-        &mut self,
-        way: Result<Way>,
-        shown: Option<&'static ReportedColumns>,
-        replies: &mut Replies<'_>,
-    ) -> Answered {
-        match way {
-            Ok(Way::Rows(table)) => self.session.answer_table(&Table { shown, ..table }, replies),
-            Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
-            Err(error) => {
-                self.session.keep_error(&error);
-                Err(super::wire_error(error))
-            }
-        }
-    }
-
     /// Runs a query into which a statement was rewritten.
     fn run_own_query(
         &mut self,
@@ -107,25 +94,21 @@ impl ShowStatements<'_> {
         replies: &mut Replies<'_>,
     ) -> Answered {
         let parsed = grammar::parse(text, grammar::Mode::default());
-        let planned =
-            parsed.and_then(|parsed| self.session.plan(&parsed.statement, &Arguments::default()));
+        let planned = parsed.and_then(|parsed| self.plan(&parsed.statement, &Arguments::default()));
         match planned {
             Ok(mut plan) => {
                 // The statement was allowed; its source shows only what the reader may see.
                 plan.needs.clear();
                 plan.command = None;
                 if let (Some(shown), StatementPlan::Query(query)) = (shown, &plan.plan.statement) {
-                    let results = self.session.settings.presentation.collation;
+                    let results = self.settings.presentation.collation;
                     let columns =
                         columns::encode_reported(&query.columns, &shown.answered, results);
                     plan.columns = Some(columns);
                 }
-                self.session.run_plan(&plan, &Arguments::default(), replies)
+                self.run_plan(&plan, &Arguments::default(), replies)
             }
-            Err(error) => {
-                self.session.keep_error(&error);
-                Err(super::wire_error(error))
-            }
+            Err(error) => Err(self.refused(error)),
         }
     }
 
@@ -133,14 +116,14 @@ impl ShowStatements<'_> {
     pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
         let shown = section(show).and_then(virtual_table_metadata::shown);
         let reported = shown.map_or(&[][..], |shown| &shown.prepared);
-        let results = self.session.settings.presentation.collation;
-        match self.show_way(show)? {
+        let results = self.settings.presentation.collation;
+        match ShowStatements::of(self).way(show)? {
             Way::Rows(table) => {
                 Ok(columns::encode_reported(&table.output_columns(), reported, results))
             }
             Way::Query(text) => {
                 let parsed = grammar::parse(&text, grammar::Mode::default())?;
-                let plan = self.session.plan(&parsed.statement, &Arguments::default())?;
+                let plan = self.plan(&parsed.statement, &Arguments::default())?;
                 Ok(match &plan.plan.statement {
                     StatementPlan::Query(query) => {
                         columns::encode_reported(&query.columns, reported, results)
@@ -150,17 +133,38 @@ impl ShowStatements<'_> {
             }
         }
     }
+}
+
+/// Finds the answers of `SHOW` statements; the session sends them.
+struct ShowStatements<'s> {
+    accounts: AccountStatements<'s>,
+    conditions: &'s [Condition],
+    state: &'s State,
+}
+
+impl<'s> ShowStatements<'s> {
+    fn of(session: &'s mut SqlSession) -> ShowStatements<'s> {
+        let SqlSession { rights, conditions, state, catalog, facts, instance, .. } = session;
+        state.grants = Arc::clone(&rights.grants);
+        let connection = &state.connection;
+        let accounts = AccountStatements { rights, connection, catalog, facts, instance };
+        ShowStatements { accounts, conditions, state }
+    }
 
     /// Refuses what the session may not see. Only a user with privileges on a table learns whether
     /// it exists; lists of names are open to all, as in MySQL.
     fn may_show(&self, show: &Show) -> Result<()> {
-        let table_schema = |table: &ast::TableName| self.session.schema_of(table);
+        let table_schema = |table: &ast::TableName| self.accounts.connection.schema_of(table);
         match show {
             Show::Columns { table, .. } | Show::Indexes { table, .. } => {
                 let schema = table_schema(table);
-                if !is_open(&schema) && self.session.catalog.relation(&schema, &table.name).is_ok()
+                if !is_open(&schema) && self.accounts.catalog.relation(&schema, &table.name).is_ok()
                 {
-                    self.session.refuse_unseen(&schema, &table.name)?;
+                    self.accounts.rights.refuse_unseen(
+                        self.accounts.catalog,
+                        &schema,
+                        &table.name,
+                    )?;
                 }
                 Ok(())
             }
@@ -169,13 +173,13 @@ impl ShowStatements<'_> {
             }
             Show::Create(ShowCreate::View(view)) => {
                 let schema = table_schema(view);
-                self.session.rights.require(&[Need::on_table(
+                self.accounts.rights.require(&[Need::on_table(
                     Privilege::SELECT,
                     &schema,
                     &view.name,
                 )])?;
-                self.session.catalog.relation(&schema, &view.name)?;
-                self.session.rights.require(&[Need::on_table(
+                self.accounts.catalog.relation(&schema, &view.name)?;
+                self.accounts.rights.require(&[Need::on_table(
                     Privilege::SHOW_VIEW,
                     &schema,
                     &view.name,
@@ -186,97 +190,91 @@ impl ShowStatements<'_> {
             | Show::TableStatus { schema, .. }
             | Show::Triggers { schema, .. } => match self.shown_schema(schema.as_deref())? {
                 Some(schema)
-                    if !is_open(schema) && !self.session.rights.grants.lists_schema(schema) =>
+                    if !is_open(schema) && !self.accounts.rights.grants.lists_schema(schema) =>
                 {
-                    Err(self.session.rights.schema_denied(schema))
+                    Err(self.accounts.rights.schema_denied(schema))
                 }
                 _ => Ok(()),
             },
             Show::Events { schema, .. } => match self.shown_schema(schema.as_deref())? {
                 Some(schema) => {
-                    self.session.rights.require(&[Need::on_schema(Privilege::EVENT, schema)])
+                    self.accounts.rights.require(&[Need::on_schema(Privilege::EVENT, schema)])
                 }
                 None => Ok(()),
             },
             Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus => self
-                .session
+                .accounts
                 .rights
                 .require_one_of(&["SUPER", "REPLICATION CLIENT"], "SUPER, REPLICATION CLIENT"),
             Show::Replicas | Show::BinlogEvents => {
-                self.session.rights.require_one_of(&["REPLICATION SLAVE"], "REPLICATION SLAVE")
+                self.accounts.rights.require_one_of(&["REPLICATION SLAVE"], "REPLICATION SLAVE")
             }
             _ => Ok(()),
         }
     }
 
     /// The schema to list, if it exists.
-    fn shown_schema<'s>(&'s self, named: Option<&'s str>) -> Result<Option<&'s str>> {
-        match named.or(self.session.state.connection.schema.as_deref()) {
-            Some(schema) if self.session.catalog.has_schema(schema)? => Ok(Some(schema)),
+    fn shown_schema<'n>(&'n self, named: Option<&'n str>) -> Result<Option<&'n str>> {
+        match named.or(self.state.connection.schema.as_deref()) {
+            Some(schema) if self.accounts.catalog.has_schema(schema)? => Ok(Some(schema)),
             _ => Ok(None),
         }
     }
 
     fn may_use(&self, schema: &str) -> Result<()> {
-        match is_open(schema) || self.session.rights.grants.uses_schema(schema) {
+        match is_open(schema) || self.accounts.rights.grants.uses_schema(schema) {
             true => Ok(()),
-            false => Err(self.session.rights.schema_denied(schema)),
+            false => Err(self.accounts.rights.schema_denied(schema)),
         }
     }
 
     fn may_show_table(&self, schema: &str, table: &str) -> Result<()> {
         let is_temporary =
-            matches!(self.session.catalog.temporary_table(schema, table), Ok(Some(_)));
+            matches!(self.accounts.catalog.temporary_table(schema, table), Ok(Some(_)));
         if is_open(schema) || is_temporary {
             return Ok(());
         }
-        if !self.session.rights.grants.defines_table(schema, table) {
-            return Err(table_denied("SHOW", table, &self.session.rights.who()));
+        if !self.accounts.rights.grants.defines_table(schema, table) {
+            return Err(table_denied("SHOW", table, &self.accounts.rights.who()));
         }
-        match self.session.catalog.find_table(schema, table)? {
+        match self.accounts.catalog.find_table(schema, table)? {
             Some(view) if view.view().is_some() => {
-                self.session.rights.require(&[Need::on_table(Privilege::SHOW_VIEW, schema, table)])
+                self.accounts.rights.require(&[Need::on_table(Privilege::SHOW_VIEW, schema, table)])
             }
             _ => Ok(()),
         }
     }
 
-    fn show_way(&mut self, show: &Show) -> Result<Way> {
+    fn way(&self, show: &Show) -> Result<Way> {
         self.may_show(show)?;
-        self.session.state.grants = std::sync::Arc::clone(&self.session.rights.grants);
         Ok(match show {
             Show::Variables { global, filter } => {
-                let rows = self.session.state.variables(*global);
+                let rows = self.state.variables(*global);
                 let table = if *global { "global_variables" } else { "session_variables" };
                 pairs("Variable_name", "Value", rows, filter.as_ref(), table)
             }
             Show::Status { global, filter } => {
-                let rows = self.session.state.status(*global);
+                let rows = self.state.status(*global);
                 let table = if *global { "global_status" } else { "session_status" };
                 pairs("Variable_name", "Value", rows, filter.as_ref(), table)
             }
             Show::Processlist { full } => Way::Rows(self.show_processes(*full)),
-            Show::Warnings(limit) => {
-                Way::Rows(conditions(&self.session.conditions, *limit, |_| true))
-            }
+            Show::Warnings(limit) => Way::Rows(conditions(self.conditions, *limit, |_| true)),
             Show::Errors(limit) => {
-                Way::Rows(conditions(&self.session.conditions, *limit, |level| {
-                    level == Level::Error
-                }))
+                Way::Rows(conditions(self.conditions, *limit, |level| level == Level::Error))
             }
             Show::WarningCount => {
-                Way::Rows(one_number("@@session.warning_count", self.session.conditions.len()))
+                Way::Rows(one_number("@@session.warning_count", self.conditions.len()))
             }
             Show::ErrorCount => {
-                let errors =
-                    self.session.conditions.iter().filter(|one| one.level == Level::Error).count();
+                let errors = self.conditions.iter().filter(|one| one.level == Level::Error).count();
                 Way::Rows(one_number("@@session.error_count", errors))
             }
-            Show::Grants { account, using } => Way::Rows(
-                AccountStatements { session: self.session }.show_grants(account.as_ref(), using)?,
-            ),
+            Show::Grants { account, using } => {
+                Way::Rows(self.accounts.show_grants(account.as_ref(), using)?)
+            }
             Show::Create(ShowCreate::User(account)) => {
-                Way::Rows(AccountStatements { session: self.session }.show_create_user(account)?)
+                Way::Rows(self.accounts.show_create_user(account)?)
             }
             Show::Engine { name, what } => Way::Rows(self.show_engine(name.as_deref(), what)?),
             Show::Privileges => Way::Rows(privileges()),
@@ -288,8 +286,8 @@ impl ShowStatements<'_> {
 
     fn show_of_catalog(&self, show: &Show) -> Result<Way> {
         let context = ShowContext {
-            catalog: &self.session.catalog,
-            current_schema: self.session.state.connection.schema.as_deref(),
+            catalog: self.accounts.catalog,
+            current_schema: self.state.connection.schema.as_deref(),
         };
         Ok(match show::rewrite(&context, show)? {
             ShowAnswer::Rows { columns, rows } => {
@@ -332,7 +330,7 @@ impl ShowStatements<'_> {
                 some(info),
             ]
         };
-        let rows = self.session.state.processes().into_iter().map(row).collect();
+        let rows = self.state.processes().into_iter().map(row).collect();
         Table { columns, rows, ..Table::default() }
     }
 
@@ -342,13 +340,13 @@ impl ShowStatements<'_> {
         {
             return Err(SqlError::new(1286, format!("Unknown storage engine '{name}'")));
         }
-        if !self.session.rights.grants.global.contains(Privilege::PROCESS) {
+        if !self.accounts.rights.grants.global.contains(Privilege::PROCESS) {
             let why = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation";
             return Err(SqlError::new(1227, why));
         }
         let mut table = Table::of_text(&["Type", "Name", "Status"]);
         if what == "STATUS" {
-            let text = self.session.instance.node.status_text().map_err(from_rows)?;
+            let text = self.accounts.instance.node.status_text().map_err(from_rows)?;
             table.push_text(&["InnoDB", "", &text]);
         }
         Ok(table)

@@ -6,7 +6,6 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::{Replies, WireError};
 
-use super::account::AccountStatements;
 use super::definition::DefinitionStatements;
 use super::diagnostics::DiagnosticsStatements;
 use super::execution::LiftedText;
@@ -18,7 +17,6 @@ use super::locked_tables::LockedTables;
 use super::prepared::PreparedStatements;
 use super::set::SetStatements;
 use super::settings::Completion;
-use super::show::ShowStatements;
 use super::xa::XaStatements;
 use super::{SqlSession, wire_error};
 use crate::status::Command;
@@ -58,9 +56,9 @@ impl SqlSession {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_) => self.run_planned(statement, lifted, replies),
-            Statement::Show(show) => ShowStatements { session: self }.run_show(show, replies),
+            Statement::Show(show) => self.run_show(show, replies),
             Statement::Describe { table, column } => {
-                ShowStatements { session: self }.run_describe(table, column.as_deref(), replies)
+                self.run_describe(table, column.as_deref(), replies)
             }
             Statement::Explain(explain) => {
                 ExplainStatements { session: self }.run(explain, replies)
@@ -75,7 +73,7 @@ impl SqlSession {
                 LoadStatements { session: self }.run_load_data(load, replies)
             }
             Statement::Xa(xa) => {
-                let done = XaStatements { session: self }.run_xa(xa);
+                let done = XaStatements::of(self).run_xa(xa);
                 self.answer_optional_table(done, replies)
             }
             Statement::Handler(handler) => {
@@ -87,8 +85,7 @@ impl SqlSession {
             }
             Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::SetPassword(_) => {
                 let done = self.transactions.commit();
-                let done = done
-                    .and_then(|()| AccountStatements { session: self }.change_accounts(statement));
+                let done = done.and_then(|()| self.change_accounts(statement));
                 self.answer_optional_table(done, replies)
             }
             other if firn_sql::catalog::ddl::is_ddl(other) => {
@@ -188,9 +185,7 @@ impl SqlSession {
             Statement::ResetPersist { if_exists, variable } => {
                 SetStatements { session: self }.reset_persist(*if_exists, variable.as_deref())
             }
-            Statement::SetRole(_) => {
-                AccountStatements { session: self }.change_accounts(statement).map(|_| ())
-            }
+            Statement::SetRole(_) => self.change_accounts(statement).map(|_| ()),
             Statement::DropUser { .. }
             | Statement::RenameUser(_)
             | Statement::CreateRole { .. }
@@ -201,13 +196,15 @@ impl SqlSession {
             | Statement::RevokeRoles { .. }
             | Statement::SetDefaultRole { .. } => {
                 self.transactions.commit()?;
-                AccountStatements { session: self }.change_accounts(statement).map(|_| ())
+                self.change_accounts(statement).map(|_| ())
             }
             Statement::Signal(signal) => Err(self.signal(signal)),
             Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
             Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
             Statement::GetDiagnostics(get) => {
-                DiagnosticsStatements { session: self }.get_diagnostics(get)
+                let condition = get.condition.as_ref();
+                let condition = condition.map(|number| self.evaluate_number(number)).transpose()?;
+                DiagnosticsStatements::of(self).get_diagnostics(get, condition)
             }
             Statement::Resignal(_) => Err(SqlError::new(1645, "RESIGNAL when handler not active")),
             Statement::Reset(_) => Err(SqlError::not_supported("RESET")),

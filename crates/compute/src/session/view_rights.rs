@@ -46,7 +46,7 @@ impl DefinitionStatements<'_> {
             Some(ast::Account::Named { user, host }) => Some(AccountName::new(user, host)),
             Some(ast::Account::Current) => None,
             None if create.alter => {
-                let schema = self.session.schema_of(&create.view);
+                let schema = self.schema_of(&create.view);
                 let before = self.session.catalog.table(&schema, &create.view.name).ok()?;
                 before.view().map(|view| named(&view.definer))
             }
@@ -60,7 +60,7 @@ impl DefinitionStatements<'_> {
     /// 1227
     pub(super) fn judge_dropped_views(&self, views: &[ast::TableName]) -> Result<()> {
         for view in views {
-            let schema = self.session.schema_of(view);
+            let schema = self.schema_of(view);
             let Ok(Some(found)) = self.session.catalog.find_table(&schema, &view.name) else {
                 continue;
             };

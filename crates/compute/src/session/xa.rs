@@ -1,5 +1,6 @@
 //! `XA` statements.
 
+use firn_api::rows::DatabaseNode;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{Xa, Xid};
@@ -8,14 +9,28 @@ use firn_sql::types::{Datum, SqlType};
 
 use super::SqlSession;
 use super::immediate_results::{Table, text_type};
-use super::transaction::{XaState, decode_xid, encode_xid};
+use super::locked_tables::LockedTables;
+use super::rights::Rights;
+use super::settings::Settings;
+use super::transaction::{Transactions, XaState, decode_xid, encode_xid};
+use crate::session_facts::Facts;
 
 /// Runs `XA` statements in a session.
 pub(super) struct XaStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    transactions: &'s mut Transactions,
+    locked: &'s LockedTables,
+    rights: &'s Rights,
+    settings: &'s Settings,
+    facts: &'s Facts,
+    node: &'s dyn DatabaseNode,
 }
 
-impl XaStatements<'_> {
+impl<'s> XaStatements<'s> {
+    pub(super) fn of(session: &'s mut SqlSession) -> XaStatements<'s> {
+        let SqlSession { transactions, locked, rights, settings, facts, instance, .. } = session;
+        XaStatements { transactions, locked, rights, settings, facts, node: &*instance.node }
+    }
+
     /// Executes an `XA` statement; returns the rows of `XA RECOVER`.
     ///
     /// # Errors
@@ -30,35 +45,25 @@ impl XaStatements<'_> {
                 ));
             }
             Xa::Start { xid, .. } => self.xa_start(xid)?,
-            Xa::End { xid, suspend: false, .. } => self.session.transactions.xa_end(xid)?,
+            Xa::End { xid, suspend: false, .. } => self.transactions.xa_end(xid)?,
             Xa::End { .. } => {
                 return Err(SqlError::new(
                     1398,
                     "XAER_INVAL: Invalid arguments (or unsupported command)",
                 ));
             }
-            Xa::Prepare(xid) => self.session.transactions.xa_prepare(xid)?,
-            Xa::Commit { xid, one_phase: true } => {
-                self.session.transactions.xa_commit_one_phase(xid)?
-            }
+            Xa::Prepare(xid) => self.transactions.xa_prepare(xid)?,
+            Xa::Commit { xid, one_phase: true } => self.transactions.xa_commit_one_phase(xid)?,
             Xa::Commit { xid, one_phase: false } => {
                 self.refuse_inside()?;
-                self.session
-                    .instance
-                    .node
-                    .commit_prepared(&encode_xid(xid), None)
-                    .map_err(from_rows)?;
+                self.node.commit_prepared(&encode_xid(xid), None).map_err(from_rows)?;
             }
             Xa::Rollback(xid) => {
-                if !self.session.transactions.xa_roll_back(xid)? {
-                    self.session
-                        .instance
-                        .node
-                        .rollback_prepared(&encode_xid(xid))
-                        .map_err(from_rows)?;
+                if !self.transactions.xa_roll_back(xid)? {
+                    self.node.rollback_prepared(&encode_xid(xid)).map_err(from_rows)?;
                 }
             }
-            Xa::Recover { .. } if !self.session.rights.grants.has_dynamic("XA_RECOVER_ADMIN") => {
+            Xa::Recover { .. } if !self.rights.grants.has_dynamic("XA_RECOVER_ADMIN") => {
                 return Err(SqlError::new(
                     1401,
                     "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency",
@@ -70,32 +75,25 @@ impl XaStatements<'_> {
     }
 
     fn refuse_inside(&self) -> Result<()> {
-        match self.session.transactions.xa {
-            Some(_) => Err(self.session.transactions.wrong_xa_state()),
+        match self.transactions.xa {
+            Some(_) => Err(self.transactions.wrong_xa_state()),
             None => Ok(()),
         }
     }
 
     fn xa_start(&mut self, xid: &Xid) -> Result<()> {
         self.refuse_inside()?;
-        if self.session.transactions.is_lasting() || !self.session.locked.is_empty() {
+        if self.transactions.is_lasting() || !self.locked.is_empty() {
             let why = "XAER_OUTSIDE: Some work is done outside global transaction";
             return Err(SqlError::new(1400, why));
         }
         let taken = encode_xid(xid);
-        let prepared = self.session.instance.node.prepared_transactions().map_err(from_rows)?;
+        let prepared = self.node.prepared_transactions().map_err(from_rows)?;
         if prepared.iter().any(|other| **other == *taken) {
             return Err(SqlError::new(1440, "XAER_DUPID: The XID already exists"));
         }
-        let node = &*self.session.instance.node;
-        self.session.transactions.begin(
-            node,
-            &self.session.settings,
-            &self.session.facts,
-            true,
-            None,
-        )?;
-        self.session.transactions.xa = Some(XaState::Active(xid.clone()));
+        self.transactions.begin(self.node, self.settings, self.facts, true, None)?;
+        self.transactions.xa = Some(XaState::Active(xid.clone()));
         Ok(())
     }
 
@@ -108,7 +106,7 @@ impl XaStatements<'_> {
             ("data", text_type()),
         ];
         let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).into();
-        let xids = self.session.instance.node.prepared_transactions().map_err(from_rows)?;
+        let xids = self.node.prepared_transactions().map_err(from_rows)?;
         let rows = xids.iter().filter_map(|bytes| decode_xid(bytes)).map(|xid| {
             let data = [xid.global.as_slice(), xid.branch.as_slice()].concat();
             let data = if convert { hexadecimal(&data).into_bytes() } else { data };
