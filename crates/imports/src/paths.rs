@@ -4,6 +4,8 @@
 //!   use crate::{a::B, c};   fn f(x: super::D) {}      crate::a::B  crate::c  super::D
 //! ```
 
+use crate::tokens::test_attribute;
+
 /// A path and, if a `use` imports it, its name in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path {
@@ -27,10 +29,11 @@ pub(crate) fn named(tokens: &[&str]) -> Named {
     let mut found = Named::default();
     let mut at = 0;
     while at < tokens.len() {
+        if let Some(length) = test_attribute(&tokens[at..]) {
+            at = skip_item(tokens, at + length, &mut found.test_modules);
+            continue;
+        }
         at = match &tokens[at..] {
-            ["#", "[", "cfg", "(", "test", ")", "]", ..] => {
-                skip_item(tokens, at + 7, &mut found.test_modules)
-            }
             ["use", ..] => {
                 let end = at + tokens[at..].iter().position(|token| *token == ";").unwrap_or(1);
                 add_tree(&tokens[at + 1..end], &[], &mut found.paths);
@@ -152,8 +155,13 @@ mod tests {
             #[cfg(test)] mod fixture;
             #[cfg(test)] mod tests { use crate::z; fn f() { { crate::y::g() } } }
             #[cfg(test)] use crate::x::X;
+            #[cfg(all(test, not(windows)))] mod model;
+            #[cfg(all(not(test), unix))] use crate::u::U;
             const D: crate::d::D = crate::d::D(1);";
-        assert_eq!(paths(source), ["crate::a::B", "super::c", "crate::d::D", "crate::d::D"]);
-        assert_eq!(named(&tokens(source)).test_modules, ["fixture"]);
+        assert_eq!(
+            paths(source),
+            ["crate::a::B", "super::c", "crate::u::U", "crate::d::D", "crate::d::D"]
+        );
+        assert_eq!(named(&tokens(source)).test_modules, ["fixture", "model"]);
     }
 }

@@ -10,6 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::tokens::test_attribute;
+
 /// Names that also belong to the standard library, another crate or a variant: a file with such a
 /// word need not mean the type.
 const AMBIGUOUS: [&str; 3] = ["Copy", "Json", "Mutex"];
@@ -115,7 +117,7 @@ fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     let mut kept = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
-        if tokens[at..].starts_with(&["#", "[", "cfg", "(", "test", ")", "]"]) {
+        if test_attribute(&tokens[at..]).is_some() {
             let rest = &tokens[at..];
             let end = rest.iter().position(|token| matches!(*token, "{" | ";")).unwrap_or(0);
             at += end + if rest[end] == "{" { block_length(&rest[end..]) } else { 1 };

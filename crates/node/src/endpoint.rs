@@ -31,7 +31,7 @@ use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
-use crate::report::NodeReporter;
+use crate::reporter::NodeReporter;
 use crate::server_uuid;
 
 /// Applies `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.

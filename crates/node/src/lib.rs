@@ -16,5 +16,6 @@ pub mod node;
 mod options;
 pub mod replica;
 pub mod report;
+mod reporter;
 mod server_uuid;
 pub mod size;

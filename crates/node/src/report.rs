@@ -1,37 +1,13 @@
 //! A node's report: this module alone knows which part counts what.
 
-use std::sync::{Arc, Weak};
-
 use firn_api::LogStore;
 use firn_api::report::{
-    LockReport, LogReport, NodeReport, PageStoreReport, PoolReport, Reporter, TransactionReport,
+    LockReport, LogReport, NodeReport, PageStoreReport, PoolReport, TransactionReport,
 };
 use firn_engine::Engine;
 use firn_storage::local::LocalStorage;
 
-use crate::engine_status;
 use crate::node::LocalNode;
-
-/// Reports a node for as long as it is open: it does not keep the node from being closed.
-pub(crate) struct NodeReporter {
-    node: Weak<LocalNode>,
-}
-
-impl NodeReporter {
-    pub(crate) fn of(node: &Arc<LocalNode>) -> NodeReporter {
-        NodeReporter { node: Arc::downgrade(node) }
-    }
-}
-
-impl Reporter for NodeReporter {
-    fn report(&self) -> NodeReport {
-        self.node.upgrade().map_or_else(NodeReport::default, |node| of(&node))
-    }
-
-    fn status_text(&self) -> String {
-        self.node.upgrade().map_or_else(String::new, |node| engine_status::of(&node))
-    }
-}
 
 /// The report of a node. Reads figures of the system; too slow for every statement.
 #[must_use]
