@@ -7,13 +7,9 @@ pub enum StatementKind {
     Select,
     /// `SELECT … FOR UPDATE`: a read that locks as for a change.
     LockingSelect,
-    /// `INSERT`
     Insert,
-    /// `REPLACE`
     Replace,
-    /// `UPDATE`
     Update,
-    /// `DELETE`
     Delete,
 }
 

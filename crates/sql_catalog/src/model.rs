@@ -47,7 +47,6 @@ pub struct TableModel {
     pub foreign_keys: Vec<ForeignKeyModel>,
     /// The ordinal of the `AUTO_INCREMENT` column.
     pub auto_increment: Option<u16>,
-    /// `COMMENT`.
     pub comment: Arc<str>,
     /// The collation of columns that name none.
     pub collation: CollationId,
@@ -86,15 +85,12 @@ pub struct ColumnModel {
     pub on_update_now: Option<u8>,
     /// `GENERATED ALWAYS AS`.
     pub generated: Option<Generated>,
-    /// `AUTO_INCREMENT`.
     pub auto_increment: bool,
     /// `INVISIBLE`: not part of `*`.
     pub invisible: bool,
     /// The column of a functional index part: no name refers to it, and `*` does not include it.
     pub hidden: bool,
-    /// `COMMENT`.
     pub comment: Arc<str>,
-    /// `ZEROFILL`.
     pub zerofill: bool,
     /// `UNSIGNED` of a number, also where the type does not record it (floats).
     pub unsigned: bool,
@@ -131,7 +127,6 @@ pub struct IndexModel {
     pub visible: bool,
     /// Its columns.
     pub parts: Vec<IndexPartModel>,
-    /// `COMMENT`.
     pub comment: Arc<str>,
     /// `USING HASH` or `BTREE`, if written. All indexes are trees.
     pub using: Option<Arc<str>>,

@@ -20,7 +20,6 @@ pub struct ViewModel {
     pub definer: Arc<str>,
     /// `SQL SECURITY DEFINER`, otherwise `INVOKER`.
     pub security_definer: bool,
-    /// `ALGORITHM`.
     pub algorithm: ViewAlgorithm,
     /// `WITH … CHECK OPTION`.
     pub check_option: CheckOption,
@@ -81,9 +80,7 @@ pub struct Generated {
 /// Kinds of indexes that are stored as ordinary ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecialIndex {
-    /// `FULLTEXT`
     FullText,
-    /// `SPATIAL`
     Spatial,
 }
 

@@ -13,21 +13,14 @@ pub enum AggregateFunction {
     CountRows,
     /// `COUNT(x, …)`
     Count,
-    /// `SUM`
     Sum,
     /// `AVG`
     Average,
-    /// `MIN`
     Min,
-    /// `MAX`
     Max,
-    /// `BIT_AND`
     BitAnd,
-    /// `BIT_OR`
     BitOr,
-    /// `BIT_XOR`
     BitXor,
-    /// `GROUP_CONCAT`
     GroupConcat,
     /// `STDDEV_POP`, `STD`, `STDDEV`
     StandardDeviation,

@@ -247,7 +247,6 @@ fn leading(texts: &[SqlType]) -> &[SqlType] {
     }
 }
 
-/// `BIGINT`
 pub(super) fn bigint(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::bigint()
 }
@@ -257,7 +256,6 @@ pub(super) fn int(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::boolean()
 }
 
-/// `YEAR`
 pub(super) fn year(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::new(TypeKind::Year)
 }
@@ -267,7 +265,6 @@ pub(super) fn unsigned(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::bigint_unsigned()
 }
 
-/// `DOUBLE`
 pub(super) fn double(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::double()
 }

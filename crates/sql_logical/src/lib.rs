@@ -50,9 +50,7 @@ pub struct Query {
     pub columns: Vec<OutputColumn>,
     /// `ORDER BY`.
     pub order: Vec<SortKey>,
-    /// `OFFSET`.
     pub offset: Option<Expression>,
-    /// `LIMIT`.
     pub limit: Option<Expression>,
     /// `SQL_CALC_FOUND_ROWS`.
     pub count_all: bool,
@@ -61,9 +59,7 @@ pub struct Query {
 /// Where a query's rows come from.
 #[derive(Debug)]
 pub enum Body {
-    /// `SELECT`
     Select(Box<Block>),
-    /// `VALUES`
     Values {
         rows: Vec<Vec<Expression>>,
         /// Where the values go.
@@ -257,10 +253,7 @@ pub enum JoinKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOperation {
-    /// `UNION`
     Union,
-    /// `INTERSECT`
     Intersect,
-    /// `EXCEPT`
     Except,
 }

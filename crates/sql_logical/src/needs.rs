@@ -33,13 +33,9 @@ pub enum NeedOf {
 /// Privileges that plans need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeededPrivilege {
-    /// `SELECT`
     Select,
-    /// `INSERT`
     Insert,
-    /// `UPDATE`
     Update,
-    /// `DELETE`
     Delete,
 }
 

@@ -122,7 +122,6 @@ pub struct BoundInsert {
     pub kept: Option<KeptRows>,
     /// The action for a duplicate key.
     pub duplicates: DuplicatePolicy,
-    /// `IGNORE`.
     pub ignore: bool,
     /// Slots of the new row's columns, by ordinal.
     pub new_row: Vec<(u16, Slot)>,
@@ -154,7 +153,6 @@ pub struct BoundUpdate {
     pub limit: Option<Expression>,
     /// One for each table that is changed.
     pub targets: Vec<WriteTarget>,
-    /// `IGNORE`.
     pub ignore: bool,
 }
 
@@ -168,6 +166,5 @@ pub struct BoundDelete {
     pub limit: Option<Expression>,
     /// One for each table that is deleted from.
     pub targets: Vec<WriteTarget>,
-    /// `IGNORE`.
     pub ignore: bool,
 }

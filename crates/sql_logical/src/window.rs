@@ -15,27 +15,17 @@ pub struct WindowCall {
 
 #[derive(Debug)]
 pub enum WindowFunction {
-    /// `ROW_NUMBER`
     RowNumber,
-    /// `RANK`
     Rank,
-    /// `DENSE_RANK`
     DenseRank,
-    /// `PERCENT_RANK`
     PercentRank,
     /// `CUME_DIST`
     CumulativeDistribution,
-    /// `NTILE`
     Ntile,
-    /// `LAG`
     Lag,
-    /// `LEAD`
     Lead,
-    /// `FIRST_VALUE`
     FirstValue,
-    /// `LAST_VALUE`
     LastValue,
-    /// `NTH_VALUE`
     NthValue,
     /// An aggregate over the frame.
     Aggregate(AggregateCall),
@@ -55,14 +45,11 @@ pub struct WindowFrame {
 /// An end of a window frame.
 #[derive(Debug, Clone)]
 pub enum FrameBound {
-    /// `UNBOUNDED PRECEDING`
     UnboundedPreceding,
     /// `n PRECEDING`; for `RANGE`, the expression `order key − n`.
     Preceding(Expression),
-    /// `CURRENT ROW`
     CurrentRow,
     /// `n FOLLOWING`; for `RANGE`, the expression `order key + n`.
     Following(Expression),
-    /// `UNBOUNDED FOLLOWING`
     UnboundedFollowing,
 }

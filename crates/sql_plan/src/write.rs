@@ -81,7 +81,6 @@ pub struct UpdatePlan {
     pub source: PlanNode,
     /// One for each table that is changed.
     pub targets: Vec<WriteTarget>,
-    /// `IGNORE`.
     pub ignore: bool,
     /// Whether rows must be collected before the first is changed: the change moves them in the
     /// index that is read, or several tables are joined.
@@ -95,7 +94,6 @@ pub struct DeletePlan {
     pub source: PlanNode,
     /// One for each table that is deleted from.
     pub targets: Vec<WriteTarget>,
-    /// `IGNORE`.
     pub ignore: bool,
     /// Whether rows must be collected before the first is deleted.
     pub gather_first: bool,

@@ -17,7 +17,6 @@ pub struct Display {
     pub decimals: u8,
     /// Never negative. The types `FLOAT` and `DOUBLE` do not tell.
     pub unsigned: bool,
-    /// `ZEROFILL`
     pub zerofill: bool,
     /// Values of a stored column, including one of a temporary table: its flags are a column's.
     pub stored: bool,

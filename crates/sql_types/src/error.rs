@@ -314,11 +314,8 @@ pub fn sql_state(code: u16) -> &'static [u8; 5] {
 /// The severity of a condition of `SHOW WARNINGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// `Note`.
     Note,
-    /// `Warning`.
     Warning,
-    /// `Error`.
     Error,
 }
 

@@ -132,7 +132,6 @@ pub enum TypeKind {
         /// 1 to 64.
         bits: u8,
     },
-    /// `YEAR`
     Year,
     /// `DECIMAL(precision, scale)`
     Decimal {
@@ -143,9 +142,7 @@ pub enum TypeKind {
         /// Whether negative numbers are out of range.
         unsigned: bool,
     },
-    /// `FLOAT`
     Float,
-    /// `DOUBLE`
     Double,
     /// `CHAR(max_chars)`
     Char {
@@ -183,7 +180,6 @@ pub enum TypeKind {
         /// Longest value in bytes.
         max_bytes: u32,
     },
-    /// `DATE`
     Date,
     /// `TIME(fsp)`
     Time {
@@ -200,21 +196,18 @@ pub enum TypeKind {
         /// Digits of the fraction of a second.
         fsp: u8,
     },
-    /// `ENUM`
     Enum {
         /// The names.
         members: Arc<Members>,
         /// The collation of the names.
         collation: CollationId,
     },
-    /// `SET`
     Set {
         /// The names.
         members: Arc<Members>,
         /// The collation of the names.
         collation: CollationId,
     },
-    /// `JSON`
     Json,
     /// `GEOMETRY` and the like.
     Geometry,
@@ -234,13 +227,11 @@ impl SqlType {
         SqlType::new(TypeKind::Null)
     }
 
-    /// `BIGINT`
     #[must_use]
     pub fn bigint() -> SqlType {
         SqlType::new(TypeKind::Integer { width: IntWidth::Eight, unsigned: false })
     }
 
-    /// `BIGINT UNSIGNED`
     #[must_use]
     pub fn bigint_unsigned() -> SqlType {
         SqlType::new(TypeKind::Integer { width: IntWidth::Eight, unsigned: true })
@@ -252,7 +243,6 @@ impl SqlType {
         SqlType::bigint()
     }
 
-    /// `DOUBLE`
     #[must_use]
     pub fn double() -> SqlType {
         SqlType::new(TypeKind::Double)

@@ -62,7 +62,6 @@ bitflags! {
         const OPTIONAL_METADATA = 1 << 25;
         /// zstd compression.
         const COMPRESS_ZSTD = 1 << 26;
-        /// Query attributes.
         const QUERY_ATTRIBUTES = 1 << 27;
         /// More than one factor of authentication.
         const MULTI_FACTOR = 1 << 28;
@@ -130,13 +129,10 @@ bitflags! {
         const ZEROFILL = 1 << 6;
         /// Of a binary collation.
         const BINARY = 1 << 7;
-        /// `ENUM`.
         const ENUM = 1 << 8;
-        /// `AUTO_INCREMENT`.
         const AUTO_INCREMENT = 1 << 9;
         /// `TIMESTAMP` that sets itself.
         const TIMESTAMP = 1 << 10;
-        /// `SET`.
         const SET = 1 << 11;
         /// Has no default.
         const NO_DEFAULT_VALUE = 1 << 12;
@@ -144,7 +140,6 @@ bitflags! {
         const ON_UPDATE_NOW = 1 << 13;
         /// Part of some key.
         const PART_KEY = 1 << 14;
-        /// A number.
         const NUMBER = 1 << 15;
     }
 }

@@ -12,37 +12,25 @@ pub enum ColumnType {
     Short = 2,
     /// `INT`.
     Long = 3,
-    /// `FLOAT`.
     Float = 4,
-    /// `DOUBLE`.
     Double = 5,
-    /// `NULL`.
     Null = 6,
-    /// `TIMESTAMP`.
     Timestamp = 7,
     /// `BIGINT`.
     LongLong = 8,
     /// `MEDIUMINT`.
     Int24 = 9,
-    /// `DATE`.
     Date = 10,
-    /// `TIME`.
     Time = 11,
-    /// `DATETIME`.
     DateTime = 12,
-    /// `YEAR`.
     Year = 13,
     /// `VARCHAR` as a server stores it; on the wire like [`ColumnType::VarString`].
     VarChar = 15,
-    /// `BIT`.
     Bit = 16,
-    /// `JSON`.
     Json = 245,
     /// `DECIMAL`.
     NewDecimal = 246,
-    /// `ENUM`.
     Enum = 247,
-    /// `SET`.
     Set = 248,
     /// `TINYBLOB`, `TINYTEXT`.
     TinyBlob = 249,
@@ -140,15 +128,12 @@ pub struct Time {
 /// A parameter of a prepared statement or a query attribute's value, as the client sent it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Parameter<'a> {
-    /// `NULL`.
     Null,
     /// An integer with sign.
     Int(i64),
     /// An integer without sign.
     UInt(u64),
-    /// A `FLOAT`.
     Float(f32),
-    /// A `DOUBLE`.
     Double(f64),
     /// A decimal number as text.
     Decimal(&'a [u8]),
@@ -157,11 +142,9 @@ pub enum Parameter<'a> {
     /// Bytes: a `BLOB`, a `BIT`, a spatial value, or a value of such a type that was sent with
     /// `COM_STMT_SEND_LONG_DATA`.
     Bytes(&'a [u8]),
-    /// A `DATE`.
     Date(Date),
     /// A `DATETIME` or `TIMESTAMP`.
     DateTime(DateTime),
-    /// A `TIME`.
     Time(Time),
 }
 

@@ -61,9 +61,7 @@ pub enum ColumnType {
     UInt(IntWidth),
     /// `DECIMAL(p, s)`
     Decimal(DecimalType),
-    /// `FLOAT`
     Float,
-    /// `DOUBLE`
     Double,
     /// `BIT(bits)`, 1 to 64 bits.
     Bit {
@@ -102,7 +100,6 @@ pub enum ColumnType {
         /// Longest value, in bytes.
         max_bytes: u32,
     },
-    /// `DATE`
     Date,
     /// `TIME(fsp)`
     Time {

@@ -52,11 +52,8 @@ pub struct Limits {
     pub select_rows: u64,
     /// `cte_max_recursion_depth`
     pub recursion_depth: u64,
-    /// `foreign_key_checks`
     pub foreign_key_checks: bool,
-    /// `auto_increment_increment`
     pub auto_increment_increment: u64,
-    /// `auto_increment_offset`
     pub auto_increment_offset: u64,
     /// `firn_column_cache`: whether columns are kept between statements, and kept ones are used.
     pub uses_column_cache: bool,

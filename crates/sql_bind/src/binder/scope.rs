@@ -27,15 +27,10 @@ use super::{Binder, table_uses};
 pub(crate) enum Clause {
     /// The select list, `SET`, `VALUES`.
     FieldList,
-    /// `ON`
     On,
-    /// `WHERE`
     Where,
-    /// `GROUP BY`
     GroupBy,
-    /// `HAVING`
     Having,
-    /// `ORDER BY`
     OrderBy,
     /// `OVER (…)`
     Window,

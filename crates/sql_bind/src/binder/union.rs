@@ -17,7 +17,6 @@ use super::display::common_display;
 use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
 use super::{Binder, coerce, expression_builders, expressions, query, scope};
 
-/// A set operation.
 pub(crate) fn set_operation(
     binder: &mut Binder<'_>,
     left: &SetExpr,

@@ -32,7 +32,6 @@ use super::{
 /// The target of a table: schema and name.
 pub(super) type Name = (Arc<str>, Arc<str>);
 
-/// `ALTER TABLE`.
 pub(super) fn alter_table(
     context: &DdlContext<'_>,
     statement: &ast::AlterTable,

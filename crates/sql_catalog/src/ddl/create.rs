@@ -17,7 +17,6 @@ use super::{
     foreign_key, from_rows, index, row_size,
 };
 
-/// `CREATE TABLE`.
 pub(super) fn create_table(
     context: &DdlContext<'_>,
     statement: &ast::CreateTable,
@@ -61,7 +60,6 @@ pub(super) fn create_table(
     })
 }
 
-/// `CREATE TABLE … LIKE …`.
 pub(super) fn create_table_like(
     context: &DdlContext<'_>,
     temporary: bool,

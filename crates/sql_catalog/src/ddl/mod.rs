@@ -118,13 +118,10 @@ pub struct DdlContext<'a> {
     pub locks: &'a Arc<dyn MetadataContext>,
     /// The flag with which others cancel the statement.
     pub cancelled: &'a Arc<Cancellation>,
-    /// `foreign_key_checks`
     pub foreign_key_checks: bool,
     /// `sql_require_primary_key`
     pub require_primary_key: bool,
-    /// `innodb_strict_mode`
     pub innodb_strict_mode: bool,
-    /// `restrict_fk_on_non_standard_key`
     pub restrict_fk_on_non_standard_key: bool,
     /// Binding and evaluation.
     pub expressions: &'a dyn ExpressionBinder,

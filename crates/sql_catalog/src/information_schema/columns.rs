@@ -181,7 +181,6 @@ fn column_key(table: &TableModel, column: &ColumnModel) -> &'static str {
     if table.indexes.iter().any(is_first) { "MUL" } else { "" }
 }
 
-/// `EXTRA`
 fn extra(column: &ColumnModel) -> String {
     let mut words: Vec<String> = Vec::new();
     if column.auto_increment {

@@ -52,7 +52,6 @@ impl Default for SchemaOptions {
 pub struct TableOptions {
     /// The collation of columns that name none.
     pub collation: CollationId,
-    /// `COMMENT`
     pub comment: Arc<str>,
     /// `ROW_FORMAT` as written.
     pub row_format: Arc<str>,
@@ -90,13 +89,10 @@ impl Default for TableOptions {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnOptions {
-    /// `AUTO_INCREMENT`
     pub auto_increment: bool,
-    /// `INVISIBLE`
     pub invisible: bool,
     /// The column of a functional index part.
     pub hidden: bool,
-    /// `ZEROFILL`
     pub zerofill: bool,
     /// `UNSIGNED` of a decimal or float.
     pub unsigned: bool,
@@ -104,7 +100,6 @@ pub struct ColumnOptions {
     pub members: Vec<Box<str>>,
     /// How they compare.
     pub member_collation: Option<CollationId>,
-    /// `COMMENT`
     pub comment: Arc<str>,
     /// `GENERATED ALWAYS AS`
     pub generated: Option<Generated>,
@@ -120,11 +115,9 @@ pub struct ColumnOptions {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexOptions {
-    /// `INVISIBLE`
     pub invisible: bool,
     /// Made for a foreign key.
     pub implicit: bool,
-    /// `COMMENT`
     pub comment: Arc<str>,
     /// `USING`, as written.
     pub using: Option<Arc<str>>,

@@ -48,16 +48,13 @@ pub struct UserDefinition {
     pub account: Account,
     /// `IDENTIFIED …`, if given.
     pub authentication: Option<Authentication>,
-    /// `DISCARD OLD PASSWORD`.
     pub discard_old_password: bool,
 }
 
 /// Requirements for an account's connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TlsRequirement {
-    /// `NONE`.
     None,
-    /// `SSL`.
     Ssl,
     /// `X509`.
     X509,
@@ -68,7 +65,6 @@ pub enum TlsRequirement {
 /// Options of `CREATE USER` and `ALTER USER` for all their accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct UserOptions {
-    /// `REQUIRE`.
     pub require: Option<TlsRequirement>,
     /// `WITH MAX_…_PER_HOUR n` by name in capitals.
     pub limits: Vec<(String, u64)>,
@@ -76,35 +72,29 @@ pub struct UserOptions {
     pub locked: Option<bool>,
     /// `PASSWORD EXPIRE` and other password policies, in capitals as written.
     pub password_policies: Vec<String>,
-    /// `FAILED_LOGIN_ATTEMPTS`.
     pub failed_login_attempts: Option<u64>,
     /// `PASSWORD_LOCK_TIME` in days; none for `UNBOUNDED`.
     pub password_lock_days: Option<Option<u64>>,
-    /// `COMMENT`.
     pub comment: Option<String>,
     /// `ATTRIBUTE`, a JSON text.
     pub attribute: Option<String>,
 }
 
-/// `CREATE USER`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CreateUser {
     /// No error if one already exists.
     pub if_not_exists: bool,
     pub users: Vec<UserDefinition>,
-    /// `DEFAULT ROLE`.
     pub default_roles: Vec<Account>,
     /// What holds for all.
     pub options: UserOptions,
 }
 
-/// `ALTER USER`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AlterUser {
     /// No error if one does not exist.
     pub if_exists: bool,
     pub users: Vec<UserDefinition>,
-    /// `DEFAULT ROLE`.
     pub default_role: Option<RoleChoice>,
     /// What holds for all.
     pub options: UserOptions,
@@ -113,18 +103,13 @@ pub struct AlterUser {
 /// Which roles.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RoleChoice {
-    /// `NONE`.
     None,
-    /// `ALL`.
     All,
-    /// `ALL EXCEPT`.
     AllExcept(Vec<Account>),
-    /// `DEFAULT`.
     Default,
     Roles(Vec<Account>),
 }
 
-/// `SET PASSWORD`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SetPassword {
     /// The account; the current user's own unless given.
@@ -164,9 +149,7 @@ pub enum PrivilegeLevel {
     /// `database.*`, where `_` and `%` are wildcards.
     Database(String),
     Table(TableName),
-    /// `FUNCTION`.
     Function(TableName),
-    /// `PROCEDURE`.
     Procedure(TableName),
     /// `PROXY ON` an account.
     Proxy(Account),
@@ -180,7 +163,6 @@ pub struct Grant {
     pub level: PrivilegeLevel,
     /// The receivers.
     pub to: Vec<Account>,
-    /// `WITH GRANT OPTION`.
     pub with_grant_option: bool,
 }
 

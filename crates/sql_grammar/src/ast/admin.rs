@@ -19,15 +19,10 @@ pub struct TableMaintenance {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MaintenanceOperation {
-    /// `ANALYZE`.
     Analyze,
-    /// `CHECK`.
     Check,
-    /// `CHECKSUM`.
     Checksum,
-    /// `OPTIMIZE`.
     Optimize,
-    /// `REPAIR`.
     Repair,
 }
 
@@ -44,13 +39,10 @@ pub struct Histogram {
 /// A thing that `FLUSH` flushes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Flush {
-    /// `TABLES`.
     Tables {
         /// Which; empty for all.
         tables: Vec<TableName>,
-        /// `WITH READ LOCK`.
         with_read_lock: bool,
-        /// `FOR EXPORT`.
         for_export: bool,
     },
     /// Anything else, in upper case: `PRIVILEGES`, `STATUS`, `BINARY LOGS` and so on.

@@ -3,9 +3,7 @@
 /// The target type of a cast. Lengths and digits are `None` if they are not written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CastType {
-    /// `SIGNED`
     Signed,
-    /// `UNSIGNED`
     Unsigned,
     /// `BINARY(n)`, in bytes.
     Binary(Option<u64>),
@@ -13,13 +11,11 @@ pub enum CastType {
     Char(Option<u64>),
     /// `NCHAR(n)`, in characters.
     NationalChar(Option<u64>),
-    /// `DATE`
     Date,
     /// `DATETIME(n)`, with fractional second digits.
     Datetime(Option<u64>),
     /// `TIME(n)`, with fractional second digits.
     Time(Option<u64>),
-    /// `YEAR`
     Year,
     /// `DECIMAL(p, s)`
     Decimal(Digits),
@@ -27,7 +23,6 @@ pub enum CastType {
     Float(Digits),
     /// `DOUBLE`, `REAL`
     Double,
-    /// `JSON`
     Json,
     /// `POINT` and the like, in upper case.
     Geometry(String),

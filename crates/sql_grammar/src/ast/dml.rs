@@ -70,7 +70,6 @@ pub enum Priority {
     High,
     /// `DELAYED`, an ordinary insert since MySQL 5.6.
     Delayed,
-    /// `CONCURRENT`.
     Concurrent,
 }
 
@@ -129,7 +128,6 @@ pub struct RowAlias {
 pub struct Update {
     /// `WITH` before it.
     pub with: Option<With>,
-    /// `LOW_PRIORITY`.
     pub low_priority: bool,
     /// `IGNORE`: errors of a row become warnings.
     pub ignore: bool,
@@ -147,14 +145,11 @@ pub struct Update {
     pub hints: Vec<String>,
 }
 
-/// `DELETE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Delete {
     /// `WITH` before it.
     pub with: Option<With>,
-    /// `LOW_PRIORITY`.
     pub low_priority: bool,
-    /// `QUICK`.
     pub quick: bool,
     /// `IGNORE`: errors of a row become warnings.
     pub ignore: bool,
@@ -184,7 +179,6 @@ pub enum OnConflict {
     Replace,
 }
 
-/// `LOAD DATA`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoadData {
     /// `LOCAL`: the client sends the file.
@@ -218,7 +212,6 @@ pub enum LoadTarget {
     Variable(String),
 }
 
-/// `CALL`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Call {
     pub procedure: TableName,
@@ -226,22 +219,17 @@ pub struct Call {
     pub arguments: Vec<Expr>,
 }
 
-/// `HANDLER`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Handler {
-    /// `OPEN`.
     Open {
         table: TableName,
         /// Its name from then on.
         alias: Option<String>,
     },
-    /// `READ`.
     Read(Box<HandlerRead>),
-    /// `CLOSE`.
     Close(String),
 }
 
-/// `HANDLER … READ`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HandlerRead {
     /// The handler.
@@ -261,13 +249,10 @@ pub struct HandlerRead {
 /// Where `HANDLER … READ` goes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum HandlerPosition {
-    /// `FIRST`.
     First,
-    /// `NEXT`.
     Next,
     /// `PREV`.
     Previous,
-    /// `LAST`.
     Last,
     /// `= (…)`, `>= (…)` and so on.
     Key {

@@ -135,7 +135,6 @@ pub enum Expr {
     Subquery(Box<Query>),
     /// `(a, b)`, `ROW(a, b)`
     Tuple(Vec<Expr>),
-    /// `CASE`
     Case {
         /// `CASE operand WHEN …`
         operand: Option<Box<Expr>>,
@@ -155,7 +154,6 @@ pub enum Expr {
         to: CastType,
         /// `CHARACTER SET`, in lower case.
         charset: Option<String>,
-        /// `ARRAY`.
         array: bool,
     },
     /// `CONVERT(x USING c)`, `CHAR(… USING c)`
@@ -250,20 +248,15 @@ pub struct Interval {
 /// What `IS` asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TruthTest {
-    /// `NULL`
     Null,
-    /// `TRUE`
     True,
-    /// `FALSE`
     False,
-    /// `UNKNOWN`
     Unknown,
 }
 
 /// A prefix operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnaryOperator {
-    /// `NOT`
     Not,
     /// `!`
     BangNot,
@@ -280,7 +273,6 @@ pub enum UnaryOperator {
 pub enum BinaryOperator {
     /// `OR`, `||`
     Or,
-    /// `XOR`
     Xor,
     /// `AND`, `&&`
     And,
@@ -376,11 +368,8 @@ pub struct CaseWhen {
 /// A side of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrimSide {
-    /// `BOTH`
     Both,
-    /// `LEADING`
     Leading,
-    /// `TRAILING`
     Trailing,
 }
 
@@ -410,13 +399,10 @@ pub struct Function {
     pub arguments: Arguments,
     /// `ORDER BY` after the arguments.
     pub order_by: Vec<OrderByExpr>,
-    /// `SEPARATOR`.
     pub separator: Option<String>,
-    /// `RETURNING`.
     pub returning: Option<CastType>,
     /// `RESPECT NULLS`, `IGNORE NULLS`.
     pub null_treatment: Option<NullTreatment>,
-    /// `OVER`.
     pub over: Option<Box<Window>>,
 }
 
@@ -432,9 +418,7 @@ pub enum Arguments {
 /// How a window function handles NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NullTreatment {
-    /// `RESPECT NULLS`
     RespectNulls,
-    /// `IGNORE NULLS`
     IgnoreNulls,
 }
 
@@ -461,9 +445,7 @@ pub enum Window {
 pub struct WindowSpec {
     /// The window that this one refines.
     pub name: Option<String>,
-    /// `PARTITION BY`.
     pub partition_by: Vec<Expr>,
-    /// `ORDER BY`.
     pub order_by: Vec<OrderByExpr>,
     /// The frame, if one is written.
     pub frame: Option<WindowFrame>,
@@ -483,18 +465,14 @@ pub struct WindowFrame {
 /// The unit of a frame's bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WindowFrameUnits {
-    /// `ROWS`
     Rows,
-    /// `RANGE`
     Range,
-    /// `GROUPS`
     Groups,
 }
 
 /// An end of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WindowFrameBound {
-    /// `CURRENT ROW`
     CurrentRow,
     /// `n PRECEDING`; `None`: `UNBOUNDED PRECEDING`.
     Preceding(Option<Box<Expr>>),

@@ -70,29 +70,22 @@ pub enum Statement {
     Update(Box<Update>),
     /// `DELETE`, from one table or several.
     Delete(Box<Delete>),
-    /// `LOAD DATA`.
     LoadData(Box<LoadData>),
     /// `DO`: the expressions are evaluated and the values discarded.
     Do(Vec<Expr>),
     /// `CALL` of a procedure.
     Call(Call),
-    /// `HANDLER`.
     Handler(Handler),
 
-    /// `CREATE DATABASE`.
     CreateDatabase(CreateDatabase),
-    /// `ALTER DATABASE`.
     AlterDatabase(AlterDatabase),
-    /// `DROP DATABASE`.
     DropDatabase {
         /// No error if it does not exist.
         if_exists: bool,
         /// The database.
         name: String,
     },
-    /// `CREATE TABLE`.
     CreateTable(Box<CreateTable>),
-    /// `CREATE TABLE … LIKE …`.
     CreateTableLike {
         /// Only this session sees it.
         temporary: bool,
@@ -103,9 +96,7 @@ pub enum Statement {
         /// The table whose definition is copied.
         like: TableName,
     },
-    /// `ALTER TABLE`.
     AlterTable(Box<AlterTable>),
-    /// `DROP TABLE`.
     DropTable {
         /// Only temporary tables.
         temporary: bool,
@@ -117,13 +108,11 @@ pub enum Statement {
     RenameTable(Vec<(TableName, TableName)>),
     /// `TRUNCATE TABLE`.
     Truncate(TableName),
-    /// `CREATE INDEX`.
     CreateIndex {
         table: TableName,
         /// The index; it has a name.
         index: IndexDefinition,
     },
-    /// `DROP INDEX`.
     DropIndex {
         table: TableName,
         /// The index.
@@ -131,7 +120,6 @@ pub enum Statement {
     },
     /// `CREATE VIEW` and `ALTER VIEW`.
     CreateView(Box<CreateView>),
-    /// `DROP VIEW`.
     DropView {
         /// No error if one does not exist.
         if_exists: bool,
@@ -150,40 +138,30 @@ pub enum Statement {
 
     /// `BEGIN` and `START TRANSACTION`.
     Begin(Begin),
-    /// `COMMIT`.
     Commit(Completion),
     /// `ROLLBACK` of the whole transaction.
     Rollback(Completion),
-    /// `SAVEPOINT`.
     Savepoint(String),
     /// `ROLLBACK TO SAVEPOINT`.
     RollbackTo(String),
-    /// `RELEASE SAVEPOINT`.
     ReleaseSavepoint(String),
-    /// `SET TRANSACTION`.
     SetTransaction(SetTransaction),
-    /// `XA …`.
     Xa(Xa),
-    /// `LOCK TABLES`.
     LockTables(Vec<TableLock>),
-    /// `UNLOCK TABLES`.
     UnlockTables,
     /// `LOCK INSTANCE FOR BACKUP`.
     LockInstance,
-    /// `UNLOCK INSTANCE`.
     UnlockInstance,
 
     /// `SET`, with all its assignments in order.
     Set(Vec<SetItem>),
     /// `USE` of a database.
     Use(String),
-    /// `PREPARE`.
     Prepare {
         name: String,
         /// The source of its text.
         source: PrepareSource,
     },
-    /// `EXECUTE`.
     Execute {
         /// The prepared statement.
         name: String,
@@ -192,7 +170,6 @@ pub enum Statement {
     },
     /// `DEALLOCATE PREPARE`.
     Deallocate(String),
-    /// `SHOW …`.
     Show(Box<Show>),
     /// `DESCRIBE` of a table.
     Describe {
@@ -202,43 +179,31 @@ pub enum Statement {
     },
     /// `EXPLAIN` of a statement.
     Explain(Box<Explain>),
-    /// `HELP`.
     Help(String),
-    /// `KILL`.
     Kill {
         /// Only the running statement, not the connection.
         query_only: bool,
         /// The connection.
         id: Expr,
     },
-    /// `GET DIAGNOSTICS`.
     GetDiagnostics(GetDiagnostics),
-    /// `SIGNAL`.
     Signal(Signal),
-    /// `RESIGNAL`.
     Resignal(Signal),
 
     /// `ANALYZE`, `CHECK`, `CHECKSUM`, `OPTIMIZE` or `REPAIR` of tables.
     TableMaintenance(TableMaintenance),
-    /// `FLUSH`.
     Flush(Vec<Flush>),
-    /// `RESET`.
     Reset(Vec<String>),
-    /// `RESET PERSIST`.
     ResetPersist {
         /// No error if it was not persisted.
         if_exists: bool,
         /// The variable; `None` means all.
         variable: Option<String>,
     },
-    /// `PURGE BINARY LOGS`.
     PurgeBinaryLogs(PurgeLogs),
 
-    /// `CREATE USER`.
     CreateUser(Box<CreateUser>),
-    /// `ALTER USER`.
     AlterUser(Box<AlterUser>),
-    /// `DROP USER`.
     DropUser {
         /// No error if one does not exist.
         if_exists: bool,
@@ -246,13 +211,11 @@ pub enum Statement {
     },
     /// `RENAME USER`: pairs of old and new name.
     RenameUser(Vec<(Account, Account)>),
-    /// `CREATE ROLE`.
     CreateRole {
         /// No error if one already exists.
         if_not_exists: bool,
         roles: Vec<Account>,
     },
-    /// `DROP ROLE`.
     DropRole {
         /// No error if one does not exist.
         if_exists: bool,
@@ -280,12 +243,12 @@ pub enum Statement {
         /// No error if an account does not exist.
         ignore_unknown_user: bool,
     },
-    /// `SET PASSWORD`.
     SetPassword(SetPassword),
-    /// `SET ROLE`.
     SetRole(RoleChoice),
-    /// `SET DEFAULT ROLE`.
-    SetDefaultRole { roles: RoleChoice, to: Vec<Account> },
+    SetDefaultRole {
+        roles: RoleChoice,
+        to: Vec<Account>,
+    },
 
     /// A MySQL statement that Firn refuses with error 1235.
     Unsupported {

@@ -20,16 +20,13 @@ pub struct Partitioning {
 pub enum PartitionMethod {
     /// `HASH (expr)`.
     Hash {
-        /// `LINEAR`.
         linear: bool,
         /// The arguments.
         expression: Expr,
     },
     /// `KEY (columns)`.
     Key {
-        /// `LINEAR`.
         linear: bool,
-        /// `ALGORITHM`.
         algorithm: Option<u8>,
         /// The columns; empty for the primary key.
         columns: Vec<String>,
@@ -69,7 +66,6 @@ pub enum PartitionValues {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PartitionBound {
     Value(Expr),
-    /// `MAXVALUE`.
     MaxValue,
 }
 

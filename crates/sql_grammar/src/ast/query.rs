@@ -5,13 +5,10 @@ use super::{Expr, OrderByExpr, TableName, Value, WindowSpec};
 /// A query with all its clauses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Query {
-    /// `WITH`.
     pub with: Option<With>,
     /// The query without order and limit.
     pub body: Box<SetExpr>,
-    /// `ORDER BY`.
     pub order_by: Vec<OrderByExpr>,
-    /// `LIMIT`.
     pub limit: Option<Limit>,
     /// `FOR UPDATE` and the like, one for each table of `OF`.
     pub locks: Vec<LockClause>,
@@ -29,7 +26,6 @@ pub struct Limit {
 /// `WITH [RECURSIVE]`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct With {
-    /// `RECURSIVE`.
     pub recursive: bool,
     /// At least one.
     pub tables: Vec<CommonTable>,
@@ -55,7 +51,6 @@ pub struct TableAlias {
 /// A query without order and limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SetExpr {
-    /// `SELECT`
     Select(Box<SelectBlock>),
     /// `(query)`
     Query(Box<Query>),
@@ -64,7 +59,6 @@ pub enum SetExpr {
         /// The left operand.
         left: Box<SetExpr>,
         op: SetOperator,
-        /// `ALL`.
         all: bool,
         /// The right operand.
         right: Box<SetExpr>,
@@ -78,11 +72,8 @@ pub enum SetExpr {
 /// A set operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetOperator {
-    /// `UNION`
     Union,
-    /// `EXCEPT`
     Except,
-    /// `INTERSECT`
     Intersect,
 }
 
@@ -93,7 +84,6 @@ pub struct SelectBlock {
     pub hints: Vec<String>,
     /// Words before the list.
     pub modifiers: SelectModifiers,
-    /// `DISTINCT`.
     pub distinct: bool,
     /// The list.
     pub projection: Vec<SelectItem>,
@@ -101,11 +91,9 @@ pub struct SelectBlock {
     pub from: Vec<TableWithJoins>,
     /// `WHERE`.
     pub selection: Option<Expr>,
-    /// `GROUP BY`.
     pub group_by: Vec<Expr>,
     /// `WITH ROLLUP`.
     pub rollup: bool,
-    /// `HAVING`.
     pub having: Option<Expr>,
     /// `WINDOW`.
     pub named_windows: Vec<(String, WindowSpec)>,
@@ -114,19 +102,12 @@ pub struct SelectBlock {
 /// Words between `SELECT` and its list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SelectModifiers {
-    /// `HIGH_PRIORITY`
     pub high_priority: bool,
-    /// `STRAIGHT_JOIN`
     pub straight_join: bool,
-    /// `SQL_SMALL_RESULT`
     pub sql_small_result: bool,
-    /// `SQL_BIG_RESULT`
     pub sql_big_result: bool,
-    /// `SQL_BUFFER_RESULT`
     pub sql_buffer_result: bool,
-    /// `SQL_NO_CACHE`
     pub sql_no_cache: bool,
-    /// `SQL_CALC_FOUND_ROWS`
     pub sql_calc_found_rows: bool,
 }
 
@@ -203,11 +184,8 @@ pub enum JoinKind {
 pub enum JoinConstraint {
     /// No condition: every pair.
     None,
-    /// `ON`
     On(Expr),
-    /// `USING`
     Using(Vec<String>),
-    /// `NATURAL`
     Natural,
 }
 
@@ -226,7 +204,6 @@ pub enum TableFactor {
     },
     /// `[LATERAL] (query) AS alias`
     Derived {
-        /// `LATERAL`.
         lateral: bool,
         subquery: Box<Query>,
         /// Its name.
@@ -238,7 +215,6 @@ pub enum TableFactor {
     JsonTable(Box<JsonTable>),
 }
 
-/// `JSON_TABLE`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JsonTable {
     pub document: Expr,
@@ -276,20 +252,15 @@ pub struct JsonTableNamedColumn {
     pub path: String,
     /// Asks whether there is a value, not which.
     pub exists: bool,
-    /// `ON EMPTY`.
     pub on_empty: Option<JsonTableHandling>,
-    /// `ON ERROR`.
     pub on_error: Option<JsonTableHandling>,
 }
 
 /// What `JSON_TABLE` does for a missing or wrong value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JsonTableHandling {
-    /// `NULL`
     Null,
-    /// `ERROR`
     Error,
-    /// `DEFAULT`
     Default(Value),
 }
 
@@ -307,11 +278,8 @@ pub struct IndexHint {
 /// What an index hint wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexHintKind {
-    /// `USE`
     Use,
-    /// `IGNORE`
     Ignore,
-    /// `FORCE`
     Force,
 }
 
@@ -348,8 +316,6 @@ pub enum LockStrength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockWait {
     Wait,
-    /// `NOWAIT`
     Nowait,
-    /// `SKIP LOCKED`
     SkipLocked,
 }

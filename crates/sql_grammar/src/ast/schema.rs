@@ -3,7 +3,6 @@
 use super::Query;
 use super::{Account, TableName};
 
-/// `CREATE DATABASE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CreateDatabase {
     /// No error if it already exists.
@@ -13,7 +12,6 @@ pub struct CreateDatabase {
     pub options: DatabaseOptions,
 }
 
-/// `ALTER DATABASE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AlterDatabase {
     /// The database; none for the current one.
@@ -37,7 +35,6 @@ pub struct DatabaseOptions {
 /// `CREATE VIEW` and `ALTER VIEW`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CreateView {
-    /// `OR REPLACE`.
     pub or_replace: bool,
     /// `ALTER VIEW`: it must exist.
     pub alter: bool,

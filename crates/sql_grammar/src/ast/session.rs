@@ -8,7 +8,6 @@ use super::Statement;
 pub enum VariableScope {
     /// No word, `SESSION` or `LOCAL`.
     Session,
-    /// `GLOBAL`.
     Global,
     /// `PERSIST`: global, and kept over restarts.
     Persist,
@@ -31,7 +30,6 @@ pub enum SetItem {
         name: String,
         value: SetValue,
     },
-    /// `NAMES`.
     Names {
         /// The character set; none for `DEFAULT`.
         charset: Option<String>,
@@ -75,7 +73,6 @@ pub enum ExplainFormat {
     Tree,
 }
 
-/// `EXPLAIN`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Explain {
     /// `ANALYZE`: it is executed and timed.
@@ -96,7 +93,6 @@ pub enum ExplainTarget {
     Connection(u64),
 }
 
-/// `GET DIAGNOSTICS`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GetDiagnostics {
     /// `STACKED` instead of `CURRENT`.

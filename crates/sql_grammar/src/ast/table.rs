@@ -46,27 +46,21 @@ pub struct ColumnDefinition {
     pub column_type: ColumnType,
     /// `NULL` or `NOT NULL`; `None` if not given.
     pub nullable: Option<bool>,
-    /// `DEFAULT`.
     pub default: Option<ColumnDefault>,
     /// `ON UPDATE CURRENT_TIMESTAMP`, with its fractional second digits.
     pub on_update_now: Option<u8>,
-    /// `AUTO_INCREMENT`.
     pub auto_increment: bool,
-    /// `PRIMARY KEY`.
     pub primary_key: bool,
-    /// `UNIQUE`.
     pub unique: bool,
     /// `GENERATED ALWAYS AS`.
     pub generated: Option<Generated>,
     /// `VISIBLE` or `INVISIBLE`.
     pub visible: Option<bool>,
-    /// `COMMENT`.
     pub comment: Option<String>,
     /// `CHECK`s.
     pub checks: Vec<Check>,
     /// `REFERENCES`, which InnoDB accepts and ignores here.
     pub references: Option<References>,
-    /// `SRID`.
     pub srid: Option<u32>,
     /// Other attributes, accepted and ignored: `COLUMN_FORMAT`, `STORAGE`, engine attributes.
     pub ignored: Vec<(String, String)>,
@@ -122,7 +116,6 @@ pub enum LobSize {
 pub struct NumberAttributes {
     /// `UNSIGNED`; `ZEROFILL` sets it too.
     pub unsigned: bool,
-    /// `ZEROFILL`.
     pub zerofill: bool,
 }
 
@@ -160,11 +153,8 @@ pub enum ColumnType {
     Varbinary(u32),
     /// `BLOB`s; `BLOB(n)` with its length in bytes, which determines the size.
     Blob(LobSize, Option<u64>),
-    /// `ENUM`.
     Enum(Vec<String>, TextAttributes),
-    /// `SET`.
     Set(Vec<String>, TextAttributes),
-    /// `DATE`.
     Date,
     /// `TIME`, with its fractional second digits.
     Time(u8),
@@ -172,9 +162,7 @@ pub enum ColumnType {
     Datetime(u8),
     /// `TIMESTAMP`, with its fractional second digits.
     Timestamp(u8),
-    /// `YEAR`.
     Year,
-    /// `JSON`.
     Json,
     /// A spatial type, by its name in capitals.
     Geometry(String),
@@ -187,13 +175,10 @@ pub enum ColumnType {
 pub enum IndexKind {
     /// `PRIMARY KEY`.
     Primary,
-    /// `UNIQUE`.
     Unique,
     /// An ordinary index.
     Plain,
-    /// `FULLTEXT`.
     Fulltext,
-    /// `SPATIAL`.
     Spatial,
 }
 
@@ -212,7 +197,6 @@ pub struct IndexDefinition {
     pub parts: Vec<KeyPart>,
     /// `VISIBLE` or `INVISIBLE`.
     pub visible: Option<bool>,
-    /// `COMMENT`.
     pub comment: Option<String>,
     /// `WITH PARSER`.
     pub parser: Option<String>,
@@ -289,15 +273,12 @@ pub struct Check {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TableOption {
-    /// `ENGINE`.
     Engine(String),
-    /// `AUTO_INCREMENT`.
     AutoIncrement(u64),
     /// `CHARACTER SET`.
     Charset(String),
     /// `COLLATE`.
     Collation(String),
-    /// `COMMENT`.
     Comment(String),
     /// `ROW_FORMAT`, in upper case.
     RowFormat(String),
@@ -305,7 +286,6 @@ pub enum TableOption {
     Other(String, String),
 }
 
-/// `ALTER TABLE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AlterTable {
     pub table: TableName,
@@ -320,7 +300,6 @@ pub struct AlterTable {
 /// Where a column goes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ColumnPosition {
-    /// `FIRST`.
     First,
     /// `AFTER` another.
     After(String),
@@ -329,7 +308,6 @@ pub enum ColumnPosition {
 /// An action of `ALTER TABLE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AlterAction {
-    /// `ADD COLUMN`.
     AddColumn {
         column: ColumnDefinition,
         /// The position; at the end unless given.
@@ -337,30 +315,21 @@ pub enum AlterAction {
     },
     /// `ADD` of an index, primary key or unique constraint.
     AddIndex(IndexDefinition),
-    /// `ADD FOREIGN KEY`.
     AddForeignKey(ForeignKey),
-    /// `ADD CHECK`.
     AddCheck(Check),
-    /// `DROP COLUMN`.
     DropColumn(String),
-    /// `DROP INDEX`.
     DropIndex(String),
-    /// `DROP PRIMARY KEY`.
     DropPrimaryKey,
-    /// `DROP FOREIGN KEY`.
     DropForeignKey(String),
-    /// `DROP CHECK`.
     DropCheck(String),
     /// `DROP CONSTRAINT`, of whatever kind has the name.
     DropConstraint(String),
-    /// `MODIFY COLUMN`.
     ModifyColumn {
         /// The column's new definition.
         column: ColumnDefinition,
         /// The position; unchanged unless given.
         position: Option<ColumnPosition>,
     },
-    /// `CHANGE COLUMN`.
     ChangeColumn {
         /// The column.
         name: String,
@@ -369,7 +338,6 @@ pub enum AlterAction {
         /// The position; unchanged unless given.
         position: Option<ColumnPosition>,
     },
-    /// `RENAME COLUMN`.
     RenameColumn {
         from: String,
         to: String,
@@ -397,7 +365,6 @@ pub enum AlterAction {
         name: String,
         enforced: bool,
     },
-    /// `RENAME INDEX`.
     RenameIndex {
         from: String,
         to: String,
@@ -413,13 +380,11 @@ pub enum AlterAction {
     },
     /// `ORDER BY`: columns and whether descending.
     OrderBy(Vec<(String, bool)>),
-    /// `FORCE`.
     Force,
     /// `DISABLE KEYS` or `ENABLE KEYS`.
     EnableKeys(bool),
     /// `DISCARD TABLESPACE` or `IMPORT TABLESPACE`.
     Tablespace {
-        /// `IMPORT`.
         import: bool,
     },
     /// `WITH VALIDATION` or `WITHOUT`.

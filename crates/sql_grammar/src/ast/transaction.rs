@@ -14,9 +14,7 @@ pub struct Begin {
 /// Whether a transaction may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessMode {
-    /// `READ ONLY`.
     ReadOnly,
-    /// `READ WRITE`.
     ReadWrite,
 }
 
@@ -32,17 +30,12 @@ pub struct Completion {
 /// The isolation level of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IsolationLevel {
-    /// `READ UNCOMMITTED`.
     ReadUncommitted,
-    /// `READ COMMITTED`.
     ReadCommitted,
-    /// `REPEATABLE READ`.
     RepeatableRead,
-    /// `SERIALIZABLE`.
     Serializable,
 }
 
-/// `SET TRANSACTION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SetTransaction {
     /// Whom it concerns.
@@ -75,33 +68,16 @@ pub struct Xid {
     pub format: u64,
 }
 
-/// `XA …`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Xa {
     /// `XA START` or `BEGIN`.
-    Start {
-        xid: Xid,
-        /// `JOIN`.
-        join: bool,
-        /// `RESUME`.
-        resume: bool,
-    },
+    Start { xid: Xid, join: bool, resume: bool },
     /// `XA END`.
-    End {
-        xid: Xid,
-        /// `SUSPEND`.
-        suspend: bool,
-        /// `FOR MIGRATE`.
-        for_migrate: bool,
-    },
+    End { xid: Xid, suspend: bool, for_migrate: bool },
     /// `XA PREPARE`.
     Prepare(Xid),
     /// `XA COMMIT`.
-    Commit {
-        xid: Xid,
-        /// `ONE PHASE`.
-        one_phase: bool,
-    },
+    Commit { xid: Xid, one_phase: bool },
     /// `XA ROLLBACK`.
     Rollback(Xid),
     /// `XA RECOVER`.
@@ -123,9 +99,7 @@ pub struct TableLock {
 /// How `LOCK TABLES` locks a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TableLockKind {
-    /// `READ`.
     Read,
-    /// `READ LOCAL`.
     ReadLocal,
     /// `WRITE`, with or without `LOW_PRIORITY`.
     Write,

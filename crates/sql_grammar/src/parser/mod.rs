@@ -413,12 +413,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `IF EXISTS`.
     fn if_exists(&mut self) -> bool {
         self.accept_all(&["IF", "EXISTS"])
     }
 
-    /// `IF NOT EXISTS`.
     fn if_not_exists(&mut self) -> bool {
         self.accept_all(&["IF", "NOT", "EXISTS"])
     }

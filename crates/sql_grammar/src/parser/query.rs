@@ -179,7 +179,6 @@ fn query_tail(
     Ok(Box::new(Query { with, body, order_by, limit, locks }))
 }
 
-/// `ORDER BY …`.
 pub(super) fn order_by(parser: &mut Parser<'_>) -> Result<Vec<OrderByExpr>> {
     parser.expect_all(&["ORDER", "BY"])?;
     parser.list(|parser| {

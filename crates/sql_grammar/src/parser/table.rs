@@ -159,7 +159,6 @@ fn foreign_key(parser: &mut Parser<'_>) -> Result<ForeignKey> {
     Ok(ForeignKey { name, columns, references: references(parser)? })
 }
 
-/// `REFERENCES …`.
 pub(super) fn references(parser: &mut Parser<'_>) -> Result<References> {
     parser.expect("REFERENCES")?;
     let table = parser.table_name()?;

@@ -110,9 +110,7 @@ pub enum ExpressionKind {
     And(Vec<Expression>),
     /// `OR` in three-valued logic; evaluated from the left, ends at the first true.
     Or(Vec<Expression>),
-    /// `XOR`.
     Xor(Box<[Expression; 2]>),
-    /// `NOT`.
     Not(Box<Expression>),
     /// `IS [NOT] NULL | TRUE | FALSE | UNKNOWN`.
     Is {
@@ -270,7 +268,6 @@ pub struct SortKey {
 pub struct AggregateCall {
     pub function: AggregateFunction,
     pub arguments: Vec<Expression>,
-    /// `DISTINCT`.
     pub distinct: bool,
     /// The order inside `GROUP_CONCAT`.
     pub order: Vec<SortKey>,

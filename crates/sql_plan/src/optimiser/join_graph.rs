@@ -76,7 +76,6 @@ pub(crate) enum ItemKind {
         kind: JoinKind,
         /// The right side.
         right: JoinGraph,
-        /// `ON`.
         on: Vec<Expression>,
     },
     /// The distinct values of a semi join's right side.

@@ -25,7 +25,6 @@ use super::decimal::Decimal;
 /// A document or a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonValue {
-    /// `null`
     Null,
     /// `true` or `false`
     Bool(bool),

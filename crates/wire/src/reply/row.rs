@@ -75,7 +75,6 @@ impl<'s> Row<'s> {
         (kind, self.output.buffer())
     }
 
-    /// `NULL`.
     #[inline]
     pub fn null(&mut self) {
         if self.format == RowFormat::Binary {
