@@ -72,12 +72,12 @@ messages() {
     FIRN_SQL_NODE=messages cargo test --locked --release --workspace --test sql
 }
 
-# Clients that others wrote, against a server of this checkout.
+# Clients that others wrote, against the stripped binary of this checkout.
 conformance() {
     # The binary that the tests have: another set of features would compile the large crates once
     # more.
     cargo test --locked --release --workspace --no-run --quiet
-    FIRN=${CARGO_TARGET_DIR:-$repository/target}/release/firn conformance/run.sh
+    FIRN=$(scripts/stripped.sh) conformance/run.sh
 }
 
 # A node on simulated disks: power loss, failing syncs, full disks. More seeds: FIRN_SEEDS=0..10000.
