@@ -230,15 +230,15 @@ mod tests {
     fn a_sum_beyond_128_bits_is_exact() {
         let large = 10_i128.pow(38) - 1;
         let (mut one, mut other) = (mean_of_decimals(), mean_of_decimals());
-        let numbers = column(&[large, -large, large, -large, large - 2, -large]);
+        let numbers = column(&[large, -large, large, -large, large - 5, -large]);
         one.add(&[numbers], &[0, 1, 0, 1, 0, 1], 2).unwrap();
         let numbers = column(&[large, large]);
         other.add(&[numbers], &[0, 0], 1).unwrap();
         assert!(one.wide.contains_key(&0) && one.wide.contains_key(&1));
         assert_eq!(one.value(1).unwrap(), Datum::Decimal(Decimal::from_unscaled(-large, 0)));
         one.merge(Box::new(other), &[0], 2).unwrap();
-        // Five numbers, one of which is less by two.
-        let mean = Datum::Decimal(Decimal::from_unscaled(large, 0));
+        // Five numbers, one of which is less by five.
+        let mean = Datum::Decimal(Decimal::from_unscaled(large - 1, 0));
         assert_eq!(one.value(0).unwrap(), mean);
     }
 }
