@@ -46,6 +46,7 @@ fn messages_have_these_bytes() {
         columns: Some(Box::new([0, 2])),
         batch_rows: 10,
         filter: Some(Box::new(Filter::Column { ordinal: 2, ranges: vec![KeyRange::all()] })),
+        limit: Some(300),
         ..ScanOptions::all()
     };
     let row = vec![ValueRef::Null, ValueRef::Int(-1), ValueRef::UInt(9), ValueRef::Bytes(b"ab")];
@@ -85,31 +86,31 @@ fn messages_have_these_bytes() {
     ];
     let shown: String = all.iter().map(shown).collect();
     expect![[r#"
-        02 00 01 00 04 01 73 01 74 01 07 03
+        03 00 01 00 04 01 73 01 74 01 07 03
             Call { number: CallNumber(1), call: Node(TableNamed { schema: "s", name: "t", known: Some(TableVersion { table: TableId(7), version: 3 }) }) }
-        02 00 ac 02 01 05 02 00 01 00 01 01 80 ca b5 ee 01 07 07 03 02 81 6b 02 02
+        03 00 ac 02 01 05 02 00 01 00 01 01 80 ca b5 ee 01 07 07 03 02 81 6b 02 02
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [Begin { isolation: RepeatableRead, snapshot: None }, LockWaitTimeout(1.5s)], call: Get { table: TableVersion { table: TableId(7), version: 3 }, key: [129, 107], mode: Update(SkipLocked) } } }
-        02 00 ac 02 01 05 00 0a 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a 01 00 02 01 00 00
-            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Scan { handle: Handle(6), table: TableVersion { table: TableId(7), version: 3 }, options: ScanOptions { index: Some(1), range: KeyRange { start: [128], end: None }, direction: Backward, mode: Consistent, columns: Some([0, 2]), batch_rows: 10, filter: Some(Column { ordinal: 2, ranges: [KeyRange { start: [], end: None }] }) } } } }
-        02 00 ac 02 01 05 01 04 0f 07 03 04 00 01 01 02 09 07 02 61 62
+        03 00 ac 02 01 05 00 0a 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a 01 00 02 01 00 00 01 ac 02
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Scan { handle: Handle(6), table: TableVersion { table: TableId(7), version: 3 }, options: ScanOptions { index: Some(1), range: KeyRange { start: [128], end: None }, direction: Backward, mode: Consistent, columns: Some([0, 2]), batch_rows: 10, filter: Some(Column { ordinal: 2, ranges: [KeyRange { start: [], end: None }] }), limit: Some(300) } } } }
+        03 00 ac 02 01 05 01 04 0f 07 03 04 00 01 01 02 09 07 02 61 62
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [EndStatement], call: Insert { table: TableVersion { table: TableId(7), version: 3 }, row: [Null, Int(-1), UInt(9), Bytes([97, 98])] } } }
-        02 00 ac 02 01 05 00 14
+        03 00 ac 02 01 05 00 14
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Commit } }
-        02 00 ac 02 01 05 00 17 07 03 02 01 6b 02 6b 70 01 01 01 01 01 01 6b 02 6b 70 00
+        03 00 ac 02 01 05 00 17 07 03 02 01 6b 02 6b 70 01 01 01 01 01 01 6b 02 6b 70 00
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: WriteRows { table: TableVersion { table: TableId(7), version: 3 }, rows: [RowWrite { key: [107], payload: [107, 112], changes: Some([(1, Int(-1))]) }, RowWrite { key: [107], payload: [107, 112], changes: None }] } } }
-        02 00 02 02 08 00 07 01 00 32 00 00
+        03 00 02 02 08 00 07 01 00 32 00 00
             Call { number: CallNumber(2), call: Locks { handle: Handle(8), call: Acquire { table: TableId(7), lock: Read, duration: Transaction, timeout: 50s, transaction: None } } }
-        02 00 01 00 0f 01 78
+        03 00 01 00 0f 01 78
             Call { number: CallNumber(1), call: Node(SetCommitting { xid: [120] }) }
-        02 00 01 00 0d 01 78 01 ac 02
+        03 00 01 00 0d 01 78 01 ac 02
             Call { number: CallNumber(1), call: Node(CommitPrepared { xid: [120], at: Some(Cts(300)) }) }
-        02 00 01 00 10
+        03 00 01 00 10
             Call { number: CallNumber(1), call: Node(Report) }
-        02 00 01 00 11
+        03 00 01 00 11
             Call { number: CallNumber(1), call: Node(StatusText) }
-        02 01 ac 02
+        03 01 ac 02
             Cancel(CallNumber(300))
-        02 05 07 03 02
+        03 05 07 03 02
             GiveBack { table: TableVersion { table: TableId(7), version: 3 }, received: 2 }
     "#]].assert_eq(&shown);
 }
@@ -148,21 +149,21 @@ fn replies_have_these_bytes() {
     let reply = |outcome| Reply { definitions_version: 17, transaction: Some(state), outcome };
     let shown: String = outcomes.into_iter().map(|outcome| shown(&reply(outcome))).collect();
     expect![[r#"
-        02 11 01 01 28 01 63 01 80 01 01 00 0d 01 00 03 6b 72 72 01 00 01 01 03
+        03 11 01 01 28 01 63 01 80 01 01 00 0d 01 00 03 6b 72 72 01 00 01 01 03
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Batch(Some(Stored { bytes: [107, 114, 114], spans: [RowSpan { key_start: 0, key_end: 1, row_start: 1, row_end: 3 }] }))) }
-        02 11 01 01 28 01 63 01 80 01 01 00 0f 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
+        03 11 01 01 28 01 63 01 80 01 01 00 0f 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Estimate(Estimate { entries: 2.0, leaves: 1.0, is_exact: true })) }
-        02 11 01 01 28 01 63 01 80 01 01 00 10 40 ac 02 28
+        03 11 01 01 28 01 63 01 80 01 01 00 10 40 ac 02 28
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Prepared(Prepared { position: Lsn(64), lowest: Cts(300), trx: TrxId(40) })) }
-        02 11 01 01 28 01 63 01 80 01 01 00 13 ac 02
+        03 11 01 01 28 01 63 01 80 01 01 00 13 ac 02
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Lowest(Cts(300))) }
-        02 11 01 01 28 01 63 01 80 01 01 00 14 00 ac 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 80 01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 04 66 75 6c 6c 00 00 00 00 00 00 00
+        03 11 01 01 28 01 63 01 80 01 01 00 14 00 ac 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 80 01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 04 66 75 6c 6c 00 00 00 00 00 00 00
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Report(NodeReport { memory: MemoryReport { budget: 0, resident: 300, withheld: 0, buffer_pool: 0, log_buffer: 0, log_index: 0, log_index_cache: 0, page_images: 0, page_map: 0, transactions: 0, locks: 0, column_cache: 0, promised: 0, refusals: 0 }, pool: PoolReport { frames: 0, hits: 0, misses: 0, prefetches: 0, evictions_clean: 0, evictions_offered: 0, eviction_waits: 0, reads_in_flight: 0 }, locks: LockReport { waits: 0, current_waits: 0, timeouts: 0, deadlocks: 0, wait_time_us: 0, longest_wait_us: 0 }, log: LogReport { opened: Lsn(0), end: Lsn(128), durable: Lsn(0), truncated: Lsn(0), syncs: 0 }, pages: PageStoreReport { applied: Lsn(0), pending_pages: 0, behind_bytes: 0, images_copied: 0, images_built: 0, images_repaired: 0, images_per_second: 0, bytes_written: 0, batches: 0, queued_bytes: 0, failures: 0, last_error: Some("full"), slots: 0, free_slots: 0 }, transactions: TransactionReport { splits: 0, merges: 0, restarts: 0, open_snapshots: 0, losers_left: 0 } })) }
-        02 11 01 01 28 01 63 01 80 01 01 00 15 04 69 64 6c 65
+        03 11 01 01 28 01 63 01 80 01 01 00 15 04 69 64 6c 65
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(StatusText("idle")) }
-        02 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
+        03 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(DuplicateKey { index: IndexId(4), key: [107] }) }
-        02 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36
+        03 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(NotLeader { hint: Some("10.0.0.2:3306") }) }
     "#]].assert_eq(&shown);
 }

@@ -12,13 +12,15 @@
 //! visit the same rows. Collations, NULLs and the order of numbers are those of keys.
 //!
 //! Invariant: a row is left out only if the filter is false for it. A row that does not say enough,
-//! such as one with a value stored out of line, stays.
+//! such as one with a value stored out of line, stays, and does not count towards a limit.
 
 use firn_format::key::{KeyLayout, KeyRange};
 use firn_format::row::{ColumnValue, RowView};
 use firn_format::value::ValueRef;
 
-use super::{RowBatch, RowContent, RowSpan, RowsResult, Scan, ScanRow, TableRef, Transaction};
+use super::{
+    RowBatch, RowContent, RowSpan, RowsResult, Scan, ScanOptions, ScanRow, TableRef, Transaction,
+};
 
 /// A condition on a row of a table.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -64,34 +66,53 @@ impl Test {
         }
     }
 
-    /// Whether a row may satisfy it. `value` returns a column's value, if the row has it; `key` is
-    /// a buffer.
-    fn may_hold<'v>(
+    /// Whether a row satisfies it; `None` if the row does not say enough. `value` returns a
+    /// column's value, if the row has it; `key` is a buffer.
+    fn holds<'v>(
         &self,
         table: &TableRef,
         value: &impl Fn(usize) -> Option<ValueRef<'v>>,
         key: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<bool> {
         match self {
             Test::Column { ordinal, layout, ranges } => {
-                let Some(value) = value(*ordinal) else { return true };
                 key.clear();
                 // A value that makes no key is damaged; the statement meets it and reports it.
-                layout.encode_parts(&[value], table.collations(), key).is_err()
-                    || ranges.iter().any(|range| range.contains(key))
+                layout.encode_parts(&[value(*ordinal)?], table.collations(), key).ok()?;
+                Some(ranges.iter().any(|range| range.contains(key)))
             }
-            Test::All(tests) => tests.iter().all(|test| test.may_hold(table, value, key)),
-            Test::Any(tests) => tests.iter().any(|test| test.may_hold(table, value, key)),
-            Test::Unknown => true,
+            Test::All(tests) => decided(tests, false, |test| test.holds(table, value, key)),
+            Test::Any(tests) => decided(tests, true, |test| test.holds(table, value, key)),
+            Test::Unknown => None,
         }
     }
 }
 
-/// A scan without the rows for which a filter is false.
+/// `decisive` if one of the tests gives it, otherwise unknown if one of them does.
+fn decided(
+    tests: &[Test],
+    decisive: bool,
+    mut holds: impl FnMut(&Test) -> Option<bool>,
+) -> Option<bool> {
+    let mut result = Some(!decisive);
+    for test in tests {
+        match holds(test) {
+            Some(held) if held == decisive => return Some(decisive),
+            Some(_) => {}
+            None => result = None,
+        }
+    }
+    result
+}
+
+/// A scan without the rows for which a filter is false, up to a limit.
 pub struct FilteredScan {
     inner: Box<dyn Scan>,
     table: TableRef,
-    test: Test,
+    /// `None`: all rows are wanted.
+    test: Option<Test>,
+    /// How many more rows for which the test holds are wanted.
+    left: u64,
     /// The ordinals of a covered row's values.
     columns: Box<[u16]>,
     /// The rows of the current batch that stay: their numbers and places.
@@ -101,20 +122,16 @@ pub struct FilteredScan {
 }
 
 impl FilteredScan {
-    /// The rows of `inner`, a consistent scan of `table`, that satisfy a filter. `columns` are
-    /// [`super::ScanOptions::columns`].
+    /// The rows of `inner`, a consistent scan of `table`, that satisfy the filter of `options`, up
+    /// to its limit. `inner` obeys the other options.
     #[must_use]
-    pub fn over(
-        inner: Box<dyn Scan>,
-        table: &TableRef,
-        filter: Filter,
-        columns: Option<&[u16]>,
-    ) -> FilteredScan {
+    pub fn over(inner: Box<dyn Scan>, table: &TableRef, options: &ScanOptions) -> FilteredScan {
         FilteredScan {
             inner,
-            test: Test::of(filter, table),
+            test: options.filter.as_deref().map(|filter| Test::of(filter.clone(), table)),
+            left: options.limit.unwrap_or(u64::MAX),
             table: table.clone(),
-            columns: columns.unwrap_or_default().into(),
+            columns: options.columns.as_deref().unwrap_or_default().into(),
             kept: Vec::new(),
             spans: Vec::new(),
             key: Vec::new(),
@@ -123,38 +140,57 @@ impl FilteredScan {
 
     /// Finds the rows of the current batch that stay.
     fn sift(&mut self) {
-        let Self { inner, table, test, columns, kept, spans, key } = self;
+        let Self { inner, table, test, left, columns, kept, spans, key } = self;
         kept.clear();
         spans.clear();
         let batch = inner.batch();
         for number in 0..inner.len() {
-            let holds = match inner.row(number).content {
-                RowContent::Payload(payload) => may_hold_in_row(test, table, payload, key),
-                RowContent::Columns(values) => {
-                    let value = |ordinal: usize| {
-                        let place = columns.iter().position(|own| usize::from(*own) == ordinal)?;
-                        Some(values.get(place)?.as_ref())
-                    };
-                    test.may_hold(table, &value, key)
-                }
+            if *left == 0 {
+                break;
+            }
+            let content = inner.row(number).content;
+            let holds = match test {
+                Some(test) => holds_in_row(test, table, columns, content, key),
+                None => Some(true),
             };
-            if holds {
+            if holds != Some(false) {
                 kept.push(number);
                 spans.extend(batch.map(|batch| batch.spans[number]));
+            }
+            if holds == Some(true) {
+                *left -= 1;
             }
         }
     }
 }
 
-fn may_hold_in_row(test: &Test, table: &TableRef, payload: &[u8], key: &mut Vec<u8>) -> bool {
-    let Ok(view) = RowView::parse(&table.layout().row, payload) else { return true };
-    let value = |ordinal: usize| view.column(ordinal).ok().and_then(ColumnValue::inline);
-    test.may_hold(table, &value, key)
+/// Whether a row satisfies a test. `columns` are the ordinals of a covered row's values.
+fn holds_in_row(
+    test: &Test,
+    table: &TableRef,
+    columns: &[u16],
+    row: RowContent<'_>,
+    key: &mut Vec<u8>,
+) -> Option<bool> {
+    match row {
+        RowContent::Payload(payload) => {
+            let view = RowView::parse(&table.layout().row, payload).ok()?;
+            let value = |ordinal: usize| view.column(ordinal).ok().and_then(ColumnValue::inline);
+            test.holds(table, &value, key)
+        }
+        RowContent::Columns(values) => {
+            let value = |ordinal: usize| {
+                let place = columns.iter().position(|own| usize::from(*own) == ordinal)?;
+                Some(values.get(place)?.as_ref())
+            };
+            test.holds(table, &value, key)
+        }
+    }
 }
 
 impl Scan for FilteredScan {
     fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool> {
-        let is_there = self.inner.fetch(trx)?;
+        let is_there = self.left > 0 && self.inner.fetch(trx)?;
         if is_there {
             self.sift();
         }

@@ -142,6 +142,9 @@ pub struct ScanOptions {
     /// The wanted rows, if not all. Only for [`ReadMode::Consistent`]: rows that are left out would
     /// not get their locks.
     pub filter: Option<Box<Filter>>,
+    /// The scan ends after this many rows for which the filter is known to be true; `None`: it does
+    /// not end early. Only for [`ReadMode::Consistent`].
+    pub limit: Option<u64>,
 }
 
 impl ScanOptions {
@@ -156,6 +159,7 @@ impl ScanOptions {
             columns: None,
             batch_rows: usize::MAX,
             filter: None,
+            limit: None,
         }
     }
 }

@@ -353,6 +353,7 @@ impl Work {
             columns: self.shape.covered.then(ordinals),
             batch_rows: usize::MAX,
             filter: None,
+            limit: None,
         };
         let table = &self.part.table;
         self.scan = Some(self.part.reader.transaction().scan(table, &options).map_err(from_rows)?);

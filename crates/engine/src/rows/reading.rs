@@ -91,22 +91,23 @@ pub(super) fn scan<T: OverReader>(
     let seam_table = table;
     let table = shared_engine_table(table)?;
     let index = options.index.map(|number| secondary(&table, number)).transpose()?.copied();
+    let is_sifted = options.filter.is_some() || options.limit.is_some();
+    // Without a filter, no more rows are read than are wanted.
+    let most_rows = options.limit.filter(|_| options.filter.is_none()).unwrap_or(u64::MAX);
+    let most_rows = usize::try_from(most_rows.max(1)).unwrap_or(usize::MAX);
     let scanned = table::ScanOptions {
         index,
         range: options.range.clone(),
         direction: options.direction,
         mode: options.mode,
         columns: options.columns.clone(),
-        batch_rows: options.batch_rows,
+        batch_rows: options.batch_rows.min(most_rows),
     };
     let scan = table.scan(trx.reader_mut(), scanned)?;
     let scan = Box::new(RowScan::<T> { scan, transactions: PhantomData });
-    Ok(match &options.filter {
-        Some(filter) => {
-            let columns = options.columns.as_deref();
-            Box::new(FilteredScan::over(scan, seam_table, (**filter).clone(), columns))
-        }
-        None => scan,
+    Ok(match is_sifted {
+        true => Box::new(FilteredScan::over(scan, seam_table, options)),
+        false => scan,
     })
 }
 

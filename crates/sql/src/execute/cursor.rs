@@ -37,10 +37,15 @@ pub(crate) struct Cursor<'p> {
     seen: Option<SeenKeys>,
     /// See [`ScanOptions::batch_rows`].
     batch_rows: usize,
+    /// The most rows that are wanted, if the reader knows it.
+    most_rows: Option<u64>,
     /// The filter for the node, in all ranges.
     filter: Option<Box<Filter>>,
     /// The node leaves out all rows that do not satisfy the conditions.
     is_filter_exact: bool,
+    /// Rows for which the node knows that the filter is true satisfy the conditions, and none of
+    /// them comes twice.
+    may_end_early: bool,
     /// Rows that were looked up together, the next one last.
     found: Vec<Option<FoundRow>>,
 }
@@ -75,8 +80,10 @@ impl<'p> Cursor<'p> {
             covered,
             seen: None,
             batch_rows: usize::MAX,
+            most_rows: None,
             filter: None,
             is_filter_exact: false,
+            may_end_early: false,
             found: Vec::new(),
         }
     }
@@ -88,6 +95,11 @@ impl<'p> Cursor<'p> {
             self.batch_rows = usize::try_from(rows).unwrap_or(usize::MAX);
         }
         self
+    }
+
+    /// The cursor of a reader that wants no more than this many rows that meet the conditions.
+    pub(crate) fn ending_after(self, rows: Option<u64>) -> Cursor<'p> {
+        Cursor { most_rows: rows.filter(|rows| *rows < u64::MAX), ..self }
     }
 
     /// The table, once the cursor has been opened.
@@ -103,9 +115,11 @@ impl<'p> Cursor<'p> {
         self.found.clear();
         access::steps(self.plan, &table, execution, &mut self.steps)?;
         if execution.is_remote && self.steps.iter().any(|(_, step)| !step.is_point()) {
-            let NodeFilter { filter, is_exact } =
+            let NodeFilter { filter, says_all, is_certain } =
                 access::node_filter(self.plan, &table, execution)?;
-            (self.filter, self.is_filter_exact) = (filter, is_exact);
+            (self.filter, self.is_filter_exact) = (filter, says_all && is_certain);
+            let is_union = matches!(self.plan.access, Access::Union(_));
+            self.may_end_early = says_all && !is_union && self.plan.mode == ReadMode::Consistent;
         }
         self.seen = match self.plan.access {
             Access::Union(_) => Some(SeenKeys::new(execution)),
@@ -268,6 +282,7 @@ impl<'p> Cursor<'p> {
             columns: self.covered.clone(),
             batch_rows: usize::MAX,
             filter: self.filter.clone(),
+            limit: self.most_rows.filter(|_| self.may_end_early),
         }
     }
 

@@ -74,14 +74,30 @@ pub(crate) fn rows_wanted(
     count: Option<&Expression>,
     execution: &Execution<'_>,
 ) -> u64 {
-    let known = |expression: Option<&Expression>| match expression?.place(execution)? {
+    let known = |expression| known_count(expression, execution);
+    match count {
+        None => u64::MAX,
+        Some(count) => known(count)
+            .map_or(1, |count| count.saturating_add(offset.and_then(known).unwrap_or(0))),
+    }
+}
+
+/// How many rows a `LIMIT` wants from its input at most, if that is known before it begins.
+pub(crate) fn most_rows(
+    offset: Option<&Expression>,
+    count: Option<&Expression>,
+    execution: &Execution<'_>,
+) -> Option<u64> {
+    let skipped = offset.map_or(Some(0), |offset| known_count(offset, execution))?;
+    known_count(count?, execution)?.checked_add(skipped)
+}
+
+/// A number of rows that can be read without evaluating anything.
+fn known_count(expression: &Expression, execution: &Execution<'_>) -> Option<u64> {
+    match expression.place(execution)? {
         Datum::UInt(count) => Some(*count),
         Datum::Int(count) => u64::try_from(*count).ok(),
         _ => None,
-    };
-    match count {
-        None => u64::MAX,
-        Some(_) => known(count).map_or(1, |count| count.saturating_add(known(offset).unwrap_or(0))),
     }
 }
 

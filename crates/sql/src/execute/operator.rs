@@ -24,7 +24,7 @@ use super::derived::Derived;
 use super::distinct::Distinct;
 use super::join::{HashJoin, KeyJoin, KeyJoinPlan, NestedLoop};
 use super::json_table::JsonTable;
-use super::limit::{Limit, rows_wanted};
+use super::limit::{Limit, most_rows, rows_wanted};
 use super::row_operators::{Compute, Empty, Filter, OneRow, Values};
 use super::scan::TableScan;
 use super::set_operation::SetOperator;
@@ -109,7 +109,8 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
                         true => rows_wanted(offset.as_ref(), count.as_ref(), execution),
                         false => 1,
                     };
-                    Box::new(TableScan::new(plan).wanting(wanted))
+                    let most = most_rows(offset.as_ref(), count.as_ref(), execution);
+                    Box::new(TableScan::new(plan).wanting(wanted).ending_after(most))
                 }
                 _ => below(input),
             };

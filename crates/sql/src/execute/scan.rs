@@ -39,6 +39,12 @@ impl<'p> TableScan<'p> {
         self
     }
 
+    /// See [`Cursor::ending_after`].
+    pub(crate) fn ending_after(mut self, rows: Option<u64>) -> TableScan<'p> {
+        self.cursor = self.cursor.ending_after(rows);
+        self
+    }
+
     /// The cursor over the rows.
     pub(crate) fn cursor(&mut self) -> &mut Cursor<'p> {
         &mut self.cursor

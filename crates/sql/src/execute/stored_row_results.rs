@@ -161,7 +161,8 @@ impl<'p> Direct<'p> {
         if count == 0 {
             return Ok(0);
         }
-        let mut cursor = Cursor::new(self.scan).wanting(skip.saturating_add(count));
+        let most = skip.saturating_add(count);
+        let mut cursor = Cursor::new(self.scan).wanting(most).ending_after(Some(most));
         cursor.open(execution)?;
         while given < count && cursor.advance(execution)? {
             let overflow = &mut execution.scratch.overflow;

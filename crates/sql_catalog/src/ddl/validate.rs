@@ -232,6 +232,7 @@ fn has_parent(
         columns: Some([].into()),
         batch_rows: 1,
         filter: None,
+        limit: None,
     };
     let mut scan = trx.scan(&table, &options).map_err(from_rows)?;
     while scan.fetch(trx).map_err(from_rows)? {

@@ -42,6 +42,12 @@ const STATEMENTS: &[(&str, usize, u64, u64)] = &[
     ("SELECT * FROM t WHERE s IN ('ROW 3', 'row 4')", 2, 100, 10_000),
     ("SELECT * FROM t WHERE n IS NULL AND LENGTH(s) = 5", 1, 100, 40_000),
     ("SELECT * FROM t WHERE day >= '2026-01-01' AND v < 3", 60, 100, 40_000),
+    // The node stops after the wanted rows.
+    ("SELECT * FROM t LIMIT 5", 5, 10, 1_000),
+    ("SELECT * FROM t LIMIT 3 OFFSET 4", 3, 10, 1_000),
+    ("SELECT id + 1 FROM t ORDER BY id DESC LIMIT 3", 3, 10, 1_000),
+    ("SELECT * FROM t WHERE v < 100 LIMIT 2", 2, 10, 1_000),
+    ("SELECT * FROM t WHERE s > 'row 9' LIMIT 2", 2, 10, 1_000),
     ("SELECT COUNT(*), SUM(v), MIN(id), MAX(n) FROM t", 1, 20, 2_000),
     ("SELECT COUNT(n), AVG(v) FROM t WHERE v BETWEEN 3 AND 30 AND d < 4000", 1, 20, 2_000),
     (

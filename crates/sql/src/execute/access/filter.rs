@@ -30,8 +30,10 @@ const MOST_RANGES: usize = 512;
 pub(crate) struct NodeFilter {
     /// `None` if the conditions have no part that a node understands.
     pub(crate) filter: Option<Box<Filter>>,
-    /// The filter is false for every row that does not satisfy the conditions.
-    pub(crate) is_exact: bool,
+    /// The filter says all that the conditions say.
+    pub(crate) says_all: bool,
+    /// The node knows for every row whether the filter is true.
+    pub(crate) is_certain: bool,
 }
 
 /// The filter of a scan that begins.
@@ -44,7 +46,8 @@ pub(crate) fn node_filter(
     execution: &mut Execution<'_>,
 ) -> Result<NodeFilter> {
     if plan.conditions.is_empty() || plan.mode != ReadMode::Consistent {
-        return Ok(NodeFilter { filter: None, is_exact: plan.conditions.is_empty() });
+        let says_all = plan.conditions.is_empty();
+        return Ok(NodeFilter { filter: None, says_all, is_certain: true });
     }
     let slots: Vec<(Slot, &SqlType)> = plan
         .slots
@@ -53,9 +56,9 @@ pub(crate) fn node_filter(
         .collect();
     let own: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
     let columns = Columns { slots: &slots, own: &own };
-    let mut filters = Maker { plan, table, columns: &columns, is_exact: true };
+    let mut filters = Maker { plan, table, columns: &columns, says_all: true, is_certain: true };
     let filter = filters.all(&plan.conditions, execution)?.map(Box::new);
-    Ok(NodeFilter { filter, is_exact: filters.is_exact })
+    Ok(NodeFilter { filter, says_all: filters.says_all, is_certain: filters.is_certain })
 }
 
 /// Makes filters of conditions on a table.
@@ -64,7 +67,9 @@ struct Maker<'a> {
     table: &'a TableRef,
     columns: &'a Columns<'a>,
     /// The filters so far express all of the conditions.
-    is_exact: bool,
+    says_all: bool,
+    /// They read only values that are never stored out of line.
+    is_certain: bool,
 }
 
 impl Maker<'_> {
@@ -95,7 +100,7 @@ impl Maker<'_> {
                 let mut filters = Vec::with_capacity(list.len());
                 for side in list {
                     let Some(filter) = self.one(side, execution)? else {
-                        self.is_exact = false;
+                        self.says_all = false;
                         return Ok(None);
                     };
                     filters.push(filter);
@@ -105,11 +110,11 @@ impl Maker<'_> {
             _ => match self.columns.predicate(condition) {
                 Some(predicate) => {
                     let filter = self.column(&predicate, execution)?;
-                    self.is_exact &= predicate.is_exact && filter.is_some();
+                    self.says_all &= predicate.is_exact && filter.is_some();
                     Ok(filter)
                 }
                 None => {
-                    self.is_exact = false;
+                    self.says_all = false;
                     Ok(None)
                 }
             },
@@ -127,7 +132,7 @@ impl Maker<'_> {
         let Some(planned) = ranges_of(&predicate.test) else { return Ok(None) };
         // A value stored out of line is unknown to the node, and its row stays.
         let has_fixed_length = |part: &KeyPart| part.column_type.fixed_length().is_some();
-        self.is_exact &= layout.parts().iter().all(has_fixed_length);
+        self.is_certain &= layout.parts().iter().all(has_fixed_length);
         let index = Index { number: None, layout: &layout, unique: false };
         let mut ranges = Vec::with_capacity(planned.len());
         for range in &planned {

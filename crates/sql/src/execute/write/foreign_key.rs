@@ -627,6 +627,7 @@ fn visit_rows(
         columns: None,
         batch_rows,
         filter: None,
+        limit: None,
     };
     let mut scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
     let mut shown = 0;
