@@ -187,6 +187,8 @@ fn kill_query_leaves_the_connection_and_kill_does_not() {
     killer.query(&format!("killquery {victim_id}"));
     assert_eq!(killer.read()[0], 0);
     assert_eq!(victim.read_error(), 1317);
+    // Else the first statement, which ends after its answer, is taken for the second.
+    soon("idle", || !is_running(victim_id));
     victim.query("wait");
     soon("running", || is_running(victim_id));
     killer.query(&format!("kill {victim_id}"));

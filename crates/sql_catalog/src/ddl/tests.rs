@@ -59,10 +59,7 @@ impl ExpressionBinder for TestBinder {
 fn collect(table: &TableModel, expression: &Expr, columns: &mut Vec<u16>) -> Result<()> {
     match expression {
         Expr::Identifier(name) => {
-            let unknown = || {
-                let message = format!("Unknown column '{name}' in 'field list'");
-                SqlError::new(1054, message)
-            };
+            let unknown = || SqlError::unknown_column(&name.to_string(), "field list");
             columns.push(table.column(name).ok_or_else(unknown)?.ordinal);
             Ok(())
         }
