@@ -10,7 +10,7 @@ use firn_wire::{
 
 use crate::accounts::{Account, Blocked, Exceeded};
 use crate::instance::Instance;
-use crate::session::{Beginning, PreparedStatements, SqlSession, wire_error};
+use crate::session::{Beginning, SqlSession, wire_error};
 use crate::session_facts::Facts;
 
 /// Serves the clients of an instance.
@@ -157,8 +157,7 @@ impl Session for SqlSession {
 
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
         let _running = Running::new(self.facts());
-        self.refuse_sandboxed().map_err(wire_error)?;
-        PreparedStatements { session: self }.prepare_numbered(statement, text).map_err(wire_error)
+        self.prepare_numbered(statement, text).map_err(wire_error)
     }
 
     fn execute(
@@ -167,8 +166,7 @@ impl Session for SqlSession {
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
-        self.refuse_sandboxed().map_err(wire_error)?;
-        PreparedStatements { session: self }.execute_numbered(execution, replies)
+        self.execute_numbered(execution, replies)
     }
 
     fn close_statement(&mut self, statement: u32) {
@@ -177,7 +175,6 @@ impl Session for SqlSession {
 
     fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
         let schema = String::from_utf8_lossy(schema);
-        self.refuse_sandboxed().map_err(wire_error)?;
         self.use_schema(&schema).map_err(wire_error)?;
         self.answer_plainly(replies)
     }
@@ -196,7 +193,7 @@ impl Session for SqlSession {
     }
 
     fn kill(&mut self, connection: u32) -> Result<(), WireError> {
-        self.kill_connection(u64::from(connection), false).map_err(wire_error)
+        self.kill_connection(u64::from(connection)).map_err(wire_error)
     }
 
     fn field_list(
@@ -204,7 +201,6 @@ impl Session for SqlSession {
         table: &[u8],
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
-        self.refuse_sandboxed().map_err(wire_error)?;
         self.fields_of(table, pattern).map_err(wire_error)
     }
 

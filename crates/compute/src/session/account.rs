@@ -9,10 +9,10 @@ use firn_sql::grammar::ast::{self, Statement};
 use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::auth::{AuthPlugin, caching_sha2};
 
-use super::SqlSession;
+use super::answers::Table;
 use super::connection::ConnectionState;
-use super::immediate_results::Table;
 use super::rights::Rights;
+use super::runner::StatementRunner;
 use crate::accounts::need::table_denied;
 use crate::accounts::{Account, AccountContext, AccountName, PolicyDefaults, Privilege};
 use crate::instance::Instance;
@@ -56,24 +56,22 @@ pub(super) struct AccountStatements<'s> {
     pub(super) instance: &'s Instance,
 }
 
-impl SqlSession {
-    /// Executes a statement about accounts; returns the passwords that it generated.
-    ///
-    /// # Errors
-    /// See [`AccountContext`].
-    pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<Option<Table>> {
-        let SqlSession { rights, conditions, state, catalog, facts, instance, .. } = self;
-        let connection = &state.connection;
-        let mut accounts = AccountStatements { rights, connection, catalog, facts, instance };
-        let (table, warnings) = accounts.change(statement)?;
-        *conditions = warnings;
-        Ok(table)
+impl<'s> AccountStatements<'s> {
+    pub(super) fn of(runner: &'s mut StatementRunner) -> AccountStatements<'s> {
+        let StatementRunner { rights, state, catalog, facts, instance, .. } = runner;
+        AccountStatements { rights, connection: &state.connection, catalog, facts, instance }
     }
 }
 
 impl AccountStatements<'_> {
     /// Executes a statement; returns the passwords that it generated, and its warnings.
-    fn change(&mut self, statement: &Statement) -> Result<(Option<Table>, Vec<Condition>)> {
+    ///
+    /// # Errors
+    /// See [`AccountContext`].
+    pub(super) fn change(
+        &mut self,
+        statement: &Statement,
+    ) -> Result<(Option<Table>, Vec<Condition>)> {
         let current = self.rights.account.name.clone();
         let grants = std::sync::Arc::clone(&self.rights.grants);
         let variables = &self.connection.variables;

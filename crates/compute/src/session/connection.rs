@@ -1,10 +1,11 @@
-//! The settings and prepared statements of a connection: the part of a session that can be written
-//! down and resumed by another session, see [`super::handover`].
+//! The settings of a connection: the part of a session that can be written down and resumed by
+//! another session, see [`super::handover`].
 //!
 //! ```text
-//!   ConnectionState   variables, schema, prepared statements   moves
-//!   SqlSession        rights, caches, buffers                  made again
-//!   Transactions      the open transaction                     stays: it is the database node's
+//!   ConnectionState      variables, schema        moves
+//!   PreparedStatements   texts                    move; plans are made again
+//!   StatementRunner      rights, caches           made again
+//!   Transactions         the open transaction     stays: it is the database node's
 //! ```
 
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use firn_sql::grammar::ast::TableName;
 use firn_sql::types::{Datum, SqlType};
 use rustc_hash::FxHashMap;
 
-use super::prepared::PreparedStatement;
 use crate::variables::SessionVariables;
 
 pub(crate) struct ConnectionState {
@@ -22,22 +22,12 @@ pub(crate) struct ConnectionState {
     pub(crate) user_variables: FxHashMap<Arc<str>, (Datum, SqlType)>,
     /// The current schema.
     pub(crate) schema: Option<Arc<str>>,
-    /// Statements of the binary protocol by their number; `None` while one runs.
-    pub(crate) numbered: FxHashMap<u32, Option<Box<PreparedStatement>>>,
-    /// Statements by their name in `PREPARE`, in lower case.
-    pub(crate) named: FxHashMap<String, PreparedStatement>,
 }
 
 impl ConnectionState {
     /// A connection without any settings.
     pub(crate) fn new(variables: SessionVariables) -> ConnectionState {
-        ConnectionState {
-            variables,
-            user_variables: FxHashMap::default(),
-            schema: None,
-            numbered: FxHashMap::default(),
-            named: FxHashMap::default(),
-        }
+        ConnectionState { variables, user_variables: FxHashMap::default(), schema: None }
     }
 
     /// The schema of a table's name; empty if it has none and there is no current one.

@@ -4,19 +4,19 @@ use firn_sql::error::{Condition, Level, Result, SqlError};
 use firn_sql::grammar::ast::{Explain, ExplainFormat, ExplainTarget};
 use firn_sql::plan::{Counters, ExplainRow, explain_json, explain_table, explain_tree};
 use firn_sql::types::{Datum, SqlType};
-use firn_wire::{Replies, WireError};
+use firn_wire::Replies;
 
-use super::execution::{Arguments, NoRows};
-use super::immediate_results::{Table, text_type};
-use super::{SqlSession, executor, wire_error};
+use super::answers::{Answered, Table, text_type};
+use super::arguments::Arguments;
+use super::executor;
+use super::runner::StatementRunner;
+use super::sinks::NoRows;
 use crate::accounts::Privilege;
 use crate::plan_cache::CachedPlan;
 
-type Answered = std::result::Result<(), WireError>;
-
 /// Runs `EXPLAIN` in a session.
 pub(super) struct ExplainStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    pub(super) runner: &'s mut StatementRunner,
 }
 
 impl ExplainStatements<'_> {
@@ -24,11 +24,8 @@ impl ExplainStatements<'_> {
     pub(super) fn run(&mut self, wanted: &Explain, replies: &mut Replies<'_>) -> Answered {
         let explained = self.explain(wanted);
         match explained {
-            Ok(table) => self.session.answer_table(&table, replies),
-            Err(error) => {
-                self.session.keep_error(&error);
-                Err(wire_error(error))
-            }
+            Ok(table) => self.runner.answers().table(&table, replies),
+            Err(error) => Err(self.runner.refused(error)),
         }
     }
 
@@ -40,8 +37,8 @@ impl ExplainStatements<'_> {
             }
         };
         let arguments = Arguments::default();
-        let plan = self.session.plan(statement, &arguments)?;
-        self.session.conditions.extend_from_slice(&plan.plan.conditions);
+        let plan = self.runner.plan(statement, &arguments)?;
+        self.runner.state.diagnostics.conditions.extend_from_slice(&plan.plan.conditions);
         self.may_explain(&plan)?;
         let executor = executor::explained(&plan.executor);
         if wanted.analyze {
@@ -53,7 +50,7 @@ impl ExplainStatements<'_> {
             return Ok(table);
         }
         let chosen =
-            || match self.session.state.connection.variables.known("explain_format").as_text() {
+            || match self.runner.state.connection.variables.known("explain_format").as_text() {
                 "JSON" => ExplainFormat::Json,
                 "TREE" => ExplainFormat::Tree,
                 _ => ExplainFormat::Traditional,
@@ -61,7 +58,11 @@ impl ExplainStatements<'_> {
         match wanted.format.unwrap_or_else(chosen) {
             ExplainFormat::Traditional => {
                 let level = Level::Note;
-                self.session.conditions.push(Condition { level, code: 1003, message: executor });
+                self.runner.state.diagnostics.conditions.push(Condition {
+                    level,
+                    code: 1003,
+                    message: executor,
+                });
                 Ok(explained_rows(explain_table(&plan.plan)))
             }
             ExplainFormat::Tree => {
@@ -82,13 +83,13 @@ impl ExplainStatements<'_> {
     /// A user who asks how a statement is executed must be allowed to run it, and to look into its
     /// views.
     fn may_explain(&mut self, plan: &CachedPlan) -> Result<()> {
-        self.session.rights.check_needs(&plan.needs)?;
+        self.runner.rights.check_needs(&plan.needs)?;
         for named in &plan.plan.tables {
-            let Ok(Some(table)) = self.session.catalog.find_table(&named.schema, &named.table)
+            let Ok(Some(table)) = self.runner.catalog.find_table(&named.schema, &named.table)
             else {
                 continue;
             };
-            let given = self.session.rights.grants.on_table(&named.schema, &named.table);
+            let given = self.runner.rights.grants.on_table(&named.schema, &named.table);
             if table.view().is_some() && !given.contains(Privilege::SHOW_VIEW) {
                 let why = "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
                 return Err(SqlError::new(1345, why));
@@ -98,11 +99,11 @@ impl ExplainStatements<'_> {
     }
 
     fn execute_counted(&mut self, plan: &CachedPlan, arguments: &Arguments) -> Result<Counters> {
-        self.session.state.counts = true;
-        let ran = self.session.execute(plan, arguments, &mut NoRows);
-        self.session.state.counts = false;
+        self.runner.state.counts = true;
+        let ran = self.runner.execute(plan, arguments, &mut NoRows);
+        self.runner.state.counts = false;
         ran?;
-        Ok(self.session.state.counters.take().unwrap_or_default())
+        Ok(self.runner.state.counters.take().unwrap_or_default())
     }
 }
 

@@ -16,34 +16,67 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use firn_api::rows::{LockDuration, MetadataLock};
-use firn_sql::catalog::model::{IndexModel, TableModel};
+use firn_api::rows::{LockDuration, MetadataContext, MetadataLock};
+use firn_base::TableId;
+use firn_sql::catalog::model::{IndexModel, TableKind, TableModel};
 use firn_sql::catalog::notation::identifier;
 use firn_sql::error::{Result, SqlError};
-use firn_sql::execute::error::from_rows;
 use firn_sql::grammar;
 use firn_sql::grammar::ast::{
     BinaryOperator, Expr, Handler, HandlerPosition, HandlerRead, TableName,
 };
 use firn_sql::types::{Datum, SqlType};
-use firn_wire::{Replies, WireError};
+use firn_wire::Replies;
 
-use super::execution::{Arguments, Gathered};
-use super::immediate_results::Table;
-use super::{SqlSession, wire_error};
+use super::answers::{Answered, Table};
+use super::arguments::Arguments;
+use super::runner::StatementRunner;
+use super::sinks::Gathered;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
 
+/// The tables that a session's `HANDLER` statements have open.
+#[derive(Default)]
+pub(super) struct Handlers {
+    open: Vec<OpenHandler>,
+}
+
+impl Handlers {
+    /// Whether no table is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Closes all; the caller releases the locks.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// Releases the definitions of tables that other sessions wait for.
+    #[inline]
+    pub(super) fn yield_wanted(&mut self, metadata: &dyn MetadataContext) {
+        for open in &mut self.open {
+            if let Some(table) = open.locked.take_if(|table| metadata.is_wanted(*table)) {
+                metadata.release_explicit(Some(table));
+            }
+        }
+    }
+
+    fn find(&self, alias: &str) -> Option<usize> {
+        self.open.iter().position(|open| open.alias.eq_ignore_ascii_case(alias))
+    }
+}
+
 /// A table that is open for reading.
 #[derive(Debug, Clone)]
-pub(super) struct OpenHandler {
+struct OpenHandler {
     /// Its name in statements.
     alias: String,
     schema: String,
     table: String,
     place: Option<Place>,
     /// The table whose definition it holds.
-    pub(super) locked: Option<firn_base::TableId>,
+    locked: Option<TableId>,
 }
 
 /// The row that was read last.
@@ -75,16 +108,13 @@ enum Bound<'v> {
 
 /// Runs `HANDLER` statements in a session.
 pub(super) struct HandlerStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    pub(super) runner: &'s mut StatementRunner,
+    pub(super) handlers: &'s mut Handlers,
 }
 
 impl HandlerStatements<'_> {
     /// Executes a `HANDLER` statement, and sends the answer.
-    pub(super) fn run_handler(
-        &mut self,
-        handler: &Handler,
-        replies: &mut Replies<'_>,
-    ) -> std::result::Result<(), WireError> {
+    pub(super) fn run_handler(&mut self, handler: &Handler, replies: &mut Replies<'_>) -> Answered {
         let done = match handler {
             Handler::Open { table, alias } => {
                 self.open_handler(table, alias.as_deref()).map(|()| None)
@@ -93,73 +123,67 @@ impl HandlerStatements<'_> {
             Handler::Read(read) => self.read_handler(read).map(Some),
         };
         match done {
-            Ok(Some(table)) => self.session.answer_table(&table, replies),
-            Ok(None) => self.session.answer_ok(replies),
-            Err(error) => {
-                self.session.keep_error(&error);
-                Err(wire_error(error))
-            }
+            Ok(Some(table)) => self.runner.answers().table(&table, replies),
+            Ok(None) => self.runner.answers().ok(replies),
+            Err(error) => Err(self.runner.refused(error)),
         }
     }
 
     fn open_handler(&mut self, table: &TableName, alias: Option<&str>) -> Result<()> {
-        let schema = self.session.state.connection.schema_of(table);
-        self.session.rights.require(&[Need::on_table(Privilege::SELECT, &schema, &table.name)])?;
-        let model = self.session.catalog.table(&schema, &table.name)?;
+        let schema = self.runner.state.connection.schema_of(table);
+        self.runner.rights.require(&[Need::on_table(Privilege::SELECT, &schema, &table.name)])?;
+        let model = self.runner.catalog.table(&schema, &table.name)?;
         if !model.has_rows() {
             let name = format!("{schema}.{}", table.name);
             return Err(SqlError::new(1347, format!("'{name}' is not BASE TABLE")));
         }
         let alias = alias.unwrap_or(&table.name).to_owned();
-        if self.session.handlers.iter().any(|open| open.alias.eq_ignore_ascii_case(&alias)) {
+        if self.handlers.find(&alias).is_some() {
             return Err(SqlError::new(1066, format!("Not unique table/alias: '{alias}'")));
         }
-        let is_stored = model.kind != firn_sql::catalog::model::TableKind::Temporary;
+        let is_stored = model.kind != TableKind::Temporary;
         let locked = is_stored.then_some(model.id);
         if let Some(table) = locked {
             let (shared, explicit) = (MetadataLock::Shared, LockDuration::Explicit);
-            let patience = self.session.lock_patience(None);
-            let metadata = &self.session.transactions.metadata;
-            metadata.acquire(table, shared, explicit, &patience).map_err(from_rows)?;
+            self.runner.definition_locks().acquire(table, shared, explicit)?;
         }
         let table = table.name.clone();
-        self.session.handlers.push(OpenHandler { alias, schema, table, place: None, locked });
+        self.handlers.open.push(OpenHandler { alias, schema, table, place: None, locked });
         Ok(())
     }
 
     fn close_handler(&mut self, alias: &str) -> Result<()> {
         let at = self.find_handler(alias)?;
-        let closed = self.session.handlers.remove(at);
-        let is_shared = self.session.handlers.iter().any(|open| open.locked == closed.locked);
+        let closed = self.handlers.open.remove(at);
+        let is_shared = self.handlers.open.iter().any(|open| open.locked == closed.locked);
         if let Some(table) = closed.locked.filter(|_| !is_shared) {
-            self.session.transactions.metadata.release_explicit(Some(table));
+            self.runner.transactions.metadata.release_explicit(Some(table));
         }
         Ok(())
     }
 
     fn find_handler(&self, alias: &str) -> Result<usize> {
-        let found =
-            self.session.handlers.iter().position(|open| open.alias.eq_ignore_ascii_case(alias));
+        let found = self.handlers.find(alias);
         found.ok_or_else(|| SqlError::new(1109, format!("Unknown table '{alias}' in HANDLER")))
     }
 
     fn read_handler(&mut self, read: &HandlerRead) -> Result<Table> {
         let at = self.find_handler(&read.table.name)?;
-        let open = self.session.handlers[at].clone();
-        let model = self.session.catalog.table(&open.schema, &open.table)?;
+        let open = self.handlers.open[at].clone();
+        let model = self.runner.catalog.table(&open.schema, &open.table)?;
         let index = read.index.as_deref().map(|name| index_of(&model, name, &open.alias));
         let index = index.transpose()?;
         let order = order_of(&model, index)?;
         let draft = draft(&open, &model, &order, read)?;
         let mode = grammar::Mode::default();
         let parsed = grammar::parse(&draft.text, mode)?;
-        let plan = self.session.plan(&parsed.statement, &draft.arguments)?;
-        let mut sink = Gathered::new(self.session.settings.presentation.time_zone.clone());
-        self.session.execute(&plan, &draft.arguments, &mut sink)?;
+        let plan = self.runner.plan(&parsed.statement, &draft.arguments)?;
+        let mut sink = Gathered::new(self.runner.settings.presentation.time_zone.clone());
+        self.runner.execute(&plan, &draft.arguments, &mut sink)?;
         if let Some(last) = sink.rows.last() {
             let values = last.iter().cloned().zip(sink.types.iter().cloned());
             let values = values.take(order.len()).collect();
-            self.session.handlers[at].place = Some(Place { index: read.index.clone(), values });
+            self.handlers.open[at].place = Some(Place { index: read.index.clone(), values });
         }
         Ok(shown(sink, order.len()))
     }

@@ -22,6 +22,7 @@ use firn_sql::error::SqlError;
 
 use super::document::{self, DocumentError, WrittenSession, WrittenStatement, WrittenTable};
 use super::prepared::{PreparedStatement, PreparedStatements};
+use super::runner::StatementRunner;
 use super::transaction::NextTransaction;
 use super::{Beginning, SqlSession};
 use crate::accounts::AccountName;
@@ -40,9 +41,6 @@ pub enum HandoverError {
     /// A table is open by `HANDLER`.
     #[error("the session has opened tables with HANDLER; it can be moved once they are closed")]
     HandlerOpen,
-    /// A statement of the session is running.
-    #[error("a statement of the session runs; it can be moved once that has ended")]
-    StatementRuns,
     /// The document is damaged or from another version.
     #[error(transparent)]
     Document(#[from] DocumentError),
@@ -75,10 +73,9 @@ impl SqlSession {
     /// # Errors
     /// Why it cannot move; it then continues unchanged.
     pub fn suspend(&mut self) -> Moved<Vec<u8>> {
-        let handover = Handover { session: self };
-        handover.judge()?;
-        let written = handover.written()?;
-        self.catalog.detach_temporary_tables();
+        judge(self)?;
+        let written = written(&self.runner, &self.prepared);
+        self.runner.catalog.detach_temporary_tables();
         self.is_suspended = true;
         Ok(document::encode(&written))
     }
@@ -99,128 +96,113 @@ impl SqlSession {
         }
         let beginning = Beginning { schema: None, ..beginning };
         let mut session = SqlSession::open(instance, beginning)?;
-        Handover { session: &mut session }.take_up(written)?;
+        take_up(&mut session.runner, &mut session.prepared, written)?;
         Ok(session)
     }
 }
 
-/// What moves between a session and the document.
-struct Handover<'s> {
-    session: &'s mut SqlSession,
+fn judge(session: &SqlSession) -> Moved<()> {
+    let SqlSession { runner, handlers, .. } = session;
+    if runner.transactions.open.is_some() || runner.transactions.xa.is_some() {
+        return Err(HandoverError::TransactionOpen);
+    }
+    if !runner.locked.is_empty() || runner.instance.server.holds_read_lock(runner.facts.id) {
+        return Err(HandoverError::TablesLocked);
+    }
+    match handlers.is_empty() {
+        true => Ok(()),
+        false => Err(HandoverError::HandlerOpen),
+    }
 }
 
-impl Handover<'_> {
-    fn judge(&self) -> Moved<()> {
-        if self.session.transactions.open.is_some() || self.session.transactions.xa.is_some() {
-            return Err(HandoverError::TransactionOpen);
-        }
-        if !self.session.locked.is_empty()
-            || self.session.instance.server.holds_read_lock(self.session.facts.id)
-        {
-            return Err(HandoverError::TablesLocked);
-        }
-        match self.session.handlers.is_empty() {
-            true => Ok(()),
-            false => Err(HandoverError::HandlerOpen),
-        }
+fn written(runner: &StatementRunner, prepared: &PreparedStatements) -> WrittenSession {
+    let StatementRunner { state, catalog, facts, rights, instance, transactions, .. } = runner;
+    let connection = &state.connection;
+    let numbered = prepared.numbered.iter().map(|(number, one)| (*number, one.written()));
+    let named = prepared.named.iter().map(|(name, one)| (name.clone(), one.written()));
+    let user_variables = connection.user_variables.iter();
+    let tables = catalog.temporary_tables().into_iter();
+    let next = transactions.next;
+    WrittenSession {
+        connection: facts.id,
+        account: rights.account.name.clone(),
+        roles: facts.roles.lock().clone(),
+        schema: connection.schema.as_deref().map(str::to_owned),
+        variables: connection.variables.different_from(&instance.variables),
+        results_collation: connection.variables.own_results_collation(),
+        user_variables: user_variables.map(|(name, one)| (name.to_string(), one.clone())).collect(),
+        numbered: numbered.collect(),
+        named: named.collect(),
+        next_isolation: next.isolation.map(|level| isolation_name(level).to_owned()),
+        next_read_only: next.read_only,
+        last_insert_id: facts.last_insert_id.load(Ordering::Relaxed),
+        insert_id: facts.insert_id.load(Ordering::Relaxed),
+        row_count: facts.row_count.load(Ordering::Relaxed),
+        found_rows: facts.found_rows.load(Ordering::Relaxed),
+        user_locks: instance.server.user_locks_of(facts.id).into_iter().collect(),
+        temporary_tables: tables
+            .map(|(schema, name, table)| WrittenTable { schema, name, table })
+            .collect(),
     }
+}
 
-    fn written(&self) -> Moved<WrittenSession> {
-        let connection = &self.session.state.connection;
-        let numbered = connection.numbered.iter().map(|(number, place)| {
-            let statement = place.as_ref().ok_or(HandoverError::StatementRuns)?;
-            Ok((*number, statement.written()))
-        });
-        let named = connection.named.iter().map(|(name, one)| (name.clone(), one.written()));
-        let user_variables = connection.user_variables.iter();
-        let tables = self.session.catalog.temporary_tables().into_iter();
-        let next = self.session.transactions.next;
-        Ok(WrittenSession {
-            connection: self.session.facts.id,
-            account: self.session.rights.account.name.clone(),
-            roles: self.session.facts.roles.lock().clone(),
-            schema: connection.schema.as_deref().map(str::to_owned),
-            variables: connection.variables.different_from(&self.session.instance.variables),
-            results_collation: connection.variables.own_results_collation(),
-            user_variables: user_variables
-                .map(|(name, one)| (name.to_string(), one.clone()))
-                .collect(),
-            numbered: numbered.collect::<Moved<_>>()?,
-            named: named.collect(),
-            next_isolation: next.isolation.map(|level| isolation_name(level).to_owned()),
-            next_read_only: next.read_only,
-            last_insert_id: self.session.facts.last_insert_id.load(Ordering::Relaxed),
-            insert_id: self.session.facts.insert_id.load(Ordering::Relaxed),
-            row_count: self.session.facts.row_count.load(Ordering::Relaxed),
-            found_rows: self.session.facts.found_rows.load(Ordering::Relaxed),
-            user_locks: self
-                .session
-                .instance
-                .server
-                .user_locks_of(self.session.facts.id)
-                .into_iter()
-                .collect(),
-            temporary_tables: tables
-                .map(|(schema, name, table)| WrittenTable { schema, name, table })
-                .collect(),
-        })
+fn take_up(
+    runner: &mut StatementRunner,
+    prepared: &mut PreparedStatements,
+    written: WrittenSession,
+) -> Moved<()> {
+    let variables = &mut runner.state.connection.variables;
+    for (name, value) in &written.variables {
+        variables.take_over(name, value.clone())?;
     }
+    if let Some(collation) = written.results_collation {
+        variables.install_results_collation(collation);
+    }
+    let own = i64::try_from(runner.facts.id).unwrap_or(i64::MAX);
+    variables.install("pseudo_thread_id", Setting::Number(own));
+    runner.settings_changed()?;
+    *runner.facts.roles.lock() = written.roles;
+    runner.rights.forget();
+    runner.rights.refresh()?;
+    if let Some(schema) = &written.schema {
+        runner.enter_schema(Arc::from(schema.as_str()));
+    }
+    for (name, (value, ty)) in written.user_variables {
+        runner.state.connection.user_variables.insert(name.into(), (value, ty));
+    }
+    runner.transactions.next = NextTransaction {
+        isolation: written.next_isolation.as_deref().map(isolation_of).transpose()?,
+        read_only: written.next_read_only,
+    };
+    runner.facts.last_insert_id.store(written.last_insert_id, Ordering::Relaxed);
+    runner.facts.insert_id.store(written.insert_id, Ordering::Relaxed);
+    runner.facts.row_count.store(written.row_count, Ordering::Relaxed);
+    runner.facts.found_rows.store(written.found_rows, Ordering::Relaxed);
+    let again = |one: &WrittenStatement| PreparedStatement::new(runner, &one.text, one.mode);
+    for (number, statement) in &written.numbered {
+        prepared.numbered.insert(*number, Box::new(again(statement)?));
+    }
+    for (name, statement) in &written.named {
+        prepared.named.insert(name.clone(), again(statement)?);
+    }
+    let tables = written.temporary_tables.into_iter();
+    let tables = tables.map(|one| (one.schema, one.name, one.table)).collect();
+    runner.catalog.adopt_temporary_tables(tables)?;
+    take_over_locks(runner, written.connection, &written.user_locks)
+}
 
-    fn take_up(&mut self, written: WrittenSession) -> Moved<()> {
-        for (name, value) in &written.variables {
-            self.session.state.connection.variables.take_over(name, value.clone())?;
-        }
-        if let Some(collation) = written.results_collation {
-            self.session.state.connection.variables.install_results_collation(collation);
-        }
-        let own = i64::try_from(self.session.facts.id).unwrap_or(i64::MAX);
-        self.session.state.connection.variables.install("pseudo_thread_id", Setting::Number(own));
-        self.session.settings_changed()?;
-        *self.session.facts.roles.lock() = written.roles;
-        self.session.rights.forget();
-        self.session.rights.refresh()?;
-        if let Some(schema) = &written.schema {
-            self.session.enter_schema(Arc::from(schema.as_str()));
-        }
-        for (name, (value, ty)) in written.user_variables {
-            self.session.state.connection.user_variables.insert(name.into(), (value, ty));
-        }
-        self.session.transactions.next = NextTransaction {
-            isolation: written.next_isolation.as_deref().map(isolation_of).transpose()?,
-            read_only: written.next_read_only,
-        };
-        self.session.facts.last_insert_id.store(written.last_insert_id, Ordering::Relaxed);
-        self.session.facts.insert_id.store(written.insert_id, Ordering::Relaxed);
-        self.session.facts.row_count.store(written.row_count, Ordering::Relaxed);
-        self.session.facts.found_rows.store(written.found_rows, Ordering::Relaxed);
-        for (number, statement) in &written.numbered {
-            let prepared = Box::new(self.prepared_again(statement)?);
-            self.session.state.connection.numbered.insert(*number, Some(prepared));
-        }
-        for (name, statement) in &written.named {
-            let prepared = self.prepared_again(statement)?;
-            self.session.state.connection.named.insert(name.clone(), prepared);
-        }
-        let tables = written.temporary_tables.into_iter();
-        let tables = tables.map(|one| (one.schema, one.name, one.table)).collect();
-        self.session.catalog.adopt_temporary_tables(tables)?;
-        self.take_over_locks(written.connection, &written.user_locks)
+fn take_over_locks(
+    runner: &StatementRunner,
+    from: u64,
+    locks: &BTreeMap<String, u64>,
+) -> Moved<()> {
+    let server = &runner.instance.server;
+    let held: BTreeMap<String, u64> = server.user_locks_of(from).into_iter().collect();
+    if let Some(lost) = locks.keys().find(|name| !held.contains_key(*name)) {
+        return Err(HandoverError::LockLost(lost.clone()));
     }
-
-    fn prepared_again(&mut self, statement: &WrittenStatement) -> Moved<PreparedStatement> {
-        Ok(PreparedStatements { session: self.session }
-            .take_apart(&statement.text, statement.mode)?)
-    }
-
-    fn take_over_locks(&self, from: u64, locks: &BTreeMap<String, u64>) -> Moved<()> {
-        let server = &self.session.instance.server;
-        let held: BTreeMap<String, u64> = server.user_locks_of(from).into_iter().collect();
-        if let Some(lost) = locks.keys().find(|name| !held.contains_key(*name)) {
-            return Err(HandoverError::LockLost(lost.clone()));
-        }
-        server.hand_over_user_locks(from, self.session.facts.id);
-        Ok(())
-    }
+    server.hand_over_user_locks(from, runner.facts.id);
+    Ok(())
 }
 
 /// The isolation levels by their names in `@@transaction_isolation`.

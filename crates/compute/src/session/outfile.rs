@@ -24,11 +24,12 @@ use firn_sql::grammar::ast::{FileFormat, Into};
 use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Datum, EvaluationContext, SqlType, TypeKind, cast};
 
-use super::SqlSession;
-use super::execution::Arguments;
+use super::arguments::Arguments;
+use super::rights::Rights;
 use super::select_into::SelectIntoStatements;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
+use crate::instance::Instance;
 use crate::plan_cache::CachedPlan;
 
 /// Bytes that are written at once.
@@ -51,9 +52,9 @@ impl SelectIntoStatements<'_> {
             Into::Dumpfile(path) => (path, None, None),
             Into::Variables(_) => return Err(SqlError::not_supported("variables here")),
         };
-        let path = secure_path(self.session, path, false)?;
+        let path = secure_path(&self.runner.rights, &self.runner.instance, path, false)?;
         let charset = charset.map(super::settings::charset_of_file).transpose()?;
-        let disk = Arc::clone(&self.session.instance.facts.environment.disk);
+        let disk = Arc::clone(&self.runner.instance.facts.environment.disk);
         let file = disk.open(&path, OpenMode::CreateNew).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
                 SqlError::new(1086, format!("File '{}' already exists", path.display()))
@@ -64,8 +65,8 @@ impl SelectIntoStatements<'_> {
             ),
         })?;
         let context = EvaluationContext {
-            time_zone: self.session.evaluation.time_zone.clone(),
-            sql_mode: self.session.evaluation.sql_mode,
+            time_zone: self.runner.evaluation.time_zone.clone(),
+            sql_mode: self.runner.evaluation.sql_mode,
             ..EvaluationContext::default()
         };
         let mut sink = FileSink {
@@ -78,7 +79,7 @@ impl SelectIntoStatements<'_> {
             fields: 0,
         };
         let done =
-            self.session.execute(plan, arguments, &mut sink).and_then(|_| sink.output.finish());
+            self.runner.execute(plan, arguments, &mut sink).and_then(|_| sink.output.finish());
         if done.is_err() {
             // An incomplete file is useless.
             if let Err(error) = disk.remove(&path) {
@@ -94,12 +95,17 @@ impl SelectIntoStatements<'_> {
 /// # Errors
 /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of
 /// `secure_file_priv`, 13 for a file that does not exist.
-pub(super) fn secure_path(session: &SqlSession, written: &str, is_read: bool) -> Result<PathBuf> {
-    match session.rights.require(&[Need::everywhere(Privilege::FILE)]) {
-        Err(_) if is_read => return Err(session.rights.access_denied()),
+pub(super) fn secure_path(
+    rights: &Rights,
+    instance: &Instance,
+    written: &str,
+    is_read: bool,
+) -> Result<PathBuf> {
+    match rights.require(&[Need::everywhere(Privilege::FILE)]) {
+        Err(_) if is_read => return Err(rights.access_denied()),
         allowed => allowed?,
     }
-    let allowed = session.instance.variables.get("secure_file_priv");
+    let allowed = instance.variables.get("secure_file_priv");
     let allowed = allowed.as_ref().map_or("", |allowed| allowed.as_text());
     let refused = || {
         let why = match allowed {

@@ -1,31 +1,48 @@
-//! Texts of clients: one statement or several, parsed and run one after the other.
+//! Texts of clients: one statement or several, run one after the other.
+//!
+//! ```text
+//!   text ─normalise─► key, literals ─► cached plan ───────────► run
+//!                        └─miss─► parse, plan with literals as parameters ─► run
+//! ```
+//!
+//! A text is normalised, parsed and planned once.
 
-use std::borrow::Cow;
-
-use firn_sql::collation::Charset;
-use firn_sql::error::{ErrorKind, Result, SqlError};
+use firn_base::memory;
+use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::grammar;
-use firn_wire::{Query, Replies, WireError};
+use firn_wire::{Query, Replies};
 
-use super::execution::{Arguments, LiftedText};
+use super::answers::{Answered, wire_error};
+use super::arguments::{literal_value, write_key};
+use super::handler::Handlers;
+use super::lifted_text::LiftedText;
+use super::planning::tell_conditions;
+use super::prepared::PreparedStatements;
 use super::rows::RowStatements;
-use super::{SqlSession, binary_text, wire_error};
+use super::runner::StatementRunner;
+use super::statement::Statements;
+use super::text_buffers::TextBuffers;
+use crate::status::count;
 
 /// Buffers larger than this are not kept.
 const KEPT_TEXT_BYTES: usize = 64 << 10;
 
-impl SqlSession {
+/// Runs texts in a session.
+pub(super) struct TextStatements<'s> {
+    pub(super) runner: &'s mut StatementRunner,
+    pub(super) buffers: &'s mut TextBuffers,
+    pub(super) handlers: &'s mut Handlers,
+    pub(super) prepared: &'s mut PreparedStatements,
+}
+
+impl TextStatements<'_> {
     /// Runs a text. See [`firn_wire::Session::query`].
-    pub(crate) fn run_query(
-        &mut self,
-        query: Query<'_>,
-        replies: &mut Replies<'_>,
-    ) -> std::result::Result<(), WireError> {
-        let text = self.decode(query.text).map_err(wire_error)?;
-        let mode = self.grammar_mode();
+    pub(super) fn run_query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Answered {
+        let text = self.runner.settings.decode(query.text).map_err(wire_error)?;
         if !query.multi_statements {
             return self.run_text(&text, replies);
         }
+        let mode = self.runner.settings.grammar_mode();
         let mut rest = grammar::split(&text, mode).peekable();
         if rest.peek().is_none() {
             return Err(wire_error(SqlError::new(1065, "Query was empty")));
@@ -37,123 +54,119 @@ impl SqlSession {
         Ok(())
     }
 
-    /// A text of the client's character set as UTF-8.
-    ///
-    /// # Errors
-    /// 1300 if it is invalid in that character set.
-    pub(super) fn decode<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, str>> {
-        let charset = self.settings.client_charset;
-        let invalid = || {
-            let name = charset.name();
-            SqlError::new(1300, format!("Invalid {name} character string"))
-        };
-        match charset {
-            Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii => match std::str::from_utf8(text)
-            {
-                Ok(text) => Ok(Cow::Borrowed(text)),
-                // Bytes inside string literals may be meant for binary columns.
-                Err(_) => {
-                    let escapes = !self.grammar_mode().no_backslash_escapes;
-                    binary_text::with_hexadecimal(text, escapes).map(Cow::Owned).ok_or_else(invalid)
-                }
-            },
-            other => match other.decode(text).ok_or_else(invalid)? {
-                Cow::Borrowed(text) => {
-                    std::str::from_utf8(text).map(Cow::Borrowed).map_err(|_| invalid())
-                }
-                Cow::Owned(text) => String::from_utf8(text).map(Cow::Owned).map_err(|_| invalid()),
-            },
-        }
-    }
-
-    /// Whether bytes are valid text in the client's character set.
-    pub(super) fn is_client_text(&self, bytes: &[u8]) -> bool {
-        let charset = self.settings.client_charset;
-        match charset.is_utf8() || charset == Charset::Ascii {
-            true => std::str::from_utf8(bytes).is_ok(),
-            false => charset.decode(bytes).is_some(),
-        }
-    }
-
     /// Runs one statement, counts and times it.
-    pub(super) fn run_text(
-        &mut self,
-        text: &str,
-        replies: &mut Replies<'_>,
-    ) -> std::result::Result<(), WireError> {
-        let began = self.statement_begins(text, None);
-        if let Err(error) = self.rights.count_use() {
-            let done = Err(wire_error(error));
-            self.statement_ends(began, text, None, &done);
-            return done;
-        }
-        let done = loop {
-            self.plan_is_stale = false;
-            let done = RowStatements { session: self }.try_rows(text, replies);
-            let done = done.unwrap_or_else(|| self.run_statement_text(text, replies));
-            if done.is_ok() || !self.plan_is_stale || self.facts.is_cancelled() {
-                break done;
-            }
+    fn run_text(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
+        self.handlers.yield_wanted(&*self.runner.transactions.metadata);
+        let began = self.runner.measurement().begin(text, None);
+        let done = match self.runner.rights.count_use() {
+            Ok(()) => self.run_until_current(text, replies),
+            Err(error) => Err(wire_error(error)),
         };
-        self.statement_ends(began, text, None, &done);
+        self.runner.measurement().end(began, text, None, &done);
         if text.len() > KEPT_TEXT_BYTES {
-            self.forget_buffers();
+            self.buffers.shrink();
         }
         done
     }
 
-    /// Frees what a long text left in the buffers that the next statement would reuse.
-    fn forget_buffers(&mut self) {
-        self.buffers.normalised = grammar::Normalised::default();
-        self.buffers.literal_rows = grammar::LiteralRows::default();
-        self.buffers.arguments = Default::default();
-        self.buffers.key = Vec::new();
+    /// Runs a statement again as long as its plan was not valid any more when its tables were
+    /// locked.
+    fn run_until_current(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
+        loop {
+            self.runner.plan_is_stale = false;
+            let rows = RowStatements { runner: self.runner, buffers: self.buffers };
+            let done = rows.try_rows(text, replies);
+            let done = done.unwrap_or_else(|| self.run_one(text, replies));
+            if done.is_ok() || !self.runner.plan_is_stale || self.runner.facts.is_cancelled() {
+                return done;
+            }
+        }
     }
 
-    /// Parses the statement and executes it. `literals`: those that were lifted out of the text.
-    pub(super) fn parse_and_run(
+    /// Runs a statement by its text: with a plan from the cache, or else with a new one.
+    fn run_one(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
+        let is_lifted = self.lift_literals(text);
+        let recent = if is_lifted { self.run_recent(replies) } else { None };
+        let answered = recent.unwrap_or_else(|| self.parse_and_run(text, is_lifted, replies));
+        self.buffers.literals.clear();
+        answered
+    }
+
+    /// Lifts the literals out of a text whose plan may be in the cache, and writes its key. False:
+    /// the text is not one that is cached, or its literals have to be in its tree.
+    fn lift_literals(&mut self, text: &str) -> bool {
+        let (runner, buffers) = (&mut *self.runner, &mut *self.buffers);
+        count(&runner.facts.status.texts_normalised);
+        let mode = runner.settings.grammar_mode();
+        if !grammar::normalise(text, mode, &mut buffers.normalised) {
+            return false;
+        }
+        if runner.rights.refresh().is_err() || runner.rights.sandboxed || !runner.shares_plans() {
+            return false;
+        }
+        // Without memory for them, the statement is planned in full, which reports the error.
+        let lifted = |literal: &grammar::Literal| literal.range().len();
+        let lifted_bytes = buffers.normalised.literals().iter().map(lifted).sum();
+        let Ok(_promise) = memory::ask(lifted_bytes) else { return false };
+        buffers.literals.clear();
+        for literal in buffers.normalised.literals() {
+            let collation = runner.settings.connection_collation;
+            match literal_value(literal.value(text, mode), collation) {
+                Some(literal) => buffers.literals.push(literal),
+                // A text that is run directly cannot have placeholders.
+                None => return false,
+            }
+        }
+        let TextBuffers { key, normalised, literals, .. } = buffers;
+        let schema = runner.state.connection.schema.as_deref();
+        write_key(key, normalised.text(), schema, &runner.settings, literals);
+        true
+    }
+
+    /// Runs the plan for the text's key, if there is one.
+    fn run_recent(&mut self, replies: &mut Replies<'_>) -> Option<Answered> {
+        let runner = &mut *self.runner;
+        let TextBuffers { recent, key, literals, .. } = self.buffers;
+        let plan = recent.find(key, runner.catalog.shared(), &runner.instance.plans);
+        let plan = plan.filter(|plan| plan.plan.holds_for(&literals.values, &runner.evaluation))?;
+        count(&runner.facts.status.plan_cache_hits);
+        runner.state.diagnostics.clear();
+        tell_conditions(&runner.evaluation, plan);
+        Some(runner.run_plan(plan, literals, replies))
+    }
+
+    /// Parses the statement and executes it. `is_lifted`: with its literals as parameters.
+    fn parse_and_run(
         &mut self,
         text: &str,
-        literals: Option<Arguments>,
+        is_lifted: bool,
         replies: &mut Replies<'_>,
-    ) -> std::result::Result<(), WireError> {
-        let parsed = match self.parse(text, literals.is_some()) {
+    ) -> Answered {
+        let TextBuffers { normalised, literals, key, .. } = &*self.buffers;
+        let lifted = if is_lifted { normalised.literals() } else { &[] };
+        let parsed = match self.runner.parse(text, lifted) {
             Ok(parsed) => parsed,
             Err(error) if error.kind == ErrorKind::EmptyQuery && is_comment(text) => {
-                return self.answer_ok(replies);
+                return self.runner.answers().ok(replies);
             }
             Err(error) => {
-                self.evaluation.take_conditions();
-                self.conditions.clear();
-                self.keep_error(&error);
-                return Err(wire_error(error));
+                self.runner.evaluation.take_conditions();
+                self.runner.state.diagnostics.clear();
+                return Err(self.runner.refused(error));
             }
         };
         let parameter_count = parsed.parameter_count as usize;
         // The grammar has left all of them in the tree if it needs one there.
-        let literals = literals.filter(|literals| literals.values.len() == parameter_count);
-        if parameter_count > 0 && literals.is_none() {
-            let error = SqlError::syntax("?", 1);
-            self.conditions.clear();
-            self.keep_error(&error);
-            return Err(wire_error(error));
+        let is_lifted = is_lifted && literals.values.len() == parameter_count;
+        if parameter_count > 0 && !is_lifted {
+            self.runner.state.diagnostics.clear();
+            return Err(self.runner.refused(SqlError::syntax("?", 1)));
         }
         let names_show_literals = parsed.names_show_parameters;
-        let lifted = literals.map(|arguments| LiftedText { text, arguments, names_show_literals });
-        self.run_parsed(parsed, lifted, replies)
-    }
-
-    /// Executes a statement that was just parsed, and sends the answer.
-    pub(super) fn run_parsed(
-        &mut self,
-        parsed: grammar::Parsed,
-        lifted: Option<LiftedText<'_>>,
-        replies: &mut Replies<'_>,
-    ) -> std::result::Result<(), WireError> {
-        let outer = std::mem::replace(&mut self.buffers.long_texts, parsed.long_texts);
-        let done = self.run_statement(&parsed.statement, lifted, replies);
-        self.buffers.long_texts = outer;
-        done
+        let lifted = is_lifted.then_some(LiftedText { text, literals, key, names_show_literals });
+        let (runner, handlers) = (&mut *self.runner, &mut *self.handlers);
+        let prepared = Some(&mut *self.prepared);
+        Statements { runner, handlers, prepared }.run_parsed(parsed, lifted, replies)
     }
 }
 

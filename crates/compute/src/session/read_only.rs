@@ -13,11 +13,11 @@ use firn_sql::catalog::ddl;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{MaintenanceOperation, Statement, TableLockKind};
 
-use super::SqlSession;
+use super::permission::Permission;
 use crate::instance::WritesAllowed;
 use crate::plan_cache::CachedPlan;
 
-impl SqlSession {
+impl Permission<'_> {
     /// Refuses a statement that writes and is not planned.
     ///
     /// # Errors

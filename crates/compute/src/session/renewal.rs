@@ -15,18 +15,16 @@
 
 use std::sync::atomic::Ordering;
 
-use firn_api::rows::ReadMark;
 use firn_sql::error::{ErrorKind, Result};
-use firn_sql::execute::error::from_rows;
 use firn_sql::execute::{GivenRows, Outcome, ResultSink};
 
-use super::SqlSession;
 use super::execution::Input;
+use super::runner::StatementRunner;
 
 /// How often a statement is run again. Each time, one more conflicting row is locked.
 const MOST_RENEWALS: usize = 32;
 
-impl SqlSession {
+impl StatementRunner {
     /// Runs a statement in the session's transaction, and runs it again with a newer snapshot where
     /// that is allowed.
     ///
@@ -48,23 +46,15 @@ impl SqlSession {
                 && input.plan.is_repeatable
                 && sink.restart()
                 && given.as_mut().is_none_or(|rows| rows.rewind());
-            if !may_renew || !self.renew_snapshot(before)? {
+            if !may_renew || !self.transactions.renew_snapshot(before)? {
                 return ran;
             }
+            crate::status::count(&self.facts.status.snapshot_renewals);
             self.evaluation.forget_conditions_after(told);
             self.facts.last_insert_id.store(id_before, Ordering::Relaxed);
             self.facts.has_given_id.store(false, Ordering::Relaxed);
         }
         self.execute_in_transaction(input, given, sink)
-    }
-
-    fn renew_snapshot(&mut self, before: ReadMark) -> Result<bool> {
-        let Some(open) = &mut self.transactions.open else { return Ok(false) };
-        let renewed = open.inner.renew_snapshot(before).map_err(from_rows)?;
-        if renewed {
-            crate::status::count(&self.facts.status.snapshot_renewals);
-        }
-        Ok(renewed)
     }
 }
 

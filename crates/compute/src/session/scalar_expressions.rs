@@ -4,11 +4,12 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{Expr, Statement};
 use firn_sql::types::{Datum, SqlType};
 
-use super::SqlSession;
-use super::execution::{Arguments, Gathered};
+use super::arguments::Arguments;
+use super::runner::StatementRunner;
+use super::sinks::Gathered;
 
-impl SqlSession {
-    /// The value of an expression outside a query.
+impl StatementRunner {
+    /// The value of an expression outside a query. Its warnings are dropped.
     ///
     /// # Errors
     /// Errors of binding and evaluation.
@@ -16,15 +17,18 @@ impl SqlSession {
         let arguments = Arguments::default();
         let plan = self.plan(&Statement::Do(vec![expression.clone()]), &arguments)?;
         let mut sink = Gathered::new(self.settings.presentation.time_zone.clone());
-        let kept = std::mem::take(&mut self.conditions);
-        let ran = self.execute(&plan, &arguments, &mut sink);
-        self.conditions = kept;
+        let ran = self.execute_apart(&plan, &arguments, None, &mut sink);
+        self.evaluation.take_conditions();
         ran?;
         let value = sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Datum::Null);
         let ty = sink.types.pop().unwrap_or_else(SqlType::null);
         Ok((value, ty))
     }
 
+    /// The value of an expression that is a number.
+    ///
+    /// # Errors
+    /// 1210 for another value, errors of binding and evaluation.
     pub(super) fn evaluate_number(&mut self, expression: &Expr) -> Result<u64> {
         match self.evaluate(expression)?.0 {
             Datum::Int(number) => {
@@ -33,9 +37,5 @@ impl SqlSession {
             Datum::UInt(number) => Ok(number),
             _ => Err(SqlError::new(1210, "Incorrect arguments")),
         }
-    }
-
-    pub(super) fn evaluate_text(&mut self, expression: &Expr) -> Result<String> {
-        Ok(self.evaluate(expression)?.0.plain_text())
     }
 }

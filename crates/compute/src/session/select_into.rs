@@ -4,17 +4,17 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar::ast::{Into, Select};
 use firn_sql::types::{Datum, SqlType};
-use firn_wire::{Replies, WireError};
+use firn_wire::Replies;
 
-use super::execution::{Arguments, Gathered};
-use super::{SqlSession, wire_error};
+use super::answers::Answered;
+use super::arguments::Arguments;
+use super::runner::StatementRunner;
+use super::sinks::Gathered;
 use crate::plan_cache::CachedPlan;
-
-type Answered = std::result::Result<(), WireError>;
 
 /// Runs `SELECT … INTO` in a session.
 pub(super) struct SelectIntoStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    pub(super) runner: &'s mut StatementRunner,
 }
 
 impl SelectIntoStatements<'_> {
@@ -28,11 +28,8 @@ impl SelectIntoStatements<'_> {
     ) -> Answered {
         let done = self.select_into(select, plan, arguments);
         match done {
-            Ok(rows) => self.session.answer_affected(rows, 0, "", replies),
-            Err(error) => {
-                self.session.keep_error(&error);
-                Err(wire_error(error))
-            }
+            Ok(rows) => self.runner.answers().affected(rows, 0, "", replies),
+            Err(error) => Err(self.runner.refused(error)),
         }
     }
 
@@ -47,18 +44,18 @@ impl SelectIntoStatements<'_> {
             Some(file) => return self.select_into_file(file, plan, arguments),
             None => return Ok(0),
         };
-        let mut sink = Gathered::new(self.session.settings.presentation.time_zone.clone());
-        self.session.execute(plan, arguments, &mut sink)?;
+        let mut sink = Gathered::new(self.runner.settings.presentation.time_zone.clone());
+        self.runner.execute(plan, arguments, &mut sink)?;
         if sink.types.len() != names.len() {
             let why = "The used SELECT statements have a different number of columns";
             return Err(SqlError::new(1222, why));
         }
         match sink.rows.as_slice() {
             [] => {
-                self.session.evaluation.warn(1329, || {
+                self.runner.evaluation.warn(1329, || {
                     "No data - zero rows fetched, selected, or processed".to_owned()
                 });
-                self.session.conditions.extend(self.session.evaluation.take_conditions());
+                self.runner.state.diagnostics.keep(&self.runner.evaluation);
                 Ok(0)
             }
             [row] => {
@@ -79,7 +76,7 @@ impl SelectIntoStatements<'_> {
         types: &[SqlType],
     ) -> Result<()> {
         for ((name, value), ty) in names.iter().zip(row).zip(types) {
-            self.session.state.set_user_variable(&name.to_lowercase(), value.try_clone()?, ty);
+            self.runner.state.set_user_variable(&name.to_lowercase(), value.try_clone()?, ty);
         }
         Ok(())
     }

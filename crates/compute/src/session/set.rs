@@ -11,7 +11,7 @@ use firn_sql::grammar::ast::{
 };
 use firn_sql::types::Datum;
 
-use super::SqlSession;
+use super::runner::StatementRunner;
 use super::settings::{self, charset, exchanged, isolation, isolation_name};
 use super::transaction::NextTransaction;
 use crate::variables::{self, Kind, Setting};
@@ -30,7 +30,7 @@ const RESTRICTED: [&str; 8] = [
 
 /// Runs `SET` statements in a session.
 pub(super) struct SetStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    pub(super) runner: &'s mut StatementRunner,
 }
 
 impl SetStatements<'_> {
@@ -42,8 +42,8 @@ impl SetStatements<'_> {
         for item in items {
             match item {
                 SetItem::UserVariable { name, value } => {
-                    let (datum, ty) = self.session.evaluate(value)?;
-                    self.session.state.set_user_variable(&name.to_lowercase(), datum, &ty);
+                    let (datum, ty) = self.runner.evaluate(value)?;
+                    self.runner.state.set_user_variable(&name.to_lowercase(), datum, &ty);
                 }
                 SetItem::SystemVariable { scope, name, value } => {
                     self.set_variable(*scope, &name.to_ascii_lowercase(), value)?;
@@ -65,20 +65,20 @@ impl SetStatements<'_> {
             && scope != VariableScope::Session
         {
             self.may_set_globals()?;
-            self.session.instance.log_directories.judge(name, text)?;
+            self.runner.instance.log_directories.judge(name, text)?;
         }
         match scope {
             VariableScope::Session => self.set_session_variable(name, given.as_ref()),
             VariableScope::Global => self.set_global_variable(name, given.as_ref()),
             VariableScope::Persist => {
                 self.set_global_variable(name, given.as_ref())?;
-                let kept = self.session.instance.variables.get(name).unwrap_or(Setting::Null);
-                self.session.instance.persisted.keep(name, &kept).map_err(from_rows)
+                let kept = self.runner.instance.variables.get(name).unwrap_or(Setting::Null);
+                self.runner.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
             VariableScope::PersistOnly => {
                 self.may_set_globals()?;
-                let (kept, _) = self.session.instance.variables.checked(name, given.as_ref())?;
-                self.session.instance.persisted.keep(name, &kept).map_err(from_rows)
+                let (kept, _) = self.runner.instance.variables.checked(name, given.as_ref())?;
+                self.runner.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
         }
     }
@@ -93,7 +93,7 @@ impl SetStatements<'_> {
             // A bare name is a word here, whatever it would be elsewhere.
             SetValue::Value(Expr::Identifier(word)) => Some(Setting::text(word)),
             SetValue::Value(value) => {
-                let (datum, _) = self.session.evaluate(value)?;
+                let (datum, _) = self.runner.evaluate(value)?;
                 Some(setting(&datum, definition.kind))
             }
         })
@@ -102,86 +102,79 @@ impl SetStatements<'_> {
     fn set_session_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
         self.refuse_within_transaction(name)?;
         if RESTRICTED.contains(&name) {
-            self.session.rights.require_one_of(
+            self.runner.rights.require_one_of(
                 &["SUPER", "SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"],
                 "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN",
             )?;
         }
-        let before = self.session.state.connection.variables.clone();
-        let moved = self.session.state.connection.variables.set(
+        let before = self.runner.state.connection.variables.clone();
+        let moved = self.runner.state.connection.variables.set(
             name,
             given,
-            &self.session.instance.variables,
+            &self.runner.instance.variables,
         )?;
         if moved {
             let shown = given.cloned().unwrap_or(Setting::Null);
-            self.session
+            self.runner
                 .evaluation
                 .warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
         }
         if let Err(error) = self.follow(name) {
-            self.session.state.connection.variables = before;
-            self.session.settings_changed()?;
+            self.runner.state.connection.variables = before;
+            self.runner.settings_changed()?;
             return Err(error);
         }
-        self.session.state.note_variable(name);
+        self.runner.state.note_variable(name);
         Ok(())
     }
 
     /// Applies the effects of a changed variable.
     fn follow(&mut self, name: &str) -> Result<()> {
-        let text = |session: &Self, name| {
-            session.session.state.connection.variables.known(name).as_text().to_owned()
+        let text = |set: &Self, name| {
+            set.runner.state.connection.variables.known(name).as_text().to_owned()
         };
         match name {
             "collation_connection" => {
                 let collation = firn_sql::collation::get(settings::collation(&text(self, name))?);
                 let charset = Setting::text(collation.charset.name());
-                self.session
-                    .state
-                    .connection
-                    .variables
-                    .install("character_set_connection", charset);
+                self.runner.state.connection.variables.install("character_set_connection", charset);
             }
             "character_set_connection" => {
                 let charset = charset(&text(self, name))?;
                 self.install_collation(charset);
             }
             "transaction_isolation" | "tx_isolation" => {
-                let value = self.session.state.connection.variables.known(name).clone();
-                self.session
+                let value = self.runner.state.connection.variables.known(name).clone();
+                self.runner
                     .state
                     .connection
                     .variables
                     .install("transaction_isolation", value.clone());
-                self.session.state.connection.variables.install("tx_isolation", value);
+                self.runner.state.connection.variables.install("tx_isolation", value);
             }
             "transaction_read_only" | "tx_read_only" => {
-                let value = self.session.state.connection.variables.known(name).clone();
-                self.session
+                let value = self.runner.state.connection.variables.known(name).clone();
+                self.runner
                     .state
                     .connection
                     .variables
                     .install("transaction_read_only", value.clone());
-                self.session.state.connection.variables.install("tx_read_only", value);
+                self.runner.state.connection.variables.install("tx_read_only", value);
             }
             "last_insert_id" | "identity" => {
-                let value = self.session.state.connection.variables.known(name).number();
-                self.session
-                    .facts
-                    .last_insert_id
-                    .store(value, std::sync::atomic::Ordering::Relaxed);
+                let value = self.runner.state.connection.variables.known(name).number();
+                self.runner.facts.last_insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
             }
             "insert_id" => {
-                let value = self.session.state.connection.variables.known(name).number();
-                self.session.facts.insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
+                let value = self.runner.state.connection.variables.known(name).number();
+                self.runner.facts.insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
             }
             _ => {}
         }
-        let autocommit = self.session.settings.autocommit;
-        self.session.settings_changed()?;
-        if name == "autocommit" && !autocommit && self.session.settings.autocommit {
-            self.session.transactions.commit()?;
+        let autocommit = self.runner.settings.autocommit;
+        self.runner.settings_changed()?;
+        if name == "autocommit" && !autocommit && self.runner.settings.autocommit {
+            self.runner.transactions.commit()?;
         }
         Ok(())
     }
@@ -189,33 +182,33 @@ impl SetStatements<'_> {
     /// The level of a transaction cannot change while it runs.
     fn refuse_within_transaction(&self, name: &str) -> Result<()> {
         let is_its = matches!(name, "transaction_isolation" | "tx_isolation");
-        if is_its && self.session.transactions.xa.is_some() {
-            return Err(self.session.transactions.wrong_xa_state());
+        if is_its && self.runner.transactions.xa.is_some() {
+            return Err(self.runner.transactions.wrong_xa_state());
         }
         Ok(())
     }
 
     fn set_global_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
         self.may_set_globals()?;
-        let variables = &self.session.instance.variables;
+        let variables = &self.runner.instance.variables;
         let (value, moved) = variables.checked(name, given)?;
         // A new session must be able to begin with it.
         settings::Settings::of(&variables.session_with(name, &value))?;
-        self.session.instance.set_global(name, &value)?;
+        self.runner.instance.set_global(name, &value)?;
         // `super_read_only` implies `read_only`, and switching off `read_only` switches off
         // `super_read_only`.
         let follows =
-            match (name, self.session.instance.variables.get(name).is_some_and(|on| on.is_on())) {
+            match (name, self.runner.instance.variables.get(name).is_some_and(|on| on.is_on())) {
                 ("super_read_only", true) => Some(("read_only", 1)),
                 ("read_only", false) => Some(("super_read_only", 0)),
                 _ => None,
             };
         if let Some((other, value)) = follows {
-            self.session.instance.set_global(other, &Setting::Number(value))?;
+            self.runner.instance.set_global(other, &Setting::Number(value))?;
         }
         if moved {
             let shown = given.cloned().unwrap_or(Setting::Null);
-            self.session
+            self.runner
                 .evaluation
                 .warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
         }
@@ -223,7 +216,7 @@ impl SetStatements<'_> {
     }
 
     fn may_set_globals(&self) -> Result<()> {
-        self.session
+        self.runner
             .rights
             .require_one_of(&["SUPER", "SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
     }
@@ -234,21 +227,21 @@ impl SetStatements<'_> {
     /// 3615 for a variable that is not persisted, 1227 without the privilege.
     pub(super) fn reset_persist(&mut self, if_exists: bool, variable: Option<&str>) -> Result<()> {
         self.may_set_globals()?;
-        let kept = self.session.instance.persisted.load().map_err(from_rows)?;
+        let kept = self.runner.instance.persisted.load().map_err(from_rows)?;
         let name = variable.map(str::to_ascii_lowercase);
         if let Some(name) = &name
             && !kept.iter().any(|(other, _)| other == name)
         {
             let why = format!("Variable {name} does not exist in persisted config file");
             if if_exists {
-                self.session.evaluation.warn(3615, || why);
+                self.runner.evaluation.warn(3615, || why);
                 return Ok(());
             }
             return Err(SqlError::new(3615, why));
         }
         let names = kept.iter().map(|(name, _)| name.as_str());
         let gone = names.filter(|one| name.as_deref().is_none_or(|name| name == *one));
-        self.session.instance.persisted.forget(gone).map_err(from_rows)
+        self.runner.instance.persisted.forget(gone).map_err(from_rows)
     }
 
     fn set_names(&mut self, name: Option<&str>, collation: Option<&str>) -> Result<()> {
@@ -256,8 +249,8 @@ impl SetStatements<'_> {
         for variable in
             ["character_set_client", "character_set_results", "character_set_connection"]
         {
-            self.session.state.connection.variables.install(variable, Setting::text(set.name()));
-            self.session.state.note_variable(variable);
+            self.runner.state.connection.variables.install(variable, Setting::text(set.name()));
+            self.runner.state.note_variable(variable);
         }
         match collation {
             Some(name) => {
@@ -270,35 +263,35 @@ impl SetStatements<'_> {
                     return Err(SqlError::new(1253, why));
                 }
                 let name = Setting::text(found.name);
-                self.session.state.connection.variables.install("collation_connection", name);
-                self.session.state.connection.variables.install_results_collation(found.id);
+                self.runner.state.connection.variables.install("collation_connection", name);
+                self.runner.state.connection.variables.install_results_collation(found.id);
             }
             None => self.install_collation(set),
         }
-        self.session.settings_changed()
+        self.runner.settings_changed()
     }
 
     fn set_character_set(&mut self, name: Option<&str>) -> Result<()> {
         let set = exchanged("character_set_client", name.unwrap_or("utf8mb4"))?;
         for variable in ["character_set_client", "character_set_results"] {
-            self.session.state.connection.variables.install(variable, Setting::text(set.name()));
+            self.runner.state.connection.variables.install(variable, Setting::text(set.name()));
         }
-        let database = self.session.state.connection.variables.known("collation_database").clone();
+        let database = self.runner.state.connection.variables.known("collation_database").clone();
         let found = firn_sql::collation::get(settings::collation(database.as_text())?);
-        self.session.state.connection.variables.install("collation_connection", database);
+        self.runner.state.connection.variables.install("collation_connection", database);
         let connection = Setting::text(found.charset.name());
-        self.session.state.connection.variables.install("character_set_connection", connection);
-        self.session.settings_changed()
+        self.runner.state.connection.variables.install("character_set_connection", connection);
+        self.runner.settings_changed()
     }
 
     fn install_collation(&mut self, set: Charset) {
         let collation = firn_sql::collation::get(set.default_collation());
-        self.session
+        self.runner
             .state
             .connection
             .variables
             .install("collation_connection", Setting::text(collation.name));
-        self.session
+        self.runner
             .state
             .connection
             .variables
@@ -313,12 +306,12 @@ impl SetStatements<'_> {
         let level = set.isolation.map(isolation_name);
         let read_only = set.access.map(|access| access == AccessMode::ReadOnly);
         if set.scope == TransactionScope::Next {
-            if self.session.transactions.is_lasting() {
+            if self.runner.transactions.is_lasting() {
                 let why = "Transaction characteristics can't be changed while a transaction is in progress";
                 return Err(SqlError::new(1568, why));
             }
-            let before = self.session.transactions.next;
-            self.session.transactions.next = NextTransaction {
+            let before = self.runner.transactions.next;
+            self.runner.transactions.next = NextTransaction {
                 isolation: level.as_deref().map(isolation).or(before.isolation),
                 read_only: read_only.or(before.read_only),
             };

@@ -1,5 +1,6 @@
 //! The system variables that each statement reads, extracted from their table when they change.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,11 @@ use firn_format::value::CollationId;
 use firn_sql::collation::{self, Charset};
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::Limits;
+use firn_sql::grammar;
 use firn_sql::plan::Executor;
-use firn_sql::types::{SqlMode, TimeZone};
+use firn_sql::types::{EvaluationContext, SqlMode, TimeZone};
 
+use super::binary_text;
 use crate::variables::{SessionVariables, Setting};
 use crate::wire_rows::Presentation;
 
@@ -123,6 +126,68 @@ impl Settings {
                 _ => u64::MAX,
             },
         })
+    }
+
+    /// Sets what functions and casts depend on.
+    pub(crate) fn apply_to(&self, evaluation: &mut EvaluationContext) {
+        evaluation.sql_mode = self.sql_mode;
+        evaluation.time_zone = self.presentation.time_zone.clone();
+        evaluation.div_precision_increment = self.div_precision_increment;
+        evaluation.group_concat_max_length_bytes = self.group_concat_max_length_bytes;
+        evaluation.max_allowed_packet_bytes = self.max_allowed_packet_bytes;
+        evaluation.connection_collation = self.connection_collation;
+        evaluation.default_week_format = self.default_week_format;
+        evaluation.max_error_count = self.max_error_count;
+    }
+
+    /// The grammar's switches under the current `sql_mode`.
+    pub(crate) fn grammar_mode(&self) -> grammar::Mode {
+        let mode = self.sql_mode;
+        grammar::Mode {
+            ansi_quotes: mode.contains(SqlMode::ANSI_QUOTES),
+            pipes_as_concat: mode.contains(SqlMode::PIPES_AS_CONCAT),
+            no_backslash_escapes: mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
+            high_not_precedence: mode.contains(SqlMode::HIGH_NOT_PRECEDENCE),
+            ignore_space: mode.contains(SqlMode::IGNORE_SPACE),
+        }
+    }
+
+    /// A text of the client's character set as UTF-8.
+    ///
+    /// # Errors
+    /// 1300 if it is invalid in that character set.
+    pub(crate) fn decode<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, str>> {
+        let charset = self.client_charset;
+        let invalid = || {
+            let name = charset.name();
+            SqlError::new(1300, format!("Invalid {name} character string"))
+        };
+        match charset {
+            Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii => match std::str::from_utf8(text)
+            {
+                Ok(text) => Ok(Cow::Borrowed(text)),
+                // Bytes inside string literals may be meant for binary columns.
+                Err(_) => {
+                    let escapes = !self.sql_mode.contains(SqlMode::NO_BACKSLASH_ESCAPES);
+                    binary_text::with_hexadecimal(text, escapes).map(Cow::Owned).ok_or_else(invalid)
+                }
+            },
+            other => match other.decode(text).ok_or_else(invalid)? {
+                Cow::Borrowed(text) => {
+                    std::str::from_utf8(text).map(Cow::Borrowed).map_err(|_| invalid())
+                }
+                Cow::Owned(text) => String::from_utf8(text).map(Cow::Owned).map_err(|_| invalid()),
+            },
+        }
+    }
+
+    /// Whether bytes are valid text in the client's character set.
+    pub(crate) fn is_client_text(&self, bytes: &[u8]) -> bool {
+        let charset = self.client_charset;
+        match charset.is_utf8() || charset == Charset::Ascii {
+            true => std::str::from_utf8(bytes).is_ok(),
+            false => charset.decode(bytes).is_some(),
+        }
     }
 }
 

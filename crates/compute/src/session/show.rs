@@ -10,18 +10,17 @@ use firn_sql::grammar::ast::{Show, ShowCreate, ShowFilter};
 use firn_sql::grammar::{self, ast};
 use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, SqlType};
-use firn_wire::{EncodedColumns, Replies, WireError};
+use firn_wire::{EncodedColumns, Replies};
 
-use super::SqlSession;
 use super::account::AccountStatements;
-use super::execution::Arguments;
-use super::immediate_results::{Table, text_type};
+use super::answers::{Answered, Table, text_type};
+use super::arguments::Arguments;
+use super::runner::StatementRunner;
 use super::statement_view::State;
 use crate::accounts::Privilege;
 use crate::accounts::need::{Need, is_open, table_denied};
 use crate::columns;
-
-type Answered = std::result::Result<(), WireError>;
+use crate::plan_cache::CachedPlan;
 
 /// The statement equivalent to `DESCRIBE`.
 pub(super) fn shown_columns(table: &ast::TableName, column: Option<&str>) -> Show {
@@ -66,24 +65,20 @@ enum Way {
     Query(String),
 }
 
-impl SqlSession {
-    pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
-        let way = ShowStatements::of(self).way(show);
-        let shown = section(show).and_then(virtual_table_metadata::shown);
-        match way {
-            Ok(Way::Rows(table)) => self.answer_table(&Table { shown, ..table }, replies),
-            Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
-            Err(error) => Err(self.refused(error)),
-        }
-    }
+/// Runs `SHOW` and `DESCRIBE` in a session.
+pub(super) struct ShowStatements<'s> {
+    pub(super) runner: &'s mut StatementRunner,
+}
 
-    pub(super) fn run_describe(
-        &mut self,
-        table: &ast::TableName,
-        column: Option<&str>,
-        replies: &mut Replies<'_>,
-    ) -> Answered {
-        self.run_show(&shown_columns(table, column), replies)
+impl ShowStatements<'_> {
+    /// `SHOW`
+    pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
+        let shown = section(show).and_then(virtual_table_metadata::shown);
+        match Showing::of(self.runner).way(show) {
+            Ok(Way::Rows(table)) => self.runner.answers().table(&Table { shown, ..table }, replies),
+            Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
+            Err(error) => Err(self.runner.refused(error)),
+        }
     }
 
     /// Runs a query into which a statement was rewritten.
@@ -93,62 +88,63 @@ impl SqlSession {
         shown: Option<&'static ReportedColumns>,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        let parsed = grammar::parse(text, grammar::Mode::default());
-        let planned = parsed.and_then(|parsed| self.plan(&parsed.statement, &Arguments::default()));
-        match planned {
+        match self.own_plan(text) {
             Ok(mut plan) => {
                 // The statement was allowed; its source shows only what the reader may see.
                 plan.needs.clear();
                 plan.command = None;
                 if let (Some(shown), StatementPlan::Query(query)) = (shown, &plan.plan.statement) {
-                    let results = self.settings.presentation.collation;
+                    let results = self.runner.settings.presentation.collation;
                     let columns =
                         columns::encode_reported(&query.columns, &shown.answered, results);
                     plan.columns = Some(columns);
                 }
-                self.run_plan(&plan, &Arguments::default(), replies)
+                self.runner.run_plan(&plan, &Arguments::default(), replies)
             }
-            Err(error) => Err(self.refused(error)),
+            Err(error) => Err(self.runner.refused(error)),
         }
+    }
+
+    fn own_plan(&self, text: &str) -> Result<CachedPlan> {
+        let parsed = grammar::parse(text, grammar::Mode::default())?;
+        self.runner.plan(&parsed.statement, &Arguments::default())
     }
 
     /// The result columns of a prepared `SHOW`.
-    pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
+    ///
+    /// # Errors
+    /// What the statement would be refused for.
+    pub(super) fn columns(&mut self, show: &Show) -> Result<EncodedColumns> {
         let shown = section(show).and_then(virtual_table_metadata::shown);
         let reported = shown.map_or(&[][..], |shown| &shown.prepared);
-        let results = self.settings.presentation.collation;
-        match ShowStatements::of(self).way(show)? {
+        let results = self.runner.settings.presentation.collation;
+        match Showing::of(self.runner).way(show)? {
             Way::Rows(table) => {
                 Ok(columns::encode_reported(&table.output_columns(), reported, results))
             }
-            Way::Query(text) => {
-                let parsed = grammar::parse(&text, grammar::Mode::default())?;
-                let plan = self.plan(&parsed.statement, &Arguments::default())?;
-                Ok(match &plan.plan.statement {
-                    StatementPlan::Query(query) => {
-                        columns::encode_reported(&query.columns, reported, results)
-                    }
-                    _ => EncodedColumns::new(&[]),
-                })
-            }
+            Way::Query(text) => Ok(match &self.own_plan(&text)?.plan.statement {
+                StatementPlan::Query(query) => {
+                    columns::encode_reported(&query.columns, reported, results)
+                }
+                _ => EncodedColumns::new(&[]),
+            }),
         }
     }
 }
 
-/// Finds the answers of `SHOW` statements; the session sends them.
-struct ShowStatements<'s> {
+/// Finds the answers of `SHOW` statements.
+struct Showing<'s> {
     accounts: AccountStatements<'s>,
-    conditions: &'s [Condition],
     state: &'s State,
 }
 
-impl<'s> ShowStatements<'s> {
-    fn of(session: &'s mut SqlSession) -> ShowStatements<'s> {
-        let SqlSession { rights, conditions, state, catalog, facts, instance, .. } = session;
+impl<'s> Showing<'s> {
+    fn of(runner: &'s mut StatementRunner) -> Showing<'s> {
+        let StatementRunner { rights, state, catalog, facts, instance, .. } = runner;
         state.grants = Arc::clone(&rights.grants);
         let connection = &state.connection;
         let accounts = AccountStatements { rights, connection, catalog, facts, instance };
-        ShowStatements { accounts, conditions, state }
+        Showing { accounts, state }
     }
 
     /// Refuses what the session may not see. Only a user with privileges on a table learns whether
@@ -259,16 +255,20 @@ impl<'s> ShowStatements<'s> {
                 pairs("Variable_name", "Value", rows, filter.as_ref(), table)
             }
             Show::Processlist { full } => Way::Rows(self.show_processes(*full)),
-            Show::Warnings(limit) => Way::Rows(conditions(self.conditions, *limit, |_| true)),
+            Show::Warnings(limit) => {
+                Way::Rows(conditions(&self.state.diagnostics.conditions, *limit, |_| true))
+            }
             Show::Errors(limit) => {
-                Way::Rows(conditions(self.conditions, *limit, |level| level == Level::Error))
+                Way::Rows(conditions(&self.state.diagnostics.conditions, *limit, |level| {
+                    level == Level::Error
+                }))
             }
-            Show::WarningCount => {
-                Way::Rows(one_number("@@session.warning_count", self.conditions.len()))
-            }
+            Show::WarningCount => Way::Rows(one_number(
+                "@@session.warning_count",
+                self.state.diagnostics.conditions.len(),
+            )),
             Show::ErrorCount => {
-                let errors = self.conditions.iter().filter(|one| one.level == Level::Error).count();
-                Way::Rows(one_number("@@session.error_count", errors))
+                Way::Rows(one_number("@@session.error_count", self.state.diagnostics.errors()))
             }
             Show::Grants { account, using } => {
                 Way::Rows(self.accounts.show_grants(account.as_ref(), using)?)

@@ -1,191 +1,152 @@
 //! Statements by their kinds: each goes to the file that executes it.
 
-use std::sync::atomic::Ordering;
-
+use firn_api::server::KillScope;
+use firn_sql::catalog::ddl;
 use firn_sql::error::{Result, SqlError};
+use firn_sql::grammar;
 use firn_sql::grammar::ast::{self, Statement};
-use firn_wire::{Replies, WireError};
+use firn_wire::Replies;
 
+use super::account::AccountStatements;
+use super::answers::{Answered, Table};
 use super::definition::DefinitionStatements;
 use super::diagnostics::DiagnosticsStatements;
-use super::execution::LiftedText;
 use super::explain::ExplainStatements;
-use super::handler::HandlerStatements;
-use super::immediate_results::Table;
+use super::flush::FlushStatements;
+use super::handler::{HandlerStatements, Handlers};
+use super::kill;
+use super::lifted_text::{self, LiftedText};
 use super::load::LoadStatements;
-use super::locked_tables::LockedTables;
-use super::prepared::PreparedStatements;
+use super::maintenance::MaintenanceStatements;
+use super::prepared::{NamedStatements, PreparedStatements};
+use super::runner::StatementRunner;
 use super::set::SetStatements;
-use super::settings::Completion;
+use super::show::{ShowStatements, shown_columns};
+use super::table_locks::TableLockStatements;
+use super::transaction_statements::TransactionStatements;
 use super::xa::XaStatements;
-use super::{SqlSession, wire_error};
 use crate::status::Command;
 
-type Answered = std::result::Result<(), WireError>;
+/// Runs statements in a session.
+pub(super) struct Statements<'s> {
+    pub(super) runner: &'s mut StatementRunner,
+    pub(super) handlers: &'s mut Handlers,
+    /// `None` while a prepared statement runs, which is not one about prepared statements.
+    pub(super) prepared: Option<&'s mut PreparedStatements>,
+}
 
-impl SqlSession {
+impl Statements<'_> {
+    /// Executes a statement that was just parsed, and sends the answer.
+    pub(super) fn run_parsed(
+        self,
+        parsed: grammar::Parsed,
+        lifted: Option<LiftedText<'_>>,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let Statements { runner, handlers, prepared } = self;
+        runner.with_long_texts(parsed.long_texts, |runner| {
+            Statements { runner, handlers, prepared }.run(&parsed.statement, lifted, replies)
+        })
+    }
+
     /// Executes a statement, and sends the answer. `lifted`: the statement's parameters are these
     /// literals of its text.
-    pub(super) fn run_statement(
+    pub(super) fn run(
         &mut self,
         statement: &Statement,
         lifted: Option<LiftedText<'_>>,
         replies: &mut Replies<'_>,
     ) -> Answered {
+        let runner = &mut *self.runner;
         if !keeps_conditions(statement) {
-            self.conditions.clear();
-            self.evaluation.take_conditions();
+            runner.state.diagnostics.clear();
+            runner.evaluation.take_conditions();
         }
         if let Some(command) = Command::of(statement) {
-            self.facts.status.count_command(command);
+            runner.facts.status.count_command(command);
         }
-        if let Err(error) = self.rights.refresh().and_then(|()| self.may_run(statement)) {
-            self.keep_error(&error);
-            return Err(wire_error(error));
-        }
-        // For DDL, privileges are checked first.
-        if !firn_sql::catalog::ddl::is_ddl(statement)
-            && let Err(error) = self.refuse_read_only(statement)
-        {
-            self.keep_error(&error);
-            return Err(wire_error(error));
+        if let Err(error) = may_run(runner, statement) {
+            return Err(runner.refused(error));
         }
         match statement {
             Statement::Select(_)
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
-            | Statement::Do(_) => self.run_planned(statement, lifted, replies),
-            Statement::Show(show) => self.run_show(show, replies),
+            | Statement::Do(_) => lifted_text::run_planned(runner, statement, lifted, replies),
+            Statement::Show(show) => ShowStatements { runner }.run_show(show, replies),
             Statement::Describe { table, column } => {
-                self.run_describe(table, column.as_deref(), replies)
+                let show = shown_columns(table, column.as_deref());
+                ShowStatements { runner }.run_show(&show, replies)
             }
-            Statement::Explain(explain) => {
-                ExplainStatements { session: self }.run(explain, replies)
-            }
-            Statement::Execute { name, using } => {
-                PreparedStatements { session: self }.run_named(name, using, replies)
-            }
+            Statement::Explain(explain) => ExplainStatements { runner }.run(explain, replies),
+            Statement::Execute { name, using } => match self.named() {
+                Ok(mut named) => named.run_named(name, using, replies),
+                Err(error) => Err(self.runner.refused(error)),
+            },
             Statement::TableMaintenance(work) => {
-                DefinitionStatements { session: self }.run_maintenance(work, replies)
+                MaintenanceStatements { runner }.run_maintenance(work, replies)
             }
-            Statement::LoadData(load) => {
-                LoadStatements { session: self }.run_load_data(load, replies)
-            }
+            Statement::LoadData(load) => LoadStatements { runner }.run_load_data(load, replies),
             Statement::Xa(xa) => {
-                let done = XaStatements::of(self).run_xa(xa);
-                self.answer_optional_table(done, replies)
+                let done = XaStatements::of(runner).run_xa(xa);
+                runner.answers().optional_table(done, replies)
             }
             Statement::Handler(handler) => {
-                HandlerStatements { session: self }.run_handler(handler, replies)
+                let handlers = &mut *self.handlers;
+                HandlerStatements { runner, handlers }.run_handler(handler, replies)
             }
             // There are no help tables, so there are no topics.
             Statement::Help(_) => {
-                self.answer_table(&Table::of_text(&["name", "is_it_category"]), replies)
+                let topics = Table::of_text(&["name", "is_it_category"]);
+                runner.answers().table(&topics, replies)
             }
             Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::SetPassword(_) => {
-                let done = self.transactions.commit();
-                let done = done.and_then(|()| self.change_accounts(statement));
-                self.answer_optional_table(done, replies)
+                let done = runner.transactions.commit();
+                let done = done.and_then(|()| change_accounts(runner, statement));
+                runner.answers().optional_table(done, replies)
             }
-            other if firn_sql::catalog::ddl::is_ddl(other) => {
-                DefinitionStatements { session: self }.run_definition(other, replies)
+            other if ddl::is_ddl(other) => {
+                DefinitionStatements { runner }.run_definition(other, replies)
             }
             other => {
                 let done = self.run_simple(other);
-                self.answer_done(done, replies)
+                self.runner.answers().done(done, replies)
             }
         }
-    }
-
-    fn answer_optional_table(
-        &mut self,
-        done: Result<Option<Table>>,
-        replies: &mut Replies<'_>,
-    ) -> Answered {
-        match done {
-            Ok(Some(table)) => self.answer_table(&table, replies),
-            Ok(None) => self.answer_done(Ok(()), replies),
-            Err(error) => self.answer_done(Err(error), replies),
-        }
-    }
-
-    /// OK, or the error.
-    pub(super) fn answer_done(&mut self, done: Result<()>, replies: &mut Replies<'_>) -> Answered {
-        match done {
-            Ok(()) => {
-                self.conditions.extend(self.evaluation.take_conditions());
-                self.facts.row_count.store(0, Ordering::Relaxed);
-                self.answer_ok(replies)
-            }
-            Err(error) => {
-                self.keep_error(&error);
-                Err(wire_error(error))
-            }
-        }
-    }
-
-    /// Refuses statements that a read-only transaction, an expired password or the state of XA does
-    /// not allow.
-    fn may_run(&mut self, statement: &Statement) -> Result<()> {
-        if !matches!(statement, Statement::SetPassword(_) | Statement::AlterUser(_)) {
-            self.rights.refuse_sandboxed()?;
-        }
-        if self.transactions.xa.is_some() && ends_transaction(statement) {
-            return Err(self.transactions.wrong_xa_state());
-        }
-        Ok(())
     }
 
     /// Statements that answer only OK.
     fn run_simple(&mut self, statement: &Statement) -> Result<()> {
+        let runner = &mut *self.runner;
         match statement {
-            Statement::Begin(begin) => self.run_begin(begin),
-            Statement::Commit(completion) => {
-                let _writing =
-                    self.transactions.is_lasting().then(|| self.begin_writing()).transpose()?;
-                self.transactions.commit()?;
-                self.complete(completion)
+            Statement::Begin(_)
+            | Statement::Commit(_)
+            | Statement::Rollback(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackTo(_)
+            | Statement::ReleaseSavepoint(_) => TransactionStatements::of(runner).run(statement),
+            Statement::SetTransaction(set) => SetStatements { runner }.run_set_transaction(set),
+            Statement::Set(items) => SetStatements { runner }.run_set(items),
+            Statement::ResetPersist { if_exists, variable } => {
+                SetStatements { runner }.reset_persist(*if_exists, variable.as_deref())
             }
-            Statement::Rollback(completion) => {
-                self.transactions.roll_back()?;
-                self.complete(completion)
-            }
-            Statement::Savepoint(name) => {
-                self.ensure_lasting_transaction()?;
-                self.transactions.set_savepoint(name);
-                Ok(())
-            }
-            Statement::RollbackTo(name) => self.transactions.roll_back_to(name),
-            Statement::ReleaseSavepoint(name) => self.transactions.release_savepoint(name),
-            Statement::SetTransaction(set) => {
-                SetStatements { session: self }.run_set_transaction(set)
-            }
-            Statement::Set(items) => SetStatements { session: self }.run_set(items),
-            Statement::Use(schema) => self.use_schema(schema),
-            Statement::Prepare { name, source } => {
-                PreparedStatements { session: self }.run_prepare(name, source)
-            }
-            Statement::Deallocate(name) => {
-                PreparedStatements { session: self }.run_deallocate(name)
-            }
+            Statement::Use(schema) => runner.use_schema(schema),
+            Statement::Prepare { name, source } => self.named()?.run_prepare(name, source),
+            Statement::Deallocate(name) => self.named()?.run_deallocate(name),
             Statement::Kill { query_only, id } => {
-                let id = self.evaluate_number(id)?;
-                self.kill_connection(id, *query_only)
+                let id = runner.evaluate_number(id)?;
+                let scope = if *query_only { KillScope::Statement } else { KillScope::Connection };
+                kill::kill(&runner.instance, &runner.rights, id, scope)
             }
-            Statement::LockTables(locks) => {
-                DefinitionStatements { session: self }.run_lock_tables(locks)
-            }
-            Statement::UnlockTables => DefinitionStatements { session: self }.run_unlock_tables(),
+            Statement::LockTables(locks) => TableLockStatements { runner }.run_lock_tables(locks),
+            Statement::UnlockTables => TableLockStatements { runner }.run_unlock_tables(),
             Statement::LockInstance => {
-                self.rights.require_one_of(&["BACKUP_ADMIN"], "BACKUP_ADMIN")
+                runner.rights.require_one_of(&["BACKUP_ADMIN"], "BACKUP_ADMIN")
             }
             Statement::UnlockInstance => Ok(()),
-            Statement::Flush(what) => self.run_flush(what),
-            Statement::ResetPersist { if_exists, variable } => {
-                SetStatements { session: self }.reset_persist(*if_exists, variable.as_deref())
-            }
-            Statement::SetRole(_) => self.change_accounts(statement).map(|_| ()),
+            Statement::Flush(what) => FlushStatements { runner }.run_flush(what),
+            Statement::SetRole(_) => change_accounts(runner, statement).map(drop),
             Statement::DropUser { .. }
             | Statement::RenameUser(_)
             | Statement::CreateRole { .. }
@@ -195,120 +156,75 @@ impl SqlSession {
             | Statement::GrantRoles { .. }
             | Statement::RevokeRoles { .. }
             | Statement::SetDefaultRole { .. } => {
-                self.transactions.commit()?;
-                self.change_accounts(statement).map(|_| ())
+                runner.transactions.commit()?;
+                change_accounts(runner, statement).map(drop)
             }
-            Statement::Signal(signal) => Err(self.signal(signal)),
-            Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
-            Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
+            Statement::Signal(signal) => Err(signalled(runner, signal)),
             Statement::GetDiagnostics(get) => {
                 let condition = get.condition.as_ref();
-                let condition = condition.map(|number| self.evaluate_number(number)).transpose()?;
-                DiagnosticsStatements::of(self).get_diagnostics(get, condition)
+                let condition = condition.map(|number| runner.evaluate_number(number));
+                let condition = condition.transpose()?;
+                DiagnosticsStatements::of(runner).get_diagnostics(get, condition)
             }
             Statement::Resignal(_) => Err(SqlError::new(1645, "RESIGNAL when handler not active")),
+            Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
+            Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
             Statement::Reset(_) => Err(SqlError::not_supported("RESET")),
             Statement::PurgeBinaryLogs(_) => Err(SqlError::not_supported("PURGE BINARY LOGS")),
             _ => Err(SqlError::not_supported("this statement")),
         }
     }
 
-    fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
-        self.locked = LockedTables::default();
-        self.transactions.unlock_tables()?;
-        let node = &*self.instance.node;
-        self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;
-        if begin.consistent_snapshot
-            && let Some(open) = &mut self.transactions.open
-        {
-            open.inner.open_snapshot();
-        }
-        Ok(())
-    }
-
-    /// With `autocommit=0`, a `SAVEPOINT` begins a transaction as any statement does.
-    fn ensure_lasting_transaction(&mut self) -> Result<()> {
-        if self.transactions.open.is_none() && !self.settings.autocommit {
-            let node = &*self.instance.node;
-            self.transactions.begin(node, &self.settings, &self.facts, true, None)?;
-        }
-        Ok(())
-    }
-
-    /// What follows `COMMIT` and `ROLLBACK`.
-    fn complete(&mut self, completion: &ast::Completion) -> Result<()> {
-        let configured = self.settings.chain;
-        let chain = completion.chain.unwrap_or(configured == Completion::Chain);
-        let release = completion.release.unwrap_or(configured == Completion::Release);
-        if chain {
-            let node = &*self.instance.node;
-            self.transactions.begin(node, &self.settings, &self.facts, true, None)?;
-        }
-        self.ends |= release;
-        Ok(())
-    }
-
-    fn run_flush(&mut self, what: &[ast::Flush]) -> Result<()> {
-        for one in what {
-            self.may_flush(one)?;
-        }
-        for one in what {
-            match one {
-                ast::Flush::Tables { tables, with_read_lock: true, .. } if tables.is_empty() => {
-                    return self.take_global_lock();
-                }
-                ast::Flush::Tables { tables, with_read_lock, for_export }
-                    if *with_read_lock || *for_export =>
-                {
-                    let lock = |table: &ast::TableName| ast::TableLock {
-                        table: table.clone(),
-                        alias: None,
-                        kind: ast::TableLockKind::Read,
-                    };
-                    let locks: Vec<_> = tables.iter().map(lock).collect();
-                    return DefinitionStatements { session: self }.run_lock_tables(&locks);
-                }
-                ast::Flush::Tables { .. } => self.instance.plans.clear(),
-                ast::Flush::Other(what) => self.flush_other(what),
-            }
-        }
-        self.transactions.commit()
-    }
-
-    /// `RELOAD` lets an account flush anything; each other privilege is for one kind.
-    fn may_flush(&self, what: &ast::Flush) -> Result<()> {
-        let own = match what {
-            ast::Flush::Tables { .. } => Some("FLUSH_TABLES"),
-            ast::Flush::Other(what) => match what.as_str() {
-                "STATUS" => Some("FLUSH_STATUS"),
-                "PRIVILEGES" => Some("FLUSH_PRIVILEGES"),
-                "USER_RESOURCES" => Some("FLUSH_USER_RESOURCES"),
-                "OPTIMIZER_COSTS" => Some("FLUSH_OPTIMIZER_COSTS"),
-                _ => None,
-            },
+    /// `PREPARE`, `EXECUTE` and `DEALLOCATE`, which no prepared statement can be.
+    fn named(&mut self) -> Result<NamedStatements<'_>> {
+        let Some(prepared) = self.prepared.as_deref_mut() else {
+            return Err(super::prepared::not_preparable());
         };
-        match own {
-            Some(own) => self.rights.require_one_of(&["RELOAD", own], &format!("RELOAD or {own}")),
-            None => self.rights.require_one_of(&["RELOAD"], "RELOAD"),
-        }
+        Ok(NamedStatements { runner: self.runner, handlers: self.handlers, prepared })
     }
+}
 
-    fn signal(&mut self, signal: &ast::Signal) -> SqlError {
-        let state = signal.sqlstate.as_deref().unwrap_or("45000");
-        let mut error = SqlError::new(1644, "Unhandled user-defined exception condition");
-        if let Ok(state) = <[u8; 5]>::try_from(state.as_bytes()) {
-            error.state = state;
-        }
-        for (item, value) in &signal.items {
-            let text = self.evaluate_text(value).unwrap_or_default();
-            match item.to_ascii_uppercase().as_str() {
-                "MESSAGE_TEXT" => error.message = text,
-                "MYSQL_ERRNO" => error.code = text.parse().unwrap_or(error.code),
-                _ => {}
-            }
-        }
-        error
+/// Refuses statements that a read-only transaction or server, an expired password or the state of
+/// XA does not allow.
+fn may_run(runner: &mut StatementRunner, statement: &Statement) -> Result<()> {
+    runner.rights.refresh()?;
+    if !matches!(statement, Statement::SetPassword(_) | Statement::AlterUser(_)) {
+        runner.rights.refuse_sandboxed()?;
     }
+    if runner.transactions.xa.is_some() && ends_transaction(statement) {
+        return Err(runner.transactions.wrong_xa_state());
+    }
+    // For DDL, privileges are checked first.
+    match ddl::is_ddl(statement) {
+        true => Ok(()),
+        false => runner.permission().refuse_read_only(statement),
+    }
+}
+
+/// Executes a statement about accounts; returns the passwords that it generated.
+fn change_accounts(runner: &mut StatementRunner, statement: &Statement) -> Result<Option<Table>> {
+    let (table, warnings) = AccountStatements::of(runner).change(statement)?;
+    runner.state.diagnostics.conditions = warnings;
+    Ok(table)
+}
+
+/// The error that a `SIGNAL` raises.
+fn signalled(runner: &mut StatementRunner, signal: &ast::Signal) -> SqlError {
+    let state = signal.sqlstate.as_deref().unwrap_or("45000");
+    let mut error = SqlError::new(1644, "Unhandled user-defined exception condition");
+    if let Ok(state) = <[u8; 5]>::try_from(state.as_bytes()) {
+        error.state = state;
+    }
+    for (item, value) in &signal.items {
+        let value = runner.evaluate(value);
+        let text = value.map(|(value, _)| value.plain_text()).unwrap_or_default();
+        match item.to_ascii_uppercase().as_str() {
+            "MESSAGE_TEXT" => error.message = text,
+            "MYSQL_ERRNO" => error.code = text.parse().unwrap_or(error.code),
+            _ => {}
+        }
+    }
+    error
 }
 
 /// Whether a statement leaves the content of `SHOW WARNINGS` unchanged.
@@ -333,6 +249,5 @@ fn ends_transaction(statement: &Statement) -> bool {
             | Statement::Commit(_)
             | Statement::Rollback(_)
             | Statement::LockTables(_)
-    ) || firn_sql::catalog::ddl::is_ddl(statement)
-        && !firn_sql::catalog::ddl::is_temporary(statement)
+    ) || ddl::is_ddl(statement) && !ddl::is_temporary(statement)
 }

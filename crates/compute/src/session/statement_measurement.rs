@@ -7,13 +7,19 @@ use firn_sql::execute::RowCounts;
 use firn_sql::grammar::{self, LiteralKind};
 use firn_sql::plan::PlanShape;
 use firn_sql::types::hexadecimal::hexadecimal_digits;
-use firn_sql::types::{Datum, SqlType};
-use firn_wire::WireError;
+use firn_sql::types::{Datum, EvaluationContext, SqlType};
+use firn_wire::{ConnectionControl, WireError};
 
-use super::SqlSession;
-use super::execution::Arguments;
+use super::answers::Answered;
+use super::arguments::Arguments;
+use super::connection::ConnectionState;
+use super::runner::StatementRunner;
+use super::settings::Settings;
+use super::transaction::Transactions;
+use crate::instance::Instance;
 use crate::logs::{SlowEntry, Who, is_administrative};
 use crate::plan_cache::CachedPlan;
+use crate::session_facts::Facts;
 use crate::statement_kind::StatementKind;
 use crate::status::{StatementClass, Status, add, count};
 
@@ -73,38 +79,61 @@ impl Measured {
     }
 }
 
-impl SqlSession {
-    /// A statement begins; returns its start, in microseconds of wall time.
-    pub(super) fn statement_begins(&mut self, text: &str, arguments: Option<&Arguments>) -> u64 {
-        self.facts.begin_statement(text);
-        if !self.handlers.is_empty() {
-            self.yield_handlers();
+/// Counts and logs the statements of a session.
+pub(super) struct StatementMeasurement<'s> {
+    instance: &'s Instance,
+    facts: &'s Facts,
+    control: &'s ConnectionControl,
+    settings: &'s Settings,
+    connection: &'s ConnectionState,
+    transactions: &'s mut Transactions,
+    evaluation: &'s mut EvaluationContext,
+    measured: &'s mut Measured,
+}
+
+impl StatementRunner {
+    #[inline]
+    pub(super) fn measurement(&mut self) -> StatementMeasurement<'_> {
+        let StatementRunner { instance, facts, control, settings, transactions, .. } = self;
+        let StatementRunner { evaluation, measured, state, .. } = self;
+        StatementMeasurement {
+            instance,
+            facts,
+            control,
+            settings,
+            connection: &state.connection,
+            transactions,
+            evaluation,
+            measured,
         }
+    }
+}
+
+impl StatementMeasurement<'_> {
+    /// A statement begins; returns its start, in microseconds of wall time.
+    pub(super) fn begin(&mut self, text: &str, arguments: Option<&Arguments>) -> u64 {
+        self.facts.begin_statement(text);
         count(&self.facts.status.questions);
-        self.measured = Measured::default();
+        *self.measured = Measured::default();
         let now = self.instance.facts.environment.clock.wall_time_us();
         self.evaluation.statement_time_us =
             self.settings.fixed_time_us.unwrap_or(i64::try_from(now).unwrap_or(i64::MAX));
         if self.instance.logs.wants_all() {
             let shown = arguments.and_then(|arguments| self.with_values(text, arguments));
             let command = if arguments.is_some() { "Execute" } else { "Query" };
-            self.instance.logs.general(
-                now,
-                self.facts.id,
-                command,
-                shown.as_deref().unwrap_or(text),
-            );
+            let shown = shown.as_deref().unwrap_or(text);
+            self.instance.logs.general(now, self.facts.id, command, shown);
         }
         now
     }
 
     /// A statement has ended that began at `began_us`.
-    pub(super) fn statement_ends(
+    pub(super) fn end(
         &mut self,
         began_us: u64,
         text: &str,
         arguments: Option<&Arguments>,
-        done: &std::result::Result<(), WireError>,
+        done: &Answered,
     ) {
         let mut code = 0;
         if let Err(WireError::Refused(error)) = done {
@@ -119,7 +148,7 @@ impl SqlSession {
         let took_us = now.saturating_sub(began_us);
         self.measured.count(&self.facts.status);
         self.facts.status.count_duration(self.measured.class(), took_us);
-        self.count_ended();
+        count_ended(self.transactions, &self.facts.status);
         let is_slow = took_us >= self.settings.long_query_us;
         if is_slow || self.is_unindexed() {
             let shown = arguments.and_then(|arguments| self.with_values(text, arguments));
@@ -129,12 +158,13 @@ impl SqlSession {
 
     /// The text of a prepared statement with its values in place of the parameters; `None` if the
     /// parameters cannot be found in the text.
-    fn with_values(&mut self, text: &str, arguments: &Arguments) -> Option<String> {
-        if !grammar::normalise(text, self.grammar_mode(), &mut self.buffers.normalised) {
+    fn with_values(&self, text: &str, arguments: &Arguments) -> Option<String> {
+        let mut normalised = grammar::Normalised::default();
+        if !grammar::normalise(text, self.settings.grammar_mode(), &mut normalised) {
             return None;
         }
         let (mut shown, mut at) = (String::with_capacity(text.len()), 0);
-        let literals = self.buffers.normalised.literals().iter();
+        let literals = normalised.literals().iter();
         let parameters = literals.filter(|literal| literal.kind == LiteralKind::Parameter);
         for (parameter, value) in parameters.zip(arguments.values.iter().zip(&arguments.types)) {
             let place = parameter.range();
@@ -146,30 +176,17 @@ impl SqlSession {
         Some(shown)
     }
 
-    /// Counts the transactions that have ended since the last time.
-    fn count_ended(&mut self) {
-        let ended = std::mem::take(&mut self.transactions.ended);
-        let status = &self.facts.status;
-        for (counter, more) in
-            [(&status.handler_commit, ended.commits), (&status.handler_rollback, ended.rollbacks)]
-        {
-            if more > 0 {
-                add(counter, more);
-            }
-        }
-    }
-
     /// Whether the statement is logged because it reads a table whole.
     #[inline]
     fn is_unindexed(&self) -> bool {
         self.instance.logs.wants_unindexed() && self.measured.shape.reads_whole_tables()
     }
 
-    fn note_slow(&mut self, is_slow: bool, began_us: u64, took_us: u64, text: &str, error: u16) {
+    fn note_slow(&self, is_slow: bool, began_us: u64, took_us: u64, text: &str, error: u16) {
         if is_slow {
             count(&self.facts.status.slow_queries);
         }
-        let least = self.state.connection.variables.known("min_examined_row_limit").number();
+        let least = self.connection.variables.known("min_examined_row_limit").number();
         if !self.instance.logs.wants_slow() || self.measured.rows.examined() < least {
             return;
         }
@@ -191,53 +208,48 @@ impl SqlSession {
             shape: self.measured.shape,
             error,
             traffic: self.control.traffic(),
-            schema: self.state.connection.schema.as_deref(),
+            schema: self.connection.schema.as_deref(),
             statement: text,
         });
     }
+}
 
-    /// The session begins, for the general log.
-    pub(super) fn note_login(&self) {
-        if !self.instance.logs.wants_all() {
-            return;
-        }
-        let schema = self.state.connection.schema.as_deref().unwrap_or("");
-        let way = match self.facts.host.as_str() {
-            "localhost" => "Socket",
-            _ => "TCP/IP",
-        };
-        let argument = format!("{}@{} on {schema} using {way}", self.facts.user, self.facts.host);
-        self.note("Connect", &argument);
-    }
-
-    /// The session ends, for the general log.
-    pub(super) fn note_logout(&mut self) {
-        self.count_ended();
-        if self.instance.logs.wants_all() {
-            self.note("Quit", "");
+/// Counts the transactions that have ended since the last time.
+pub(super) fn count_ended(transactions: &mut Transactions, status: &Status) {
+    let ended = std::mem::take(&mut transactions.ended);
+    for (counter, more) in
+        [(&status.handler_commit, ended.commits), (&status.handler_rollback, ended.rollbacks)]
+    {
+        if more > 0 {
+            add(counter, more);
         }
     }
+}
 
-    fn note(&self, command: &str, argument: &str) {
-        let now = self.instance.facts.environment.clock.wall_time_us();
-        self.instance.logs.general(now, self.facts.id, command, argument);
+/// A session begins in this schema, for the general log.
+pub(super) fn note_login(instance: &Instance, facts: &Facts, schema: Option<&str>) {
+    if !instance.logs.wants_all() {
+        return;
     }
+    let schema = schema.unwrap_or("");
+    let way = match facts.host.as_str() {
+        "localhost" => "Socket",
+        _ => "TCP/IP",
+    };
+    let argument = format!("{}@{} on {schema} using {way}", facts.user, facts.host);
+    note(instance, facts, "Connect", &argument);
+}
 
-    /// `FLUSH` of objects other than tables that have an effect here.
-    pub(super) fn flush_other(&mut self, what: &str) {
-        if what == "USER_RESOURCES" {
-            self.instance.usage.forget_hours();
-        }
-        let is_status = what == "STATUS";
-        let is_logs = what.ends_with("LOGS");
-        if !is_status && !is_logs {
-            return;
-        }
-        match is_status {
-            true => self.instance.flush_status(&self.facts, &self.connections),
-            false => self.instance.logs.reopen(),
-        }
+/// A session ends, for the general log.
+pub(super) fn note_logout(instance: &Instance, facts: &Facts) {
+    if instance.logs.wants_all() {
+        note(instance, facts, "Quit", "");
     }
+}
+
+fn note(instance: &Instance, facts: &Facts, command: &str, argument: &str) {
+    let now = instance.facts.environment.clock.wall_time_us();
+    instance.logs.general(now, facts.id, command, argument);
 }
 
 /// Characters of a value that logs show.

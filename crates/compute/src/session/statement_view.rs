@@ -11,7 +11,9 @@ use firn_sql::plan::VariableTypes;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Connections, TlsInformation};
 
+use super::answers::text_type;
 use super::connection::ConnectionState;
+use super::diagnostics::Diagnostics;
 use crate::accounts::need::is_open;
 use crate::accounts::{Grants, Privilege};
 use crate::instance::Instance;
@@ -34,8 +36,8 @@ pub(crate) struct State {
     /// The part that can move elsewhere.
     pub(crate) connection: ConnectionState,
     pub(crate) grants: Arc<Grants>,
-    pub(crate) warning_count: u64,
-    pub(crate) error_count: u64,
+    /// The conditions of the last statement.
+    pub(crate) diagnostics: Diagnostics,
     pub(crate) changes: Vec<Change>,
     /// The next execution is counted, for `EXPLAIN ANALYZE`.
     pub(crate) counts: bool,
@@ -57,8 +59,7 @@ impl State {
             tls,
             connection: ConnectionState::new(variables),
             grants: Arc::new(Grants::default()),
-            warning_count: 0,
-            error_count: 0,
+            diagnostics: Diagnostics::default(),
             changes: Vec::new(),
             counts: false,
             counters: None,
@@ -67,7 +68,13 @@ impl State {
 
     pub(crate) fn reset(&mut self, variables: SessionVariables) {
         self.connection.reset(variables);
+        self.diagnostics.clear();
         self.changes.clear();
+    }
+
+    /// All connections of the server.
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     pub(crate) fn note_schema(&mut self) {
@@ -96,8 +103,8 @@ impl State {
                 number(self.facts.last_insert_id.load(Relaxed))
             }
             "insert_id" if !global => number(self.facts.insert_id.load(Relaxed)),
-            "warning_count" => number(self.warning_count),
-            "error_count" => number(self.error_count),
+            "warning_count" => number(self.diagnostics.warning_count),
+            "error_count" => number(self.diagnostics.error_count),
             "timestamp" if self.connection.variables.known(name) == &Setting::Real(0.0) => {
                 let now = self.instance.facts.environment.clock.wall_time_us();
                 Setting::Real(now as f64 / 1e6)
@@ -153,13 +160,13 @@ impl VariableTypes for State {
             variables::Kind::Number { least, .. } if least >= 0 => SqlType::bigint_unsigned(),
             variables::Kind::Number { .. } => SqlType::bigint(),
             variables::Kind::Real { .. } => SqlType::double(),
-            _ => super::immediate_results::text_type(),
+            _ => text_type(),
         })
     }
 
     fn user(&self, name: &str) -> SqlType {
         let known = self.connection.user_variables.get(name).map(|(_, ty)| ty.clone());
-        known.unwrap_or_else(super::immediate_results::text_type)
+        known.unwrap_or_else(text_type)
     }
 }
 

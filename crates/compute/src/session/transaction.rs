@@ -14,6 +14,7 @@
 //! or lost the whole transaction ([`SqlError::ends_transaction`]).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_api::rows::{
     DatabaseNode, IsolationLevel, LockDuration, LockPatience, MetadataContext, MetadataLock,
@@ -131,6 +132,25 @@ impl Transactions {
     /// How much the open transaction has read from its snapshot.
     pub(crate) fn read_mark(&self) -> ReadMark {
         self.open.as_ref().map_or_else(ReadMark::default, |open| open.inner.read_mark())
+    }
+
+    /// Moves the open transaction to a newer snapshot, if it could just as well have begun now;
+    /// `before`: what it had read before the statement.
+    ///
+    /// # Errors
+    /// Errors of the node.
+    pub(crate) fn renew_snapshot(&mut self, before: ReadMark) -> Result<bool> {
+        match &mut self.open {
+            Some(open) => open.inner.renew_snapshot(before).map_err(from_rows),
+            None => Ok(false),
+        }
+    }
+
+    /// How long the open transaction waits for a row's lock.
+    pub(crate) fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        if let Some(open) = &mut self.open {
+            open.inner.set_lock_wait_timeout(timeout);
+        }
     }
 
     /// Locks tables until [`Transactions::unlock_tables`], and releases earlier ones that are not

@@ -7,10 +7,10 @@ use firn_sql::grammar::ast::{Xa, Xid};
 use firn_sql::types::hexadecimal::hexadecimal_digits;
 use firn_sql::types::{Datum, SqlType};
 
-use super::SqlSession;
-use super::immediate_results::{Table, text_type};
+use super::answers::{Table, text_type};
 use super::locked_tables::LockedTables;
 use super::rights::Rights;
+use super::runner::StatementRunner;
 use super::settings::Settings;
 use super::transaction::{Transactions, XaState, decode_xid, encode_xid};
 use crate::session_facts::Facts;
@@ -26,8 +26,9 @@ pub(super) struct XaStatements<'s> {
 }
 
 impl<'s> XaStatements<'s> {
-    pub(super) fn of(session: &'s mut SqlSession) -> XaStatements<'s> {
-        let SqlSession { transactions, locked, rights, settings, facts, instance, .. } = session;
+    pub(super) fn of(runner: &'s mut StatementRunner) -> XaStatements<'s> {
+        let StatementRunner { transactions, locked, rights, settings, facts, instance, .. } =
+            runner;
         XaStatements { transactions, locked, rights, settings, facts, node: &*instance.node }
     }
 

@@ -26,16 +26,16 @@ use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
-use super::execution::{Arguments, NoRows};
+use super::answers::Answered;
+use super::arguments::Arguments;
 use super::outfile::secure_path;
-use super::{SqlSession, wire_error};
+use super::runner::StatementRunner;
+use super::sinks::NoRows;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
 use crate::plan_cache::CachedPlan;
 use fields::{FieldReader, Line};
 use lines::LineRows;
-
-type Answered = std::result::Result<(), WireError>;
 
 /// The longest field that is accepted.
 const LONGEST_FIELD_BYTES: usize = 1 << 30;
@@ -52,7 +52,7 @@ struct Totals {
 
 /// Runs `LOAD DATA` in a session.
 pub(super) struct LoadStatements<'s> {
-    pub(super) session: &'s mut SqlSession,
+    pub(super) runner: &'s mut StatementRunner,
 }
 
 impl LoadStatements<'_> {
@@ -63,17 +63,14 @@ impl LoadStatements<'_> {
         };
         match loaded {
             Ok(totals) => {
-                let warnings = self.session.conditions.len();
+                let warnings = self.runner.state.diagnostics.conditions.len();
                 let info = format!(
                     "Records: {}  Deleted: 0  Skipped: {}  Warnings: {warnings}",
                     totals.records, totals.skipped
                 );
-                self.session.answer_affected(totals.affected, 0, &info, replies)
+                self.runner.answers().affected(totals.affected, 0, &info, replies)
             }
-            Err(error) => {
-                self.session.keep_error(&error);
-                Err(wire_error(error))
-            }
+            Err(error) => Err(self.runner.refused(error)),
         }
     }
 
@@ -82,7 +79,7 @@ impl LoadStatements<'_> {
         load: &LoadData,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<Result<Totals>, WireError> {
-        if !self.session.instance.variables.get("local_infile").is_some_and(|on| on.is_on()) {
+        if !self.runner.instance.variables.get("local_infile").is_some_and(|on| on.is_on()) {
             let why = "Loading local data is disabled; this must be enabled on both the client and server sides";
             return Ok(Err(SqlError::new(3948, why)));
         }
@@ -90,26 +87,26 @@ impl LoadStatements<'_> {
             .table
             .schema
             .as_deref()
-            .or(self.session.state.connection.schema.as_deref())
+            .or(self.runner.state.connection.schema.as_deref())
             .unwrap_or("");
         let need = Need::on_table(Privilege::INSERT, schema, &load.table.name);
-        if let Err(error) = self.session.rights.require(&[need]) {
+        if let Err(error) = self.runner.rights.require(&[need]) {
             return Ok(Err(error));
         }
         let file = replies.local_infile(load.path.as_bytes())?;
-        Ok(self.load(load, file.until(Arc::clone(self.session.facts.cancelled.flag()))))
+        Ok(self.load(load, file.until(Arc::clone(self.runner.facts.cancelled.flag()))))
     }
 
     fn load_from_server(&mut self, load: &LoadData) -> Result<Totals> {
-        let path = secure_path(self.session, &load.path, true)?;
+        let path = secure_path(&self.runner.rights, &self.runner.instance, &load.path, true)?;
         let schema = load
             .table
             .schema
             .as_deref()
-            .or(self.session.state.connection.schema.as_deref())
+            .or(self.runner.state.connection.schema.as_deref())
             .unwrap_or("");
         let needs = [Need::on_table(Privilege::INSERT, schema, &load.table.name)];
-        self.session.rights.require(&needs)?;
+        self.runner.rights.require(&needs)?;
         let file = std::fs::File::open(&path).map_err(|error| {
             SqlError::new(29, format!("File '{}' not found ({error})", path.display()))
         })?;
@@ -123,30 +120,24 @@ impl LoadStatements<'_> {
             Some(name) => super::settings::charset_of_file(name)?,
             None => Charset::Utf8mb4,
         };
-        let lasting = self.session.transactions.is_lasting();
+        let lasting = self.runner.transactions.is_lasting();
         if !lasting {
             // All batches belong to one statement, so they are in one transaction.
-            let node = Arc::clone(&self.session.instance.node);
-            self.session.transactions.begin(
-                &*node,
-                &self.session.settings,
-                &self.session.facts,
-                true,
-                None,
-            )?;
+            let StatementRunner { instance, transactions, settings, facts, .. } = self.runner;
+            transactions.begin(&*instance.node, settings, facts, true, None)?;
         }
-        let savepoint = self.session.transactions.open.as_ref().map(|open| open.inner.savepoint());
+        let savepoint = self.runner.transactions.open.as_ref().map(|open| open.inner.savepoint());
         let mut loaded = self.load_lines(load, &mut file, charset);
-        if loaded.is_err() && self.session.facts.is_cancelled() {
+        if loaded.is_err() && self.runner.facts.is_cancelled() {
             loaded = Err(SqlError::interrupted());
         }
         match (&loaded, lasting) {
             (Ok(_), true) => {}
-            (Ok(_), false) => self.session.transactions.commit()?,
-            (Err(_), false) => self.session.transactions.roll_back_quietly(),
+            (Ok(_), false) => self.runner.transactions.commit()?,
+            (Err(_), false) => self.runner.transactions.roll_back_quietly(),
             (Err(_), true) => {
                 if let (Some(open), Some(savepoint)) =
-                    (&mut self.session.transactions.open, savepoint)
+                    (&mut self.runner.transactions.open, savepoint)
                 {
                     open.inner
                         .rollback_to(savepoint)
@@ -168,8 +159,8 @@ impl LoadStatements<'_> {
         }
         let loader = Loader { load, targets: self.load_targets(load)? };
         let ignores = load.on_conflict == OnConflict::Ignore;
-        let is_strict = self.session.settings.sql_mode.is_strict() && !ignores;
-        let ty = SqlType::varchar(65_535, self.session.settings.connection_collation);
+        let is_strict = self.runner.settings.sql_mode.is_strict() && !ignores;
+        let ty = SqlType::varchar(65_535, self.runner.settings.connection_collation);
         let mut rows = LineRows {
             reader,
             line,
@@ -190,11 +181,11 @@ impl LoadStatements<'_> {
         if !is_plain(loader) {
             return Ok(None);
         }
-        let ty = SqlType::varchar(65_535, self.session.settings.connection_collation);
+        let ty = SqlType::varchar(65_535, self.runner.settings.connection_collation);
         let values = vec![Datum::Null; loader.targets.len()];
         let arguments = Arguments { types: vec![ty; values.len()], values };
         let parsed = grammar::parse(&loader.statement(), grammar::Mode::default())?;
-        let plan = self.session.plan(&parsed.statement, &arguments)?;
+        let plan = self.runner.plan(&parsed.statement, &arguments)?;
         let takes_rows =
             matches!(&plan.plan.statement, StatementPlan::Insert(insert) if insert.takes_rows());
         Ok(takes_rows.then_some(plan))
@@ -206,7 +197,7 @@ impl LoadStatements<'_> {
         rows: &mut LineRows<impl BufRead>,
     ) -> Result<Totals> {
         let arguments = Arguments::default();
-        let outcome = self.session.execute_given(plan, &arguments, Some(rows), &mut NoRows)?;
+        let outcome = self.runner.execute_given(plan, &arguments, Some(rows), &mut NoRows)?;
         let (records, affected) = (rows.read, outcome.affected);
         Ok(Totals { records, affected, skipped: records.saturating_sub(affected) })
     }
@@ -219,7 +210,7 @@ impl LoadStatements<'_> {
         let text = loader.statement();
         let mut totals = Totals::default();
         let mut kept: Option<CachedPlan> = None;
-        while rows.advance(&self.session.evaluation)? {
+        while rows.advance(&self.runner.evaluation)? {
             let mut arguments = Arguments::default();
             for (number, target) in loader.targets.iter().enumerate() {
                 let value = rows.take(number);
@@ -229,7 +220,7 @@ impl LoadStatements<'_> {
                         arguments.types.push(rows.ty.clone());
                     }
                     LoadTarget::Variable(name) => {
-                        self.session.state.set_user_variable(&name.to_lowercase(), value, &rows.ty);
+                        self.runner.state.set_user_variable(&name.to_lowercase(), value, &rows.ty);
                     }
                 }
             }
@@ -237,10 +228,10 @@ impl LoadStatements<'_> {
                 Some(plan) => plan,
                 None => {
                     let parsed = grammar::parse(&text, grammar::Mode::default())?;
-                    self.session.plan(&parsed.statement, &arguments)?
+                    self.runner.plan(&parsed.statement, &arguments)?
                 }
             };
-            let outcome = self.session.execute(&plan, &arguments, &mut NoRows)?;
+            let outcome = self.runner.execute(&plan, &arguments, &mut NoRows)?;
             kept = plan.plan.is_cacheable.then_some(plan);
             totals.records += 1;
             totals.affected += outcome.affected;
@@ -255,9 +246,9 @@ impl LoadStatements<'_> {
             return Ok(load.targets.clone());
         }
         let schema =
-            load.table.schema.as_deref().or(self.session.state.connection.schema.as_deref());
+            load.table.schema.as_deref().or(self.runner.state.connection.schema.as_deref());
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
-        let table = self.session.catalog.table(schema, &load.table.name)?;
+        let table = self.runner.catalog.table(schema, &load.table.name)?;
         let given = table.visible_columns().filter(|column| column.generated.is_none());
         Ok(given.map(|column| LoadTarget::Column(column.name.to_string())).collect())
     }

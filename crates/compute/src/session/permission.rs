@@ -1,29 +1,63 @@
-//! Checks of a plan before it runs: its tables are locked if `LOCK TABLES` is in force, it does not
-//! write without a condition (`sql_safe_updates`), and how long it may take.
-
-use std::time::Duration;
+//! Whether a session may run a plan now: its tables are locked if `LOCK TABLES` is in force, it does
+//! not write without a condition (`sql_safe_updates`), and nobody holds the global read lock.
 
 use firn_api::server::Patience;
+use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::plan::visit::for_each_input;
 use firn_sql::plan::{Access, NamedTable, NodeKind, PlanNode, StatementPlan, WriteTarget};
 
-use super::{SqlSession, is_virtual};
+use super::is_virtual;
+use super::locked_tables::LockedTables;
+use super::rights::Rights;
+use super::runner::StatementRunner;
+use super::settings::Settings;
+use super::transaction::Transactions;
+use crate::instance::Instance;
 use crate::plan_cache::CachedPlan;
 use crate::server::{self, Writing};
-use crate::statement_kind::StatementKind;
+use crate::session_facts::Facts;
 
 /// The name in the process list.
 const WAITING: &str = "Waiting for global read lock";
 
-impl SqlSession {
+/// What decides whether a session may run a statement now.
+#[derive(Clone, Copy)]
+pub(super) struct Permission<'s> {
+    pub(super) instance: &'s Instance,
+    pub(super) facts: &'s Facts,
+    pub(super) catalog: &'s SessionCatalog,
+    pub(super) rights: &'s Rights,
+    pub(super) settings: &'s Settings,
+    pub(super) transactions: &'s Transactions,
+    pub(super) locked: &'s LockedTables,
+}
+
+impl StatementRunner {
+    #[inline]
+    pub(super) fn permission(&self) -> Permission<'_> {
+        let StatementRunner {
+            instance,
+            facts,
+            catalog,
+            rights,
+            settings,
+            transactions,
+            locked,
+            ..
+        } = self;
+        Permission { instance, facts, catalog, rights, settings, transactions, locked }
+    }
+}
+
+impl Permission<'_> {
     /// Refuses a plan that the session's state does not allow.
     ///
     /// # Errors
     /// 1099 and 1100 under `LOCK TABLES`, 1175 under `sql_safe_updates`.
-    pub(super) fn guard(&self, plan: &CachedPlan) -> Result<()> {
+    pub(super) fn judge_plan(&self, plan: &CachedPlan) -> Result<()> {
         if !self.locked.is_empty() {
-            plan.plan.tables.iter().try_for_each(|table| self.judge(table))?;
+            plan.plan.tables.iter().try_for_each(|table| self.judge_table(table))?;
         }
         match self.settings.safe_updates && writes_without_looking(&plan.plan.statement) {
             true => Err(SqlError::new(
@@ -35,44 +69,27 @@ impl SqlSession {
         }
     }
 
-    /// Waits until the session may write, see [`WriteGate`](crate::server::WriteGate). `None`: it
-    /// may write until `UNLOCK TABLES`.
+    /// See [`begin_writing`].
     ///
     /// # Errors
     /// 1223, 1205, 1317.
+    #[inline]
     pub(super) fn begin_writing(&self) -> Result<Option<Writing>> {
-        if self.locked.writing.is_some() {
-            return Ok(None);
-        }
-        if let Some(writing) = self.instance.write_gate.try_write() {
-            return Ok(Some(writing));
-        }
-        let patience = self.read_lock_patience();
-        let write = || self.instance.write_gate.write(self.facts.id, &patience);
-        self.facts.waiting_for(WAITING, write).map(Some)
+        begin_writing(self.instance, self.facts, self.settings, self.locked)
     }
 
-    /// `FLUSH TABLES WITH READ LOCK`.
+    /// Takes the lock of `FLUSH TABLES WITH READ LOCK`. Blocks.
     ///
     /// # Errors
     /// 1205, 1317.
-    pub(super) fn take_global_lock(&mut self) -> Result<()> {
-        self.transactions.commit()?;
-        let patience = self.read_lock_patience();
+    pub(super) fn take_read_lock(&self) -> Result<()> {
+        let patience = patience(self.facts, self.settings);
         let take = || self.instance.server.take_read_lock(self.facts.id, &patience);
         self.facts.waiting_for(WAITING, take).map_err(server::refused)
     }
 
-    fn read_lock_patience(&self) -> Patience<'_> {
-        let seconds = self.state.connection.variables.known("lock_wait_timeout").number();
-        Patience {
-            timeout: Some(Duration::from_secs(seconds)),
-            cancelled: self.facts.cancelled.flag(),
-        }
-    }
-
     /// Whether this use of a table is allowed under `LOCK TABLES`.
-    fn judge(&self, named: &NamedTable) -> Result<()> {
+    fn judge_table(&self, named: &NamedTable) -> Result<()> {
         let is_temporary = || {
             self.catalog.temporary_version() > 0 && self.is_temporary(&named.schema, &named.table)
         };
@@ -91,17 +108,33 @@ impl SqlSession {
                 .is_ok_and(|stored| stored.is_none_or(|stored| stored.id != model.id))
         })
     }
+}
 
-    /// The deadline of a query, on the monotonic clock.
-    pub(super) fn deadline(&self, plan: &CachedPlan) -> Option<Duration> {
-        if plan.kind != StatementKind::Select {
-            return None;
-        }
-        let limit_ms =
-            plan.plan.max_execution_time_ms.unwrap_or(self.settings.max_execution_time_ms);
-        let now = || self.instance.facts.environment.clock.monotonic();
-        (limit_ms > 0).then(|| now() + Duration::from_millis(limit_ms))
+/// Waits until the session may write, see [`WriteGate`](crate::server::WriteGate). `None`: it may
+/// write until `UNLOCK TABLES`.
+///
+/// # Errors
+/// 1223, 1205, 1317.
+pub(super) fn begin_writing(
+    instance: &Instance,
+    facts: &Facts,
+    settings: &Settings,
+    locked: &LockedTables,
+) -> Result<Option<Writing>> {
+    if locked.writing.is_some() {
+        return Ok(None);
     }
+    if let Some(writing) = instance.write_gate.try_write() {
+        return Ok(Some(writing));
+    }
+    let patience = patience(facts, settings);
+    let write = || instance.write_gate.write(facts.id, &patience);
+    facts.waiting_for(WAITING, write).map(Some)
+}
+
+/// How long the session waits for the global read lock.
+fn patience<'f>(facts: &'f Facts, settings: &Settings) -> Patience<'f> {
+    Patience { timeout: Some(settings.metadata_wait_timeout), cancelled: facts.cancelled.flag() }
 }
 
 /// Whether it changes rows that were not found by a key, without a limit.
