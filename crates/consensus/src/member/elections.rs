@@ -1,0 +1,62 @@
+//! Who asks for votes first: priorities, loggers, and the draws of timeouts.
+//!
+//! | member | waits without a leader, in multiples of `election_ticks` |
+//! |---|---|
+//! | voter of priority p | 1 + p to 2 + p |
+//! | logger of priority p | 5 + p to 6 + p |
+//!
+//! The library has priorities of its own: a member refuses its vote to a candidate of lower
+//! priority unless that one has more entries. That can end in a group without a leader, when the
+//! member of high priority has more entries of an older term: it refuses, and is refused. So
+//! priorities are waiting times here, and delay an election at most.
+//!
+//! A logger is elected if it alone has the end of the durable log: of two voters and a logger, one
+//! voter has died, and the other one was behind. Nobody but the logger can then collect a majority.
+//! It hands over to the voter that has the most log, as soon as that voter has all of it.
+
+use firn_base::random::RandomSource;
+use raft::StateRole;
+
+use super::Member;
+use crate::members::{MemberId, Role};
+
+/// Election timeouts that a logger waits longer than a voter of the same priority.
+const LOGGER_STEPS: u64 = 4;
+
+impl Member {
+    /// Whether the next tick would begin an election.
+    pub(super) fn would_campaign(&self) -> bool {
+        let raft = &self.node.raft;
+        raft.state != StateRole::Leader
+            && raft.promotable()
+            && raft.election_elapsed + 1 >= raft.randomized_election_timeout()
+    }
+
+    /// Replaces an election timeout that the library has drawn. Its draws are from so wide a range
+    /// that none is ever equal to the one of the member.
+    pub(super) fn draw_timeout(&mut self) {
+        if self.node.raft.randomized_election_timeout() == self.timeout {
+            return;
+        }
+        let ticks = u64::from(self.options.election_ticks);
+        let logger = if self.role() == Some(Role::Logger) { LOGGER_STEPS } else { 0 };
+        let steps = 1 + u64::from(self.options.priority) + logger;
+        self.timeout = (ticks * steps + self.draws.below(ticks)) as usize;
+        self.node.raft.set_randomized_election_timeout(self.timeout);
+    }
+
+    /// Lets a voter lead instead of this logger.
+    pub(super) fn pass_on(&mut self) {
+        let raft = &self.node.raft;
+        let leads = raft.state == StateRole::Leader && raft.lead_transferee.is_none();
+        if !leads || self.role() != Some(Role::Logger) {
+            return;
+        }
+        let progress = |id: MemberId| raft.prs().get(id.0).filter(|one| one.recent_active);
+        let voters = self.members().iter().filter(|(_, role)| *role == Role::Voter);
+        let reachable = voters.filter_map(|(id, _)| Some((progress(id)?.matched, id)));
+        if let Some((_, voter)) = reachable.max() {
+            self.node.transfer_leader(voter.0);
+        }
+    }
+}

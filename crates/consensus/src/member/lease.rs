@@ -1,0 +1,106 @@
+//! The leader's lease: how long it may answer reads without asking.
+//!
+//! ```text
+//!   leader     tick 40 ──stamp 40──►            ◄──stamp 40──   tick 43: sure until 40 + lease
+//!   follower            hears it: votes for nobody for election_ticks
+//! ```
+//!
+//! A member that hears its leader grants no vote for `election_ticks` of its own clock, also
+//! across a restart (`quiet_until`). So nobody is elected before a majority is that far past the
+//! stamps that it confirmed. The library's own notion of a lease is too long: it asks once in
+//! `election_ticks` whether a majority has answered since the last time.
+//!
+//! An election that a leader asks for ignores these promises, so a leader that hands over has no
+//! lease for the rest of its term.
+
+use std::collections::BTreeMap;
+
+use raft::StateRole;
+
+use super::Member;
+use crate::entry::Term;
+use crate::members::MemberId;
+use crate::message::{Message, MessageKind};
+
+pub(super) struct Lease {
+    ticks: u64,
+    /// The term that everything below belongs to.
+    term: Term,
+    /// As a leader: the highest stamp that each member has confirmed.
+    confirmed: BTreeMap<u64, u64>,
+    given_up: bool,
+    /// As a follower: the leader's highest stamp.
+    heard: (Option<MemberId>, u64),
+}
+
+impl Lease {
+    pub(super) fn new(ticks: u64) -> Lease {
+        Lease {
+            ticks,
+            term: Term(0),
+            confirmed: BTreeMap::new(),
+            given_up: false,
+            heard: (None, 0),
+        }
+    }
+
+    fn enter(&mut self, term: Term) {
+        if self.term != term {
+            *self = Lease { term, ..Lease::new(self.ticks) };
+        }
+    }
+}
+
+impl Member {
+    /// Whether a majority has promised to elect nobody else yet.
+    pub(super) fn has_lease(&self) -> bool {
+        let raft = &self.node.raft;
+        let lease = &self.lease;
+        if raft.state != StateRole::Leader || lease.term.0 != raft.term || lease.given_up {
+            // Without any answer in this term there is no stamp to rely on. A lone voter has
+            // nobody to ask.
+            return raft.state == StateRole::Leader && raft.prs().is_singleton();
+        }
+        let fresh = |(_, stamp): &(&u64, &u64)| self.ticks < **stamp + lease.ticks;
+        let confirmed = lease.confirmed.iter().filter(fresh).map(|(id, _)| *id);
+        raft.prs().has_quorum(&confirmed.chain([raft.id]).collect())
+    }
+
+    /// Notes the stamp of a message that was processed.
+    pub(super) fn hear(&mut self, message: &Message, before: StateRole) {
+        let (term, leader) = (self.term(), self.leader());
+        if message.term != term {
+            return;
+        }
+        self.lease.enter(term);
+        match message.kind {
+            MessageKind::Append | MessageKind::Heartbeat if leader == Some(message.from) => {
+                let heard = &mut self.lease.heard;
+                let known = if heard.0 == leader { heard.1 } else { 0 };
+                *heard = (leader, known.max(message.stamp));
+            }
+            MessageKind::AppendAnswer | MessageKind::HeartbeatAnswer
+                if before == StateRole::Leader =>
+            {
+                let confirmed = self.lease.confirmed.entry(message.from.0).or_insert(0);
+                *confirmed = message.stamp.max(*confirmed);
+            }
+            _ => {}
+        }
+    }
+
+    /// The stamp for a message to `to`.
+    pub(super) fn stamp(&self, to: MemberId) -> u64 {
+        if self.node.raft.state == StateRole::Leader {
+            return self.ticks;
+        }
+        let known = self.lease.term == self.term() && self.lease.heard.0 == Some(to);
+        if known { self.lease.heard.1 } else { 0 }
+    }
+
+    pub(super) fn give_lease_up(&mut self) {
+        let term = self.term();
+        self.lease.enter(term);
+        self.lease.given_up = true;
+    }
+}

@@ -1,0 +1,117 @@
+//! What a member refuses. How groups work is in `tests/group`.
+
+use super::*;
+use crate::entry::Content;
+
+fn founders() -> Base {
+    let voters = [1, 2, 3].map(|id| (MemberId(id), Role::Voter));
+    Base::founding(Term(1), Lsn(8), Members::new(voters).unwrap())
+}
+
+fn start(saved: Saved) -> Result<Member, SavedError> {
+    Member::start(Options::new(MemberId(1), 1), saved)
+}
+
+fn log(index: u64, term: u64, start: u64) -> Entry {
+    let content = Content::Log { bytes: 8, checksum: 0 };
+    Entry { index: Index(index), term: Term(term), start: Lsn(start), content }
+}
+
+/// A message from member 2, as the leader of term 2.
+fn message(kind: MessageKind) -> Message {
+    Message {
+        kind,
+        from: MemberId(2),
+        to: MemberId(1),
+        term: Term(2),
+        stamp: 0,
+        index: Index(1),
+        log_term: Term(1),
+        durable: Index(1),
+        durable_term: Term(0),
+        refused: false,
+        hint: Index(0),
+        base: None,
+        entries: Vec::new(),
+        context: Vec::new(),
+    }
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_refused() {
+    let refused = |change: fn(&mut Options)| {
+        let mut options = Options::new(MemberId(1), 1);
+        change(&mut options);
+        options.check().is_err()
+    };
+    assert!(!refused(|_| ()));
+    assert!(refused(|options| options.id = MemberId(0)));
+    assert!(refused(|options| options.election_ticks = 7));
+    assert!(refused(|options| options.heartbeat_ticks = 5));
+    assert!(refused(|options| options.messages_in_flight = 0));
+}
+
+#[test]
+fn a_saved_log_with_gaps_is_refused() {
+    let refused = |change: fn(&mut Saved)| {
+        let mut saved = Saved::empty(founders());
+        saved.entries = vec![log(2, 1, 8), log(3, 1, 16)];
+        change(&mut saved);
+        matches!(start(saved), Err(SavedError::Damaged(_)))
+    };
+    assert!(!refused(|_| ()));
+    assert!(refused(|saved| saved.entries[1].index = Index(4)));
+    assert!(refused(|saved| saved.entries[1].start = Lsn(24)));
+    assert!(refused(|saved| saved.entries[1].term = Term(2)), "a term above the vote's");
+    assert!(refused(|saved| saved.durable = Index(4)));
+}
+
+#[test]
+fn a_lost_log_is_noticed() {
+    let mut member = start(Saved::empty(founders())).unwrap();
+    let heartbeat = Message { durable: Index(3), ..message(MessageKind::Heartbeat) };
+    let lost = ReceiveError::LogLost { last: Index(1), confirmed: Index(3) };
+    assert_eq!(member.receive(&heartbeat), Err(lost));
+}
+
+#[test]
+fn a_leader_with_other_durable_entries_is_noticed() {
+    let mut saved = Saved::empty(founders());
+    saved.entries = vec![log(2, 1, 8)];
+    saved.durable = Index(2);
+    let mut member = start(saved).unwrap();
+    let append = Message { entries: vec![log(2, 2, 8)], ..message(MessageKind::Append) };
+    assert_eq!(member.receive(&append), Err(ReceiveError::Contradiction(Index(2))));
+}
+
+#[test]
+fn proposals_beyond_the_credit_are_refused() {
+    let alone = Members::new([(MemberId(1), Role::Voter)]).unwrap();
+    let saved = Saved::empty(Base::founding(Term(1), Lsn(8), alone));
+    let mut options = Options::new(MemberId(1), 1);
+    options.undurable_bytes = 100;
+    let mut member = Member::start(options, saved).unwrap();
+    let sync = |member: &mut Member| {
+        for command in member.take_commands() {
+            if let Command::Write(write) = command {
+                member.synced(write.number);
+            }
+        }
+    };
+    while member.leads().is_none() {
+        member.tick();
+        sync(&mut member);
+    }
+    let term = member.term();
+    let propose = |member: &mut Member, bytes| {
+        let (start, end) = (member.end(), member.end().advance(bytes));
+        member.propose(term, &[Batch { start, end, checksum: 0 }]).map(drop)
+    };
+    assert_eq!(propose(&mut member, 1000), Ok(()), "one batch of any size");
+    assert_eq!(propose(&mut member, 8), Err(Refusal::NoCredit));
+    sync(&mut member);
+    assert_eq!(propose(&mut member, 8), Ok(()));
+    let gap = Batch { start: Lsn(8), end: Lsn(16), checksum: 0 };
+    let end = member.end();
+    assert_eq!(member.propose(term, &[gap]), Err(Refusal::OutOfPlace { start: Lsn(8), end }));
+}
