@@ -21,7 +21,10 @@ use firn_sql_types::error::{Result, SqlError};
 
 use super::mean;
 use super::scope::Clause;
-use super::{Binder, coerce, display, expression_builders, expressions, literal, parameter, scope};
+use super::{
+    Binder, Frame, Names, Typing, coerce, display, expression_builders, expressions, literal,
+    parameter,
+};
 
 /// The aggregate with a name in capital letters.
 #[must_use]
@@ -52,43 +55,43 @@ pub(crate) fn aggregate(
     of: AggregateFunction,
     function: &Function,
 ) -> Result<Expression> {
-    let level = aggregate_scope(binder)?;
-    binder.scopes[level].in_aggregate = true;
+    let level = aggregate_scope(&binder.names)?;
+    binder.names.scopes[level].in_aggregate = true;
     let call = binder.in_clause(Clause::FieldList, |binder| aggregate_call(binder, of, function));
-    binder.scopes[level].in_aggregate = false;
+    binder.names.scopes[level].in_aggregate = false;
     let call = call?;
-    let level = scope_of_arguments(binder, &call, level);
-    if !binder.scopes[level].allows_aggregates {
+    let level = scope_of_arguments(&binder.names, &binder.typing.frame, &call, level);
+    if !binder.names.scopes[level].allows_aggregates {
         return Err(misplaced());
     }
     Ok(keep_aggregate(binder, level, call))
 }
 
 /// The scope whose aggregates may be used here.
-fn aggregate_scope(binder: &Binder<'_>) -> Result<usize> {
-    let last = binder.scopes.len().checked_sub(1);
-    let level = last.filter(|level| !binder.scopes[*level].in_aggregate);
+fn aggregate_scope(names: &Names) -> Result<usize> {
+    let last = names.scopes.len().checked_sub(1);
+    let level = last.filter(|level| !names.scopes[*level].in_aggregate);
     level.ok_or_else(misplaced)
 }
 
 /// An aggregate whose arguments read only an outer query belongs to that query.
-fn scope_of_arguments(binder: &Binder<'_>, call: &AggregateCall, level: usize) -> usize {
+fn scope_of_arguments(names: &Names, frame: &Frame, call: &AggregateCall, level: usize) -> usize {
     let read = reads_of(&call.arguments);
-    if read.is_empty() || reads_scope(binder, &read, level) {
+    if read.is_empty() || reads_scope(names, frame, &read, level) {
         return level;
     }
     let outer = (0..level).rev().find(|outer| {
-        binder.scopes[*outer].allows_aggregates && reads_scope(binder, &read, *outer)
+        names.scopes[*outer].allows_aggregates && reads_scope(names, frame, &read, *outer)
     });
     outer.unwrap_or(level)
 }
 
-fn reads_scope(binder: &Binder<'_>, read: &SlotSet, level: usize) -> bool {
-    let tables = &binder.scopes[level].tables;
+fn reads_scope(names: &Names, frame: &Frame, read: &SlotSet, level: usize) -> bool {
+    let tables = &names.scopes[level].tables;
     let mut columns = tables.iter().flat_map(|table| &table.columns);
     columns.any(|column| match &column.source {
         super::scope::ColumnSource::Relation(relation, number) => {
-            let slots = &binder.relations[relation.0].slots;
+            let slots = &frame.relation(*relation).slots;
             let slot = slots.get(usize::from(*number)).copied().flatten();
             slot.is_some_and(|slot| read.contains(slot))
         }
@@ -99,15 +102,16 @@ fn reads_scope(binder: &Binder<'_>, read: &SlotSet, level: usize) -> bool {
 fn keep_aggregate(binder: &mut Binder<'_>, level: usize, mut call: AggregateCall) -> Expression {
     let shown = call.ty.clone();
     mean::widen(&mut call);
-    let present = binder.scopes[level].aggregates.iter().find(|other| same_call(other, &call));
+    let present =
+        binder.names.scopes[level].aggregates.iter().find(|other| same_call(other, &call));
     if let Some(present) = present {
         return mean::shown(expression_builders::slot(present.output, present.ty.clone()), shown);
     }
-    let output = scope::new_slot(binder, None);
+    let output = binder.typing.frame.new_slot(None);
     let ty = call.ty.clone();
-    let display = display::of_aggregate(binder, call.function, &call.arguments, &ty);
-    binder.displays.insert(output, display);
-    binder.scopes[level].aggregates.push(AggregateCall { output, ..call });
+    let display = display::of_aggregate(&binder.typing, call.function, &call.arguments, &ty);
+    binder.typing.displays.set_slot(output, display);
+    binder.names.scopes[level].aggregates.push(AggregateCall { output, ..call });
     mean::shown(expression_builders::slot(output, ty), shown)
 }
 
@@ -145,9 +149,10 @@ pub(crate) fn aggregate_call(
     if of.takes_numbers() {
         let arguments = std::mem::take(&mut call.arguments).into_iter();
         let number = SqlType::double();
-        call.arguments = arguments.map(|one| parameter::inferred(binder, one, &number)).collect();
+        call.arguments =
+            arguments.map(|one| parameter::inferred(binder.typing.context, one, &number)).collect();
     }
-    type_aggregate(binder, &mut call)?;
+    type_aggregate(&mut binder.typing, &mut call)?;
     Ok(call)
 }
 
@@ -175,7 +180,7 @@ fn aggregate_clauses(
     }
 }
 
-fn type_aggregate(binder: &mut Binder<'_>, call: &mut AggregateCall) -> Result<()> {
+fn type_aggregate(typing: &mut Typing<'_>, call: &mut AggregateCall) -> Result<()> {
     let wanted = match call.function {
         AggregateFunction::CountRows => 0..=0,
         AggregateFunction::Count if call.distinct => 1..=usize::MAX,
@@ -188,7 +193,7 @@ fn type_aggregate(binder: &mut Binder<'_>, call: &mut AggregateCall) -> Result<(
     }
     let types: Vec<SqlType> = call.arguments.iter().map(|one| one.ty.clone()).collect();
     let signature = {
-        let evaluation = binder.context.evaluation;
+        let evaluation = typing.context.evaluation;
         let context = ResolveContext {
             sql_mode: evaluation.sql_mode,
             connection_collation: evaluation.connection_collation,
@@ -200,7 +205,7 @@ fn type_aggregate(binder: &mut Binder<'_>, call: &mut AggregateCall) -> Result<(
     let arguments = std::mem::take(&mut call.arguments).into_iter();
     let wanted = signature.arguments.into_iter();
     call.arguments =
-        arguments.zip(wanted).map(|(one, ty)| coerce::cast_to(binder, one, ty)).collect();
+        arguments.zip(wanted).map(|(one, ty)| coerce::cast_to(typing, one, ty)).collect();
     call.ty = signature.result;
     Ok(())
 }

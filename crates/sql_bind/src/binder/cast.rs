@@ -4,6 +4,7 @@ use firn_sql_collation::{self as collation, Charset};
 use firn_sql_functions as functions;
 use firn_sql_grammar::ast::{CastType, Digits, Expr, Function, Interval, TrimSide};
 use firn_sql_grammar::render;
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::hexadecimal::hexadecimal_digits;
@@ -12,7 +13,8 @@ use firn_sql_types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, 
 use super::expressions::{DEPRECATED, deprecated};
 use super::mean::unrounded;
 use super::{
-    Binder, coerce, display, expression_builders, expressions, literal, parameter, predicate,
+    Binder, Typing, coerce, display, expression_builders, expressions, literal, parameter,
+    predicate,
 };
 
 /// The deprecation text for `NCHAR` and its relatives.
@@ -30,11 +32,15 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
     match expr {
         Expr::Cast { is_binary_prefix, expr, to, charset, array: false } => {
             if *is_binary_prefix {
-                expressions::warn(binder, DEPRECATED, deprecated("BINARY expr", "CAST"));
+                expressions::warn(
+                    binder.typing.context,
+                    DEPRECATED,
+                    deprecated("BINARY expr", "CAST"),
+                );
             }
             let operand = expressions::bind_single(binder, expr)?;
             let operand = number_to_cast(expr, operand, to);
-            explicit_cast(binder, operand, to, charset.as_deref())
+            explicit_cast(&mut binder.typing, operand, to, charset.as_deref())
         }
         Expr::Convert { expr, charset } => {
             let operand = expressions::bind_single(binder, expr)?;
@@ -43,22 +49,22 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
                 Expr::Function(function) if is_char(function) => operand.ty.coercibility,
                 _ => Coercibility::Implicit,
             };
-            convert_charset(binder, operand, charset, coercibility)
+            convert_charset(&mut binder.typing, operand, charset, coercibility)
         }
         Expr::Collate { expr, collation } => {
             let operand = expressions::bind_single(binder, expr)?;
-            collate(binder, operand, collation)
+            collate(&mut binder.typing, operand, collation)
         }
         Expr::Introduced { charset, value } => {
-            let operand = literal::literal(binder, value)?;
-            introduced(binder, operand, charset.trim_start_matches('_'))
+            let operand = literal::literal(binder.typing.context, value)?;
+            introduced(binder.typing.context, operand, charset.trim_start_matches('_'))
         }
-        Expr::TypedString { kind, text } => literal::typed_string(binder, *kind, text),
-        Expr::Unit(unit) => literal::literal_text(binder, unit),
+        Expr::TypedString { kind, text } => literal::typed_string(&mut binder.typing, *kind, text),
+        Expr::Unit(unit) => literal::literal_text(binder.typing.context, unit),
         Expr::Extract { unit, expr } => {
-            let unit = literal::literal_text(binder, unit)?;
+            let unit = literal::literal_text(binder.typing.context, unit)?;
             let operand = expressions::bind_single(binder, expr)?;
-            expression_builders::call(binder, "EXTRACT", vec![unit, operand])
+            expression_builders::call(&mut binder.typing, "EXTRACT", vec![unit, operand])
         }
         Expr::Trim { side, what, expr } => {
             let operand = expressions::bind_single(binder, expr)?;
@@ -69,7 +75,7 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
                 expressions::bind_single(binder, value)?,
                 expressions::bind_single(binder, array)?,
             ];
-            expression_builders::call(binder, "MEMBER OF", arguments)
+            expression_builders::call(&mut binder.typing, "MEMBER OF", arguments)
         }
         Expr::MatchAgainst { .. } => Err(SqlError::not_supported("MATCH … AGAINST")),
         Expr::Interval(_) => Err(SqlError::not_supported("INTERVAL outside of date arithmetic")),
@@ -96,42 +102,42 @@ fn number_to_cast(expr: &Expr, operand: Expression, to: &CastType) -> Expression
 }
 
 pub(super) fn explicit_cast(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     data_type: &CastType,
     charset: Option<&str>,
 ) -> Result<Expression> {
-    let kind = cast_kind(binder, &operand, data_type, charset)?;
-    let operand = parameter::inferred(binder, operand, &SqlType::new(kind.clone()));
+    let kind = cast_kind(typing.context, &operand, data_type, charset)?;
+    let operand = parameter::inferred(typing.context, operand, &SqlType::new(kind.clone()));
     let is_never_null = match kind.is_string() {
-        true => !binder.context.evaluation.sql_mode.is_strict(),
+        true => !typing.context.evaluation.sql_mode.is_strict(),
         false => kind.is_numeric() && kind != TypeKind::Year,
     };
     let nullable = operand.ty.nullable || !is_never_null;
     let ty = SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
-    let operand = coerce::zero_filled(binder, operand, &ty);
+    let operand = coerce::zero_filled(typing, operand, &ty);
     let is_choice = matches!(operand.kind, ExpressionKind::Case { .. });
     if is_choice && operand.ty.kind.is_numeric() && ty.kind.is_string() {
-        return Ok(coerce::cast_to(binder, operand, ty));
+        return Ok(coerce::cast_to(typing, operand, ty));
     }
     let operand =
-        if ty.kind.is_integer() { coerce::whole_seconds(binder, operand) } else { operand };
+        if ty.kind.is_integer() { coerce::whole_seconds(typing, operand) } else { operand };
     let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
     let cast = Expression {
         kind: firn_sql_logical::expression::ExpressionKind::Cast(Box::new(operand)),
         ty,
     };
     // A bytes literal would be a number beside numbers.
-    let cast = if cast.ty.kind.is_binary() { cast } else { coerce::fold(binder, cast) };
-    Ok(within_packet(binder, cast, data_type))
+    let cast = if cast.ty.kind.is_binary() { cast } else { coerce::fold(typing, cast) };
+    Ok(within_packet(typing.context, cast, data_type))
 }
 
 /// A cast to an explicit length: a value longer than a packet is NULL in execution.
-fn within_packet(binder: &Binder<'_>, cast: Expression, data_type: &CastType) -> Expression {
+fn within_packet(context: &PlanContext<'_>, cast: Expression, data_type: &CastType) -> Expression {
     let (CastType::Char(Some(length)) | CastType::NationalChar(Some(length))) = data_type else {
         return cast;
     };
-    let limit = binder.context.evaluation.max_allowed_packet_bytes.min(UNCHECKED_CHARS);
+    let limit = context.evaluation.max_allowed_packet_bytes.min(UNCHECKED_CHARS);
     let Some(function) = functions::find("CAST AS CHAR").filter(|_| *length > limit) else {
         return cast;
     };
@@ -141,7 +147,7 @@ fn within_packet(binder: &Binder<'_>, cast: Expression, data_type: &CastType) ->
 }
 
 fn cast_kind(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     operand: &Expression,
     data_type: &CastType,
     charset: Option<&str>,
@@ -159,11 +165,11 @@ fn cast_kind(
         }
         CastType::Char(length) | CastType::NationalChar(length) => {
             if matches!(data_type, CastType::NationalChar(_)) {
-                expressions::warn(binder, 3720, NATIONAL.to_owned());
+                expressions::warn(context, 3720, NATIONAL.to_owned());
             }
             let written = length.map(|length| length as u32);
             let max_chars = written.unwrap_or(operand.ty.max_text_chars());
-            let connection = binder.context.evaluation.connection_collation;
+            let connection = context.evaluation.connection_collation;
             match charset.map(charset_named).transpose()? {
                 Some(Charset::Binary) => TypeKind::Varbinary { max_bytes: max_chars },
                 Some(charset) => {
@@ -190,7 +196,7 @@ fn cast_kind(
 }
 
 fn convert_charset(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     charset: &str,
     coercibility: Coercibility,
@@ -204,12 +210,12 @@ fn convert_charset(
     let ty = ty.with_nullable(operand.ty.nullable).with_coercibility(coercibility);
     let mut text = match operand.ty.kind.is_binary() && ty.kind.is_text() {
         true => {
-            coerce::fold(binder, Expression { kind: ExpressionKind::Cast(Box::new(operand)), ty })
+            coerce::fold(typing, Expression { kind: ExpressionKind::Cast(Box::new(operand)), ty })
         }
-        false => coerce::cast_to(binder, operand, ty),
+        false => coerce::cast_to(typing, operand, ty),
     };
-    if binder.context.evaluation.sql_mode.is_strict() {
-        let shown = display::display(binder, &text);
+    if typing.context.evaluation.sql_mode.is_strict() {
+        let shown = display::display(typing, &text);
         let operand = (text.ty.clone(), shown);
         text.ty.before = Before::of(WorkedOut { shown, nullable: true, operand });
         text.ty.nullable |= matches!(text.kind, ExpressionKind::Cast(_));
@@ -219,7 +225,7 @@ fn convert_charset(
 
 /// A literal with a character set introducer: its bytes, as written, are text of that character
 /// set.
-fn introduced(binder: &mut Binder<'_>, operand: Expression, charset: &str) -> Result<Expression> {
+fn introduced(context: &PlanContext<'_>, operand: Expression, charset: &str) -> Result<Expression> {
     let charset = charset_named(charset)?;
     let max = operand.ty.max_text_chars();
     let ty = match charset {
@@ -229,7 +235,7 @@ fn introduced(binder: &mut Binder<'_>, operand: Expression, charset: &str) -> Re
     let ExpressionKind::Literal(literal) = &operand.kind else {
         return Err(SqlError::not_supported("a character set before what is no literal"));
     };
-    let bytes = cast::to_binary(literal, &operand.ty, binder.context.evaluation);
+    let bytes = cast::to_binary(literal, &operand.ty, context.evaluation);
     let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
     let literal = expression_builders::literal(Datum::text(&*text), ty);
     // Bytes with an introducer are a string everywhere; other bytes are a number beside
@@ -242,10 +248,10 @@ fn introduced(binder: &mut Binder<'_>, operand: Expression, charset: &str) -> Re
     })
 }
 
-fn collate(binder: &mut Binder<'_>, operand: Expression, name: &str) -> Result<Expression> {
+fn collate(typing: &mut Typing<'_>, operand: Expression, name: &str) -> Result<Expression> {
     let found = collation::by_name(name);
     let found = found.ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))?;
-    let operand = predicate::as_text(binder, operand);
+    let operand = predicate::as_text(typing, operand);
     let of_operand = operand.ty.collation().map(collation::get);
     if let Some(of_operand) = of_operand.filter(|of_operand| of_operand.charset != found.charset) {
         let charset = of_operand.charset.name();
@@ -287,7 +293,7 @@ fn trim(
     if let Some(what) = what {
         arguments.push(expressions::bind_single(binder, what)?);
     }
-    expression_builders::call(binder, name, arguments)
+    expression_builders::call(&mut binder.typing, name, arguments)
 }
 
 /// `date ± INTERVAL n unit`
@@ -316,9 +322,9 @@ pub(crate) fn date_arithmetic(
         Some(number) => number,
         None => expressions::bind_single(binder, &interval.value)?,
     };
-    let unit = literal::literal_text(binder, interval.unit)?;
+    let unit = literal::literal_text(binder.typing.context, interval.unit)?;
     let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
-    expression_builders::call(binder, name, vec![date, count, unit])
+    expression_builders::call(&mut binder.typing, name, vec![date, count, unit])
 }
 
 fn is_char(function: &Function) -> bool {

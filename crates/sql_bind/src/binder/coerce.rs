@@ -8,10 +8,8 @@
 //!
 //! Constants are converted once, here, so that a column stays bare and its index usable.
 
-use firn_sql_catalog::model::ColumnModel;
 use firn_sql_collation::{self as collation, Charset};
 use firn_sql_functions as functions;
-use firn_sql_logical::RelationSource;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, Slot, fold};
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::error::{Result, SqlError};
@@ -20,12 +18,13 @@ use firn_sql_types::{
     compare::comparison_kind, unify::unify,
 };
 
+use super::held::Beside;
 use super::mean::unrounded;
-use super::{Binder, display, expression_builders, held, parameter};
+use super::{Frame, Typing, display, expression_builders, held, parameter};
 use crate::binder::display::nullable;
 
 /// The expression as a value of a type.
-pub(crate) fn cast_to(binder: &mut Binder<'_>, expression: Expression, ty: SqlType) -> Expression {
+pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlType) -> Expression {
     // A cast takes its behaviour from its type: CAST('hello' AS CHAR(2)) stays a cast in a
     // longer text.
     let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
@@ -35,14 +34,14 @@ pub(crate) fn cast_to(binder: &mut Binder<'_>, expression: Expression, ty: SqlTy
     if expression.ty.kind == ty.kind
         || !is_cast && is_same_representation(&expression.ty.kind, &ty.kind)
     {
-        return retyped_literal(binder, expression, ty);
+        return retyped_literal(typing, expression, ty);
     }
     if let ExpressionKind::Literal(Datum::Null) = expression.kind {
-        let before = before(binder, &expression);
+        let before = before(typing, &expression);
         return Expression { kind: expression.kind, ty: SqlType { nullable: true, before, ..ty } };
     }
     let nullable = ty.nullable || expression.ty.nullable;
-    let expression = zero_filled(binder, expression, &ty);
+    let expression = zero_filled(typing, expression, &ty);
     if expression.ty.kind == ty.kind {
         return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
     }
@@ -50,13 +49,13 @@ pub(crate) fn cast_to(binder: &mut Binder<'_>, expression: Expression, ty: SqlTy
         && expression.ty.kind.is_numeric()
         && ty.kind.is_string()
     {
-        return cast_choice(binder, expression, ty);
+        return cast_choice(typing, expression, ty);
     }
     let expression =
-        if ty.kind.is_integer() { whole_seconds(binder, expression) } else { expression };
+        if ty.kind.is_integer() { whole_seconds(typing, expression) } else { expression };
     let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
     if expression.ty.kind.is_binary() && ty.kind.is_text() {
-        return decoded(binder, expression, ty.with_nullable(nullable));
+        return decoded(typing, expression, ty.with_nullable(nullable));
     }
     let cast = Expression {
         kind: ExpressionKind::Cast(Box::new(expression)),
@@ -64,26 +63,26 @@ pub(crate) fn cast_to(binder: &mut Binder<'_>, expression: Expression, ty: SqlTy
     };
     match cast.ty.kind {
         // A number with digits after the point has its length in its value.
-        TypeKind::Decimal { .. } => fold::fold(cast, binder.context.evaluation),
-        _ => fold(binder, cast),
+        TypeKind::Decimal { .. } => fold::fold(cast, typing.context.evaluation),
+        _ => fold(typing, cast),
     }
 }
 
 /// Bytes as text. Bytes that are not valid in the character set are an error, whereas an
 /// explicit conversion returns NULL.
-fn decoded(binder: &Binder<'_>, bytes: Expression, ty: SqlType) -> Expression {
+fn decoded(typing: &Typing<'_>, bytes: Expression, ty: SqlType) -> Expression {
     let kind = match functions::find("DECODED") {
         Some(function) => ExpressionKind::Call { function, arguments: vec![bytes] },
         None => ExpressionKind::Cast(Box::new(bytes)),
     };
-    fold(binder, Expression { kind, ty })
+    fold(typing, Expression { kind, ty })
 }
 
 /// The expression under a wider type of the same values. A text keeps its written length.
-fn retyped_literal(binder: &Binder<'_>, expression: Expression, ty: SqlType) -> Expression {
+fn retyped_literal(typing: &Typing<'_>, expression: Expression, ty: SqlType) -> Expression {
     let is_text = matches!(expression.kind, ExpressionKind::Literal(Datum::Text(_)));
     let before = match expression.ty.before.get() {
-        None if is_text && expression.ty.kind != ty.kind => before(binder, &expression),
+        None if is_text && expression.ty.kind != ty.kind => before(typing, &expression),
         _ => expression.ty.before.clone(),
     };
     let ty = SqlType { before, ..retyped(expression.ty, ty) };
@@ -92,7 +91,7 @@ fn retyped_literal(binder: &Binder<'_>, expression: Expression, ty: SqlType) -> 
 
 /// If `CASE` or `IF` chooses a number, its text is the text of the chosen value before
 /// conversion to the common type.
-fn cast_choice(binder: &mut Binder<'_>, choice: Expression, ty: SqlType) -> Expression {
+fn cast_choice(typing: &mut Typing<'_>, choice: Expression, ty: SqlType) -> Expression {
     let ExpressionKind::Case { branches, otherwise } = choice.kind else { return choice };
     let nullable = ty.nullable || choice.ty.nullable;
     let mut text = |value: Expression| {
@@ -105,7 +104,7 @@ fn cast_choice(binder: &mut Binder<'_>, choice: Expression, ty: SqlType) -> Expr
             }
             kind => Expression { kind, ty: value.ty },
         };
-        cast_to(binder, value, ty.clone())
+        cast_to(typing, value, ty.clone())
     };
     let branches = branches.into_iter().map(|(test, value)| (test, text(value))).collect();
     let otherwise = otherwise.map(|value| Box::new(text(*value)));
@@ -114,13 +113,13 @@ fn cast_choice(binder: &mut Binder<'_>, choice: Expression, ty: SqlType) -> Expr
 }
 
 /// `UNIX_TIMESTAMP` truncates to whole seconds where an integer is wanted; it does not round.
-pub(super) fn whole_seconds(binder: &mut Binder<'_>, expression: Expression) -> Expression {
+pub(super) fn whole_seconds(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     match &expression.kind {
         ExpressionKind::Call { function, .. }
             if function.name == "UNIX_TIMESTAMP" && !expression.ty.kind.is_integer() =>
         {
             let plain = expression.clone();
-            expression_builders::call(binder, "FLOOR", vec![expression]).unwrap_or(plain)
+            expression_builders::call(typing, "FLOOR", vec![expression]).unwrap_or(plain)
         }
         _ => expression,
     }
@@ -129,7 +128,7 @@ pub(super) fn whole_seconds(binder: &mut Binder<'_>, expression: Expression) -> 
 /// A numeric column as it is displayed when it becomes text: with its zeros if it is
 /// `ZEROFILL`, with the digits of its definition if it is `FLOAT(M,D)`.
 pub(super) fn zero_filled(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     expression: Expression,
     ty: &SqlType,
 ) -> Expression {
@@ -137,32 +136,23 @@ pub(super) fn zero_filled(
     if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
         return expression;
     }
-    if let Some(decimals) = fixed_decimals(binder, slot) {
+    if let Some(decimals) = fixed_decimals(&typing.frame, slot) {
         return with_fixed_decimals(expression, decimals);
     }
-    let Some(width) = zero_filled_width(binder, slot) else { return expression };
-    let collation = binder.context.evaluation.connection_collation;
+    let Some(width) = zero_filled_width(&typing.frame, slot) else { return expression };
+    let collation = typing.context.evaluation.connection_collation;
     let text = SqlType::varchar(expression.ty.max_text_chars().max(width), collation)
         .with_nullable(expression.ty.nullable)
         .with_coercibility(expression.ty.coercibility);
     let shown = expression.clone();
     let kind = ExpressionKind::Cast(Box::new(expression));
     let arguments = vec![Expression { kind, ty: text }, expression_builders::integer(width.into())];
-    expression_builders::call(binder, "ZEROFILL", arguments).unwrap_or(shown)
-}
-
-/// The table column behind a slot.
-fn model_of_slot<'b>(binder: &'b Binder<'_>, slot: Slot) -> Option<&'b ColumnModel> {
-    let relation = binder.owners.get(slot.0 as usize).copied().flatten()?;
-    let relation = binder.relations.get(relation.0)?;
-    let RelationSource::Table(table) = &relation.source else { return None };
-    let ordinal = relation.slots.iter().position(|of| *of == Some(slot))?;
-    table.by_ordinal(u16::try_from(ordinal).ok()?)
+    expression_builders::call(typing, "ZEROFILL", arguments).unwrap_or(shown)
 }
 
 /// The digits after the point of a column of `FLOAT(M,D)` or `DOUBLE(M,D)`.
-fn fixed_decimals(binder: &Binder<'_>, slot: Slot) -> Option<u8> {
-    let column = model_of_slot(binder, slot)?;
+fn fixed_decimals(frame: &Frame, slot: Slot) -> Option<u8> {
+    let column = frame.table_column(slot)?;
     let is_floating = matches!(column.ty.kind, TypeKind::Float | TypeKind::Double);
     let fits = column.display_width? <= MAX_PRECISION.into();
     column.display_decimals.filter(|decimals| is_floating && fits && *decimals <= MAX_SCALE)
@@ -177,8 +167,8 @@ fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
 }
 
 /// The display width of a zero-filled column.
-fn zero_filled_width(binder: &Binder<'_>, slot: Slot) -> Option<u32> {
-    let column = model_of_slot(binder, slot)?;
+fn zero_filled_width(frame: &Frame, slot: Slot) -> Option<u32> {
+    let column = frame.table_column(slot)?;
     let digits = match column.ty.kind {
         TypeKind::Decimal { precision, scale, .. } => u32::from(precision) + u32::from(scale > 0),
         TypeKind::Integer { .. } => {
@@ -190,7 +180,7 @@ fn zero_filled_width(binder: &Binder<'_>, slot: Slot) -> Option<u32> {
 }
 
 /// A constant's value, if the expression is one.
-pub(crate) fn fold(binder: &Binder<'_>, expression: Expression) -> Expression {
+pub(crate) fn fold(typing: &Typing<'_>, expression: Expression) -> Expression {
     let is_literal = |one: &Expression| matches!(one.kind, ExpressionKind::Literal(_));
     let is_constant = match &expression.kind {
         ExpressionKind::Call { arguments, .. } => arguments.iter().all(is_literal),
@@ -200,8 +190,8 @@ pub(crate) fn fold(binder: &Binder<'_>, expression: Expression) -> Expression {
     if !is_constant {
         return expression;
     }
-    let before = before(binder, &expression);
-    let mut folded = fold::fold(expression, binder.context.evaluation);
+    let before = before(typing, &expression);
+    let mut folded = fold::fold(expression, typing.context.evaluation);
     if is_literal(&folded) {
         folded.ty.before = before;
     }
@@ -209,11 +199,11 @@ pub(crate) fn fold(binder: &Binder<'_>, expression: Expression) -> Expression {
 }
 
 /// The properties to keep of an expression that becomes a constant.
-fn before(binder: &Binder<'_>, expression: &Expression) -> Before {
-    let (operand, shown) = display::shown_operand(binder, expression);
+fn before(typing: &Typing<'_>, expression: &Expression) -> Before {
+    let (operand, shown) = display::shown_operand(typing, expression);
     Before::of(WorkedOut {
-        shown: display::display(binder, expression),
-        nullable: nullable::shown_nullable(binder, expression),
+        shown: display::display(typing, expression),
+        nullable: nullable::shown_nullable(typing, expression),
         operand: (operand.clone(), shown),
     })
 }
@@ -223,14 +213,14 @@ fn before(binder: &Binder<'_>, expression: &Expression) -> Before {
 /// # Errors
 /// 1267 if texts have no common collation, 1525 for an invalid date literal beside dates.
 pub(crate) fn compare(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operator: CompareOperator,
     left: Expression,
     right: Expression,
 ) -> Result<Expression> {
-    let left = held::date_beside_date(binder, left, &right)?;
-    let right = held::date_beside_date(binder, right, &left)?;
-    compare_leniently(binder, operator, left, right)
+    let left = held::date_beside_date(typing, left, &right)?;
+    let right = held::date_beside_date(typing, right, &left)?;
+    compare_leniently(typing, operator, left, right)
 }
 
 /// As [`compare`], for a literal that may not be a date: it then becomes a zero date,
@@ -239,12 +229,12 @@ pub(crate) fn compare(
 /// # Errors
 /// 1267
 pub(crate) fn compare_leniently(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operator: CompareOperator,
     left: Expression,
     right: Expression,
 ) -> Result<Expression> {
-    let (kind, left, right) = comparable(binder, operator, left, right)?;
+    let (kind, left, right) = comparable(typing, operator, left, right)?;
     let is_null_safe = operator == CompareOperator::NullSafeEqual;
     if !is_null_safe && [&left, &right].into_iter().any(is_null) {
         return Ok(expression_builders::truth(None, true));
@@ -265,38 +255,61 @@ pub(crate) fn compare_leniently(
 /// # Errors
 /// 1267
 pub(crate) fn comparable(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operator: CompareOperator,
     left: Expression,
     right: Expression,
 ) -> Result<(ComparisonKind, Expression, Expression)> {
-    let (left, right) = parameter::inferred_pair(binder, left, right);
-    let left = held::as_held(binder, as_column(left, &right, operator), &right)?;
-    let right = held::as_held(binder, as_column(right, &left, operator), &left)?;
+    comparable_beside(typing, operator, left, right, Beside::Value)
+}
+
+/// As [`comparable`], for a value on the left that is searched in a list of which the right one is
+/// an item.
+///
+/// # Errors
+/// 1267
+pub(crate) fn comparable_with_item(
+    typing: &mut Typing<'_>,
+    left: Expression,
+    item: Expression,
+) -> Result<(ComparisonKind, Expression, Expression)> {
+    comparable_beside(typing, CompareOperator::Equal, left, item, Beside::List)
+}
+
+fn comparable_beside(
+    typing: &mut Typing<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+    beside: Beside,
+) -> Result<(ComparisonKind, Expression, Expression)> {
+    let (left, right) = parameter::inferred_pair(typing.context, left, right);
+    let left = held::as_held(typing, as_column(left, &right, operator), &right, beside)?;
+    let right = held::as_held(typing, as_column(right, &left, operator), &left, beside)?;
     let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
     let (left, right) = match kind {
         ComparisonKind::DateTime => {
-            (held::date_of_text(binder, left)?, held::date_of_text(binder, right)?)
+            (held::date_of_text(typing, left)?, held::date_of_text(typing, right)?)
         }
-        ComparisonKind::Json => (document_of_bytes(binder, left), document_of_bytes(binder, right)),
+        ComparisonKind::Json => (document_of_bytes(typing, left), document_of_bytes(typing, right)),
         _ => (left, right),
     };
     refuse_no_text(kind, &left)?;
     refuse_no_text(kind, &right)?;
     let (wanted_left, wanted_right) = (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
-    let (left, right) = (cast_to(binder, left, wanted_left), cast_to(binder, right, wanted_right));
+    let (left, right) = (cast_to(typing, left, wanted_left), cast_to(typing, right, wanted_right));
     Ok((kind, unrounded(left), unrounded(right)))
 }
 
 /// Bytes and bits beside a document: they sort above all other documents, and are neither text
 /// nor number.
-fn document_of_bytes(binder: &Binder<'_>, side: Expression) -> Expression {
+fn document_of_bytes(typing: &Typing<'_>, side: Expression) -> Expression {
     let is_bytes = side.ty.kind.is_binary() || matches!(side.ty.kind, TypeKind::Bit { .. });
     if !is_bytes {
         return side;
     }
     let ty = SqlType::new(TypeKind::Json).with_nullable(side.ty.nullable);
-    fold(binder, Expression { kind: ExpressionKind::Cast(Box::new(side)), ty })
+    fold(typing, Expression { kind: ExpressionKind::Cast(Box::new(side)), ty })
 }
 
 /// Several expressions converted to their common type.
@@ -304,16 +317,16 @@ fn document_of_bytes(binder: &Binder<'_>, side: Expression) -> Expression {
 /// # Errors
 /// 1267
 pub(crate) fn unified(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     list: Vec<Expression>,
     operation: &str,
 ) -> Result<(Vec<Expression>, SqlType)> {
-    let list = parameter::inferred_list(binder, list, None)?;
+    let list = parameter::inferred_list(typing.context, list, None)?;
     let types: Vec<SqlType> = list.iter().map(|one| one.ty.clone()).collect();
-    let ty = unify(&types, binder.context.evaluation.connection_collation, operation)?;
+    let ty = unify(&types, typing.context.evaluation.connection_collation, operation)?;
     let list = list.into_iter().map(|one| {
         let wanted = ty.clone().with_nullable(one.ty.nullable);
-        cast_to(binder, one, wanted)
+        cast_to(typing, one, wanted)
     });
     Ok((list.collect(), ty))
 }

@@ -17,7 +17,7 @@ use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Display, SqlType};
 
 use super::from::{FromItem, ShownColumns, column_names, shown_columns};
-use super::{Binder, from, merge, query, union};
+use super::{Binder, Names, Parts, Typing, from, merge, query, union};
 
 /// A name defined by `WITH`.
 #[derive(Debug, Clone)]
@@ -42,21 +42,21 @@ struct Made {
 }
 
 /// Remembers the names of a `WITH`.
-pub(crate) fn name_common_tables(binder: &mut Binder<'_>, with: &With) -> Result<()> {
-    let first = binder.common_names.len();
+pub(crate) fn name_common_tables(names: &mut Names, with: &With) -> Result<()> {
+    let first = names.common.len();
     for table in &with.tables {
         let name: Arc<str> = table.alias.name.as_str().into();
         let is_same = |other: &CommonTableName| other.name.eq_ignore_ascii_case(&name);
-        if binder.common_names[first..].iter().any(is_same) {
+        if names.common[first..].iter().any(is_same) {
             return Err(SqlError::new(1066, format!("Not unique table/alias: '{name}'")));
         }
         let columns = table.alias.columns.iter().cloned();
-        binder.common_names.push(CommonTableName {
+        names.common.push(CommonTableName {
             is_recursive: with.recursive && names_itself(&table.query, &name),
             columns: columns.collect(),
             query: Arc::new((*table.query).clone()),
-            visible_names: binder.common_names.len(),
-            visible_scopes: binder.scopes.len(),
+            visible_names: names.common.len(),
+            visible_scopes: names.scopes.len(),
             made: None,
             name,
         });
@@ -71,17 +71,17 @@ pub(crate) fn common_table(
     alias: &Arc<str>,
     null_supplied: bool,
 ) -> Result<Option<FromItem>> {
-    let place = binder.common_names.iter().rposition(|table| table.name.eq_ignore_ascii_case(name));
+    let place = binder.names.common.iter().rposition(|table| table.name.eq_ignore_ascii_case(name));
     let Some(place) = place else { return Ok(None) };
-    if let Some(made) = binder.common_names[place].made.clone() {
+    if let Some(made) = binder.names.common[place].made.clone() {
         return place_made(binder, made, alias).map(Some);
     }
-    if binder.common_names[place].is_recursive {
+    if binder.names.common[place].is_recursive {
         let made = make_recursive(binder, place)?;
         return place_made(binder, made, alias).map(Some);
     }
-    binder.expand("Common table expression")?;
-    let table = binder.common_names[place].clone();
+    binder.nesting.expand("Common table expression")?;
+    let table = binder.names.common[place].clone();
     let query = where_it_stands(binder, place, |binder| query::query(binder, &table.query))?;
     let names: Vec<&str> = table.columns.iter().map(String::as_str).collect();
     let names = column_names(&query, &names)?;
@@ -99,8 +99,8 @@ pub(crate) fn common_table(
             place_merged(binder, bound, columns, names, shown, alias).map(Some)
         }
         Err(query) => {
-            let made = make(binder, *query, names);
-            binder.common_names[place].made = Some(made.clone());
+            let made = make(&mut binder.parts, *query, names);
+            binder.names.common[place].made = Some(made.clone());
             place_made(binder, made, alias).map(Some)
         }
     }
@@ -129,7 +129,7 @@ fn place_merged(
 fn place_made(binder: &mut Binder<'_>, made: Made, alias: &Arc<str>) -> Result<FromItem> {
     let source = RelationSource::CommonTable(made.number);
     let placed = from::place_relation(binder, source, alias.clone(), made.names, made.types)?;
-    from::tell_columns(binder, made.shown);
+    from::tell_columns(&mut binder.names, made.shown);
     Ok(placed)
 }
 
@@ -139,36 +139,30 @@ fn where_it_stands<T>(
     place: usize,
     bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
 ) -> Result<T> {
-    let table = &binder.common_names[place];
+    let table = &binder.names.common[place];
     let (visible_names, visible_scopes) = (table.visible_names, table.visible_scopes);
-    let names = binder.common_names.split_off(visible_names);
-    let hidden: Vec<bool> = binder.scopes[visible_scopes..]
+    let names = binder.names.common.split_off(visible_names);
+    let hidden: Vec<bool> = binder.names.scopes[visible_scopes..]
         .iter_mut()
         .map(|scope| std::mem::replace(&mut scope.is_hidden, true))
         .collect();
     let bound = binder.deeper(bind);
-    for (scope, hidden) in binder.scopes[visible_scopes..].iter_mut().zip(hidden) {
+    for (scope, hidden) in binder.names.scopes[visible_scopes..].iter_mut().zip(hidden) {
         scope.is_hidden = hidden;
     }
-    binder.common_names.truncate(visible_names);
-    binder.common_names.extend(names);
+    binder.names.common.truncate(visible_names);
+    binder.names.common.extend(names);
     bound
 }
 
-fn make(binder: &mut Binder<'_>, query: Query, names: Vec<Arc<str>>) -> Made {
+fn make(parts: &mut Parts, query: Query, names: Vec<Arc<str>>) -> Made {
     let types: Vec<SqlType> = query.columns.iter().map(|column| column.value.ty.clone()).collect();
     let shown = shown_columns(&query);
-    binder.parts.push(Part::CommonTable(query));
-    Made { number: next_common_table(binder), names, types, shown }
-}
-
-fn next_common_table(binder: &mut Binder<'_>) -> usize {
-    binder.common_tables += 1;
-    binder.common_tables - 1
+    Made { number: parts.push_common_table(query), names, types, shown }
 }
 
 fn make_recursive(binder: &mut Binder<'_>, place: usize) -> Result<Made> {
-    let table = binder.common_names[place].clone();
+    let table = binder.names.common[place].clone();
     let (mut seeds, mut steps, mut all) = (Vec::new(), Vec::new(), true);
     split(&table.query.body, &table.name, &mut seeds, &mut steps, &mut all);
     let name = &table.name;
@@ -186,7 +180,7 @@ fn make_recursive(binder: &mut Binder<'_>, place: usize) -> Result<Made> {
     let (seed, names) = where_it_stands(binder, place, |binder| {
         let sides =
             seeds.iter().map(|seed| query::side(binder, seed)).collect::<Result<Vec<_>>>()?;
-        let seed = one_of(binder, sides, all)?;
+        let seed = one_of(&mut binder.typing, sides, all)?;
         let written: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let names = column_names(&seed, &written)?;
         Ok((seed, names))
@@ -196,15 +190,14 @@ fn make_recursive(binder: &mut Binder<'_>, place: usize) -> Result<Made> {
     // Columns that depend on the seed may be NULL.
     let shown = |display| Display { nullable: None, ..display };
     let shown = seed.columns.iter().map(|column| (None, column.display.map(shown))).collect();
-    binder.parts.push(Part::Seed(seed));
-    let number = next_common_table(binder);
+    let number = binder.parts.push_seed(seed);
     let made = Made { number, names, types: types.clone(), shown };
-    binder.common_names[place].made = Some(made.clone());
+    binder.names.common[place].made = Some(made.clone());
     let step = with_itself(binder, place, |binder| {
         let sides =
             steps.iter().map(|step| query::side(binder, step)).collect::<Result<Vec<_>>>()?;
-        let step = one_of(binder, sides, true)?;
-        Ok(union::cast_columns(binder, step, &types))
+        let step = one_of(&mut binder.typing, sides, true)?;
+        Ok(union::cast_columns(&mut binder.typing, step, &types))
     })?;
     if step.columns.len() != types.len() {
         return Err(SqlError::new(
@@ -233,19 +226,19 @@ fn with_itself<T>(
     place: usize,
     bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
 ) -> Result<T> {
-    let visible = binder.common_names[place].visible_names;
-    binder.common_names[place].visible_names = place + 1;
+    let visible = binder.names.common[place].visible_names;
+    binder.names.common[place].visible_names = place + 1;
     let bound = where_it_stands(binder, place, bind);
-    binder.common_names[place].visible_names = visible;
+    binder.names.common[place].visible_names = visible;
     bound
 }
 
-fn one_of(binder: &mut Binder<'_>, mut sides: Vec<Query>, all: bool) -> Result<Query> {
+fn one_of(typing: &mut Typing<'_>, mut sides: Vec<Query>, all: bool) -> Result<Query> {
     match sides.pop() {
         Some(only) if sides.is_empty() => Ok(only),
         Some(last) => {
             sides.push(last);
-            union::united(binder, firn_sql_logical::SetOperation::Union, all, sides)
+            union::united(typing, firn_sql_logical::SetOperation::Union, all, sides)
         }
         None => Err(SqlError::not_supported("a recursive query without parts")),
     }

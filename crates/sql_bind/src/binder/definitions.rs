@@ -11,7 +11,7 @@ use firn_sql_logical::{OutputColumn, PlanContext, RelationSource};
 use firn_sql_types::error::Result;
 
 use super::scope::{Scope, ShownColumn};
-use super::{Binder, expressions, from, query, target};
+use super::{Binder, expressions, query, target};
 
 /// An expression over the columns of one table.
 #[derive(Debug, Clone)]
@@ -35,13 +35,13 @@ pub fn bind_row_expression(
     let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
     let mut binder = Binder::new(context);
     let source = RelationSource::Table(Arc::clone(table));
-    let relation = from::add_relation(&mut binder, source, table.name.clone());
+    let relation = binder.typing.frame.add_relation(source, table.name.clone());
     let row = target::row_table(table, relation, table.name.clone());
     let shown = (0..row.columns.len()).map(|column| ShownColumn { table: 0, column }).collect();
-    binder.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
+    binder.names.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
     let expression = expressions::bind_single(&mut binder, &parsed)?;
-    let columns = target::row_slots(&binder, relation);
-    let frame_slots = u32::try_from(binder.owners.len()).unwrap_or(u32::MAX);
+    let columns = binder.typing.frame.row_slots(relation);
+    let frame_slots = u32::try_from(binder.typing.frame.width()).unwrap_or(u32::MAX);
     Ok(BoundRowExpression { expression, columns, frame_slots })
 }
 

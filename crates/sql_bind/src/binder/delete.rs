@@ -5,7 +5,7 @@ use firn_sql_logical::{BoundDelete, NeededPrivilege, RelationId};
 use firn_sql_types::error::{Result, SqlError};
 
 use super::scope::Scope;
-use super::{Binder, cte, from, hints, scope, target, update};
+use super::{Binder, cte, from, hints, target, update};
 
 /// Binds a `DELETE`.
 ///
@@ -13,37 +13,37 @@ use super::{Binder, cte, from, hints, scope, target, update};
 /// The errors of its parts.
 pub(super) fn delete(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<BoundDelete> {
     if let Some(with) = &delete.with {
-        cte::name_common_tables(binder, with)?;
+        cte::name_common_tables(&mut binder.names, with)?;
     }
-    binder.block_hints = hints::block_hints(binder, &delete.hints);
-    binder.scopes.push(Scope::default());
+    binder.block.hints = hints::block_hints(binder, &delete.hints);
+    binder.names.scopes.push(Scope::default());
     let bound = delete_in_scope(binder, delete);
-    binder.scopes.pop();
+    binder.names.scopes.pop();
     bound
 }
 
 fn delete_in_scope(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<BoundDelete> {
     if delete.targets.is_empty() {
-        binder.wanted = NeededPrivilege::Delete;
+        binder.uses.wanted = NeededPrivilege::Delete;
     }
     let from = from::from(binder, &delete.tables);
-    binder.wanted = NeededPrivilege::Select;
+    binder.uses.wanted = NeededPrivilege::Select;
     let from = from?;
-    scope::scope(binder).shown = from.shown;
+    binder.names.innermost().shown = from.shown;
     let mut relations: Vec<RelationId> = Vec::new();
     if delete.targets.is_empty() {
         relations.push(target::target_of(binder, 0, "DELETE")?);
     }
     for target in &delete.targets {
-        let table = scope::scope(binder).table_named(target.schema.as_deref(), &target.name);
+        let table = binder.names.innermost().table_named(target.schema.as_deref(), &target.name);
         let table = table.ok_or_else(|| {
             SqlError::new(1109, format!("Unknown table '{}' in MULTI DELETE", target.name))
         })?;
         relations.push(target::target_of(binder, table, "DELETE")?);
     }
     for relation in &relations {
-        let table = target::model_of(binder, *relation)?.id;
-        binder.written.push(table);
+        let table = binder.typing.frame.table_of(*relation)?.id;
+        binder.uses.written.push(table);
     }
     let block =
         update::written_block(binder, from.tree, from.conditions, delete.selection.as_ref())?;

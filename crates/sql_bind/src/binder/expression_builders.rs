@@ -1,6 +1,7 @@
 //! Small expressions, made the same way everywhere.
 
 use firn_sql_functions::{self as functions, Function, ResolveContext, Signature};
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{
     CompareOperator, Expression, ExpressionKind, IsTest, Slot, volatility,
 };
@@ -8,7 +9,7 @@ use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
-use super::{Binder, coerce, mean, parameter};
+use super::{Typing, coerce, mean, parameter};
 
 /// A constant.
 #[must_use]
@@ -105,16 +106,16 @@ pub(crate) fn is_truth(expression: &Expression) -> bool {
 /// # Errors
 /// 1305 if it does not exist, 1582 for a wrong number of arguments, and type errors.
 pub(crate) fn call(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     name: &str,
     arguments: Vec<Expression>,
 ) -> Result<Expression> {
     let Some(function) = functions::find(name) else {
-        let schema = binder.schema.as_deref().map(|schema| format!("{schema}."));
+        let schema = typing.context.schema.map(|schema| format!("{schema}."));
         let message = format!("FUNCTION {}{name} does not exist", schema.unwrap_or_default());
         return Err(SqlError::new(1305, message));
     };
-    call_function(binder, function, arguments)
+    call_function(typing, function, arguments)
 }
 
 /// A call of a function.
@@ -122,12 +123,12 @@ pub(crate) fn call(
 /// # Errors
 /// As [`call`].
 pub(crate) fn call_function(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     function: &'static Function,
     arguments: Vec<Expression>,
 ) -> Result<Expression> {
-    let call = unfolded_call(binder, function, arguments)?;
-    Ok(coerce::fold(binder, call))
+    let call = unfolded_call(typing, function, arguments)?;
+    Ok(coerce::fold(typing, call))
 }
 
 /// A call of a function, even if all of its arguments are constant.
@@ -135,19 +136,19 @@ pub(crate) fn call_function(
 /// # Errors
 /// As [`call`].
 pub(super) fn unfolded_call(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     function: &'static Function,
     arguments: Vec<Expression>,
 ) -> Result<Expression> {
     function.check_arity(arguments.len())?;
-    binder.is_repeatable &= !volatility::acts(function);
+    typing.facts.is_repeatable &= !volatility::acts(function);
     let arguments = arguments.into_iter().map(single);
     let arguments = arguments.collect::<Result<Vec<_>>>()?;
-    let arguments = inferred_arguments(binder, function, arguments)?;
-    let signature = signature(binder, function, &arguments)?;
+    let arguments = inferred_arguments(typing.context, function, arguments)?;
+    let signature = signature(typing.context, function, &arguments)?;
     let wanted = signature.arguments.into_iter();
     let arguments =
-        arguments.into_iter().zip(wanted).map(|(one, ty)| coerce::cast_to(binder, one, ty));
+        arguments.into_iter().zip(wanted).map(|(one, ty)| coerce::cast_to(typing, one, ty));
     let mut arguments: Vec<Expression> = arguments.collect();
     if mean::takes_all_digits(function.name) {
         arguments = arguments.into_iter().map(mean::unrounded).collect();
@@ -160,32 +161,32 @@ pub(super) fn unfolded_call(
 
 /// The arguments; unknown parameters get the types that the function takes.
 fn inferred_arguments(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     function: &Function,
     arguments: Vec<Expression>,
 ) -> Result<Vec<Expression>> {
-    if !binder.context.parameters.is_empty()
+    if !context.parameters.is_empty()
         || !arguments.iter().any(|one| matches!(one.kind, ExpressionKind::Parameter(_)))
     {
         return Ok(arguments);
     }
     if matches!(function.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "GREATEST" | "LEAST") {
-        return parameter::inferred_list(binder, arguments, Some(&SqlType::double()));
+        return parameter::inferred_list(context, arguments, Some(&SqlType::double()));
     }
-    let wanted = signature(binder, function, &arguments)?.arguments;
+    let wanted = signature(context, function, &arguments)?.arguments;
     let pairs = arguments.into_iter().zip(wanted);
-    Ok(pairs.map(|(one, wanted)| parameter::inferred(binder, one, &wanted)).collect())
+    Ok(pairs.map(|(one, wanted)| parameter::inferred(context, one, &wanted)).collect())
 }
 
 /// The function's result for arguments of these types.
 fn signature(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     function: &Function,
     arguments: &[Expression],
 ) -> Result<Signature> {
     let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
     let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
-    let evaluation = binder.context.evaluation;
+    let evaluation = context.evaluation;
     let context = ResolveContext {
         sql_mode: evaluation.sql_mode,
         connection_collation: evaluation.connection_collation,
@@ -201,13 +202,13 @@ fn signature(
 /// # Errors
 /// As [`call`].
 pub(crate) fn wanted_types(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     name: &str,
     arguments: &[Expression],
 ) -> Result<Vec<SqlType>> {
     match functions::find(name) {
         Some(function) if function.check_arity(arguments.len()).is_ok() => {
-            signature(binder, function, arguments).map(|signature| signature.arguments)
+            signature(context, function, arguments).map(|signature| signature.arguments)
         }
         _ => Ok(arguments.iter().map(|argument| argument.ty.clone()).collect()),
     }
@@ -225,8 +226,8 @@ pub(crate) fn single(expression: Expression) -> Result<Expression> {
 }
 
 /// The expression as a condition: numbers are compared with 0, text becomes a number first.
-pub(crate) fn condition(binder: &mut Binder<'_>, expression: Expression) -> Result<Expression> {
-    let expression = parameter::inferred(binder, single(expression)?, &SqlType::boolean());
+pub(crate) fn condition(typing: &mut Typing<'_>, expression: Expression) -> Result<Expression> {
+    let expression = parameter::inferred(typing.context, single(expression)?, &SqlType::boolean());
     if is_truth(&expression) || expression.ty.kind.is_numeric() {
         return Ok(mean::unrounded(expression));
     }
@@ -234,11 +235,11 @@ pub(crate) fn condition(binder: &mut Binder<'_>, expression: Expression) -> Resu
         TypeKind::Null => Ok(expression),
         // A document is true unless it is the number 0.
         TypeKind::Json => {
-            coerce::compare(binder, CompareOperator::NotEqual, expression, integer(0))
+            coerce::compare(typing, CompareOperator::NotEqual, expression, integer(0))
         }
         _ => {
             let nullable = expression.ty.nullable;
-            Ok(coerce::cast_to(binder, expression, SqlType::double().with_nullable(nullable)))
+            Ok(coerce::cast_to(typing, expression, SqlType::double().with_nullable(nullable)))
         }
     }
 }

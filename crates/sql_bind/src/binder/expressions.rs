@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use firn_sql_grammar::ast::{BinaryOperator, Expr, TruthTest, UnaryOperator};
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{self, CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
 use firn_sql_types::watch::{Recursion, nest};
@@ -10,7 +11,8 @@ use firn_sql_types::{Coercibility, Datum, JsonValue, SqlType, TypeKind};
 
 use super::scope::ColumnPath;
 use super::{
-    Binder, cast, coerce, expression_builders, function, literal, predicate, scope, subquery,
+    Binder, Typing, cast, coerce, expression_builders, function, literal, predicate, scope,
+    subquery,
 };
 
 /// The warning for deprecated syntax.
@@ -29,16 +31,16 @@ pub(super) fn deprecated(old: &str, new: &str) -> String {
 /// Unknown or ambiguous names, incompatible types, unsupported operations.
 pub(crate) fn bind(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
     nest(Recursion::Bind)?;
-    binder.context.watch.step()?;
-    binder.context.watch.hold(size_of::<Expression>())?;
+    binder.typing.context.watch.step()?;
+    binder.typing.context.watch.hold(size_of::<Expression>())?;
     match expr {
         Expr::Identifier(column) => {
             scope::resolve_column(binder, &ColumnPath { schema: None, table: None, column })
         }
         Expr::CompoundIdentifier(parts) => compound(binder, parts),
-        Expr::UserVariable(name) => Ok(user_variable(binder, name)),
-        Expr::SystemVariable { scope, name } => system_variable(binder, scope, name),
-        Expr::Value(value) => literal::literal(binder, value),
+        Expr::UserVariable(name) => Ok(user_variable(&mut binder.typing, name)),
+        Expr::SystemVariable { scope, name } => system_variable(binder.typing.context, scope, name),
+        Expr::Value(value) => literal::literal(binder.typing.context, value),
         Expr::BinaryOp { left, op, right } => binary(binder, left, *op, right),
         Expr::UnaryOp { op, expr } => unary(binder, *op, expr),
         Expr::Is { expr, test, negated } => {
@@ -109,9 +111,9 @@ pub(crate) fn bind_single(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expres
 pub(crate) fn truth(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
     let bound = literal::number_of_bytes(expr).map_or_else(|| bind(binder, expr), Ok)?;
     if bound.ty.kind == TypeKind::Json {
-        return is_not_zero(binder, bound);
+        return is_not_zero(&mut binder.typing, bound);
     }
-    expression_builders::condition(binder, bound)
+    expression_builders::condition(&mut binder.typing, bound)
 }
 
 /// A value as the test of `CASE` or `IF`: a document counts as the number that it is.
@@ -120,36 +122,36 @@ pub(crate) fn truth(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> 
 /// As [`bind`].
 pub(crate) fn test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
     let bound = literal::number_of_bytes(expr).map_or_else(|| bind(binder, expr), Ok)?;
-    test_of(binder, bound)
+    test_of(&mut binder.typing, bound)
 }
 
 /// As [`test`], for an expression that is already bound.
 ///
 /// # Errors
 /// 1241
-pub(crate) fn test_of(binder: &mut Binder<'_>, bound: Expression) -> Result<Expression> {
+pub(crate) fn test_of(typing: &mut Typing<'_>, bound: Expression) -> Result<Expression> {
     if bound.ty.kind == TypeKind::Json {
         let nullable = bound.ty.nullable;
-        return Ok(coerce::cast_to(binder, bound, SqlType::double().with_nullable(nullable)));
+        return Ok(coerce::cast_to(typing, bound, SqlType::double().with_nullable(nullable)));
     }
-    expression_builders::condition(binder, bound)
+    expression_builders::condition(typing, bound)
 }
 
 /// Adds a warning to every run of the plan.
-pub(crate) fn warn(binder: &Binder<'_>, code: u16, message: String) {
+pub(crate) fn warn(context: &PlanContext<'_>, code: u16, message: String) {
     let condition = Condition { level: Level::Warning, code, message };
-    binder.context.conditions.borrow_mut().push(condition);
+    context.conditions.borrow_mut().push(condition);
 }
 
 /// A document as a condition: true unless it is the number 0.
-fn is_not_zero(binder: &mut Binder<'_>, document: Expression) -> Result<Expression> {
+fn is_not_zero(typing: &mut Typing<'_>, document: Expression) -> Result<Expression> {
     let message = "Evaluating a JSON value in SQL boolean context does an implicit comparison \
                    against JSON integer 0; if this is not what you want, consider converting \
                    JSON to a SQL numeric type with JSON_VALUE RETURNING";
-    warn(binder, 3986, message.to_owned());
+    warn(typing.context, 3986, message.to_owned());
     let zero =
         expression_builders::literal(Datum::from(JsonValue::Int(0)), SqlType::new(TypeKind::Json));
-    coerce::compare(binder, CompareOperator::NotEqual, document, zero)
+    coerce::compare(typing, CompareOperator::NotEqual, document, zero)
 }
 
 /// Binds a condition and returns its conjuncts one by one.
@@ -178,18 +180,18 @@ fn compound(binder: &mut Binder<'_>, parts: &[String]) -> Result<Expression> {
     }
 }
 
-fn user_variable(binder: &mut Binder<'_>, name: &str) -> Expression {
+fn user_variable(typing: &mut Typing<'_>, name: &str) -> Expression {
     let name: Arc<str> = name.to_lowercase().into();
-    binder.is_cacheable = false;
+    typing.facts.is_cacheable = false;
     // The statement itself may set it.
-    let ty = binder.context.variables.user(&name).with_nullable(true);
+    let ty = typing.context.variables.user(&name).with_nullable(true);
     Expression { kind: ExpressionKind::UserVariable(name), ty }
 }
 
-fn system_variable(binder: &mut Binder<'_>, scope: &str, name: &str) -> Result<Expression> {
+fn system_variable(context: &PlanContext<'_>, scope: &str, name: &str) -> Result<Expression> {
     let global = scope.eq_ignore_ascii_case("global");
     let name: Arc<str> = name.to_lowercase().into();
-    let ty = binder.context.variables.system(&name, global)?;
+    let ty = context.variables.system(&name, global)?;
     let ty = ty.with_coercibility(Coercibility::SystemConstant);
     Ok(Expression { kind: ExpressionKind::SystemVariable { name, global }, ty })
 }
@@ -207,7 +209,7 @@ fn unary(binder: &mut Binder<'_>, op: UnaryOperator, operand: &Expr) -> Result<E
         UnaryOperator::Plus => bind_single(binder, operand),
         UnaryOperator::Not | UnaryOperator::BangNot => {
             if op == UnaryOperator::BangNot {
-                warn(binder, DEPRECATED, deprecated("!", "NOT"));
+                warn(binder.typing.context, DEPRECATED, deprecated("!", "NOT"));
             }
             let operand = truth(binder, operand)?;
             Ok(negated(operand))
@@ -215,7 +217,7 @@ fn unary(binder: &mut Binder<'_>, op: UnaryOperator, operand: &Expr) -> Result<E
         UnaryOperator::Minus => minus(binder, operand),
         UnaryOperator::BitwiseNot => {
             let operand = bind_single(binder, operand)?;
-            expression_builders::call(binder, "~", vec![operand])
+            expression_builders::call(&mut binder.typing, "~", vec![operand])
         }
     }
 }
@@ -256,11 +258,11 @@ fn minus(binder: &mut Binder<'_>, operand: &Expr) -> Result<Expression> {
     // The negation of a constant is exact, even if the positive number fits no integer.
     let operand = match operand.kind {
         ExpressionKind::Literal(Datum::Int(number)) if number < 0 => {
-            coerce::cast_to(binder, operand, SqlType::decimal(19, 0).not_null())
+            coerce::cast_to(&mut binder.typing, operand, SqlType::decimal(19, 0).not_null())
         }
         _ => operand,
     };
-    expression_builders::call(binder, "NEG", vec![operand])
+    expression_builders::call(&mut binder.typing, "NEG", vec![operand])
 }
 
 fn binary(
@@ -293,10 +295,11 @@ fn binary(
         }
         BinaryOperator::Arrow | BinaryOperator::LongArrow => {
             let arguments = vec![bind_single(binder, left)?, bind_single(binder, right)?];
-            let extracted = expression_builders::call(binder, "JSON_EXTRACT", arguments)?;
+            let extracted =
+                expression_builders::call(&mut binder.typing, "JSON_EXTRACT", arguments)?;
             match op {
                 BinaryOperator::LongArrow => {
-                    expression_builders::call(binder, "JSON_UNQUOTE", vec![extracted])
+                    expression_builders::call(&mut binder.typing, "JSON_UNQUOTE", vec![extracted])
                 }
                 _ => Ok(extracted),
             }
@@ -304,7 +307,7 @@ fn binary(
         _ => {
             let name = operator_name(op)?;
             let arguments = vec![bind_single(binder, left)?, bind_single(binder, right)?];
-            expression_builders::call(binder, name, arguments)
+            expression_builders::call(&mut binder.typing, name, arguments)
         }
     }
 }
@@ -317,8 +320,8 @@ fn assign_variable(binder: &mut Binder<'_>, left: &Expr, right: &Expr) -> Result
     let Expr::UserVariable(name) = left else {
         return Err(SqlError::not_supported("an assignment to what is no variable"));
     };
-    binder.is_cacheable = false;
-    binder.is_repeatable = false;
+    binder.typing.facts.is_cacheable = false;
+    binder.typing.facts.is_repeatable = false;
     let value = bind_single(binder, right)?;
     let name: Arc<str> = name.to_lowercase().into();
     let ty = value.ty.clone();

@@ -24,7 +24,7 @@ use firn_sql_types::metadata::flag;
 use firn_sql_types::{Display, SqlType};
 
 use super::scope::{ColumnSource, ReportedColumn, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, cte, hints, join, json_table, merge, query, scope, table_uses, view};
+use super::{Binder, Names, cte, hints, join, json_table, merge, query, view};
 
 /// For each column of a query: its origin, and the length of its values.
 pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
@@ -42,7 +42,7 @@ pub(crate) struct FromItem {
 
 /// Binds `FROM` into the innermost scope.
 pub(crate) fn from(binder: &mut Binder<'_>, list: &[TableWithJoins]) -> Result<FromItem> {
-    join_tables(binder, list.iter().map(tables_in).sum())?;
+    join_tables(&mut binder.names, list.iter().map(tables_in).sum())?;
     let mut all = FromItem::default();
     for tables in list {
         let item = table_with_joins(binder, tables, false)?;
@@ -53,7 +53,7 @@ pub(crate) fn from(binder: &mut Binder<'_>, list: &[TableWithJoins]) -> Result<F
             (left, right) => left.or(right),
         };
         // Only LATERAL and ON see names to the left.
-        scope::scope(binder).shown.clone_from(&all.shown);
+        binder.names.innermost().shown.clone_from(&all.shown);
     }
     Ok(all)
 }
@@ -105,46 +105,38 @@ fn named_table(
     {
         return Ok(item);
     }
-    let schema = schema_of(binder, name)?;
-    let found = binder.context.catalog.relation(&schema, &name.name).inspect_err(|_| {
-        table_uses::name_table(binder, &schema, &name.name, &shown_name, None);
+    let schema = binder.names.schema_of(name)?;
+    let found = binder.typing.context.catalog.relation(&schema, &name.name).inspect_err(|_| {
+        binder.name_table(&schema, &name.name, &shown_name, None);
     })?;
     let model = match &found {
         CatalogRelation::Table(table) => {
-            table_uses::use_table(binder, table);
+            binder.uses.use_table(table);
             Some(Arc::clone(table))
         }
         CatalogRelation::Virtual(_) => None,
     };
-    let named = table_uses::name_table(binder, &schema, &name.name, &shown_name, model.as_deref());
+    let named = binder.name_table(&schema, &name.name, &shown_name, model.as_deref());
     let item = match found {
         CatalogRelation::Virtual(table) => virtual_table(binder, table, shown_name)?,
         CatalogRelation::Table(table) if table.view().is_some() => {
             view::bind_view(binder, &table, shown_name, null_supplied)?
         }
         CatalogRelation::Table(table) => {
-            if binder.depth > 0 && binder.written.contains(&table.id) {
+            if !binder.nesting.is_outermost() && binder.uses.written.contains(&table.id) {
                 let message = format!(
                     "You can't specify target table '{shown_name}' for update in FROM clause"
                 );
                 return Err(SqlError::new(1093, message));
             }
-            let hints = hints::index_hints(binder, &table, &shown_name, hints)?;
+            let hints = hints::index_hints(&binder.block, &table, &shown_name, hints)?;
             base_table(binder, table, shown_name, hints)?.1
         }
     };
-    if let Some(table) = scope::scope(binder).tables.last_mut() {
-        table.named = named;
+    if let Some(table) = binder.names.innermost().tables.last_mut() {
+        table.named = Some(named);
     }
     Ok(item)
-}
-
-/// The schema of a table's name.
-pub(crate) fn schema_of(binder: &Binder<'_>, name: &TableName) -> Result<Arc<str>> {
-    match &name.schema {
-        Some(schema) => Ok(schema.as_str().into()),
-        None => binder.schema.clone().ok_or_else(|| SqlError::new(1046, "No database selected")),
-    }
 }
 
 /// A stored table.
@@ -154,9 +146,10 @@ pub(crate) fn base_table(
     alias: Arc<str>,
     hints: IndexHints,
 ) -> Result<(RelationId, FromItem)> {
-    let relation = add_relation(binder, RelationSource::Table(Arc::clone(&table)), alias.clone());
-    binder.relations[relation.0].hints = hints;
-    binder.relations[relation.0].slots = vec![None; table.ordinals()];
+    let relation =
+        binder.typing.frame.add_relation(RelationSource::Table(Arc::clone(&table)), alias.clone());
+    binder.typing.frame.relation_mut(relation).hints = hints;
+    binder.typing.frame.relation_mut(relation).slots = vec![None; table.ordinals()];
     let columns = table.shown_columns().map(|column| ScopeColumn {
         name: column.name.clone(),
         ty: column.ty.clone(),
@@ -184,7 +177,10 @@ fn virtual_table(
     table: Arc<dyn VirtualTable>,
     alias: Arc<str>,
 ) -> Result<FromItem> {
-    let relation = add_relation(binder, RelationSource::Virtual(Arc::clone(&table)), alias.clone());
+    let relation = binder
+        .typing
+        .frame
+        .add_relation(RelationSource::Virtual(Arc::clone(&table)), alias.clone());
     let columns = table.columns().iter().zip(0_u16..).map(|(column, number)| ScopeColumn {
         name: column.name.into(),
         ty: column.ty.clone(),
@@ -207,56 +203,39 @@ fn virtual_table(
     Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
 }
 
-/// Adds a table reference to the statement.
-pub(crate) fn add_relation(
-    binder: &mut Binder<'_>,
-    source: RelationSource,
-    alias: Arc<str>,
-) -> RelationId {
-    binder.relations.push(Relation {
-        source,
-        alias,
-        slots: Vec::new(),
-        mode: firn_api::rows::ReadMode::Consistent,
-        hints: IndexHints::default(),
-        row_slots: None,
-    });
-    RelationId(binder.relations.len() - 1)
-}
-
 /// Adds a table to the innermost scope; returns the meaning of its columns.
 pub(crate) fn push_table(binder: &mut Binder<'_>, table: ScopeTable) -> Result<Vec<ShownColumn>> {
     let same = |other: &ScopeTable| {
         other.alias.eq_ignore_ascii_case(&table.alias)
             && (other.schema == table.schema || other.schema.is_none() || table.schema.is_none())
     };
-    if scope::scope(binder).tables.iter().any(same) {
+    if binder.names.innermost().tables.iter().any(same) {
         let message = format!("Not unique table/alias: '{}'", table.alias);
         return Err(SqlError::new(1066, message));
     }
     let columns_bytes = table.columns.len() * size_of::<ScopeColumn>();
-    binder.context.watch.hold(size_of::<Relation>() + columns_bytes)?;
-    binder.context.watch.step()?;
-    let number = scope::scope(binder).tables.len();
+    binder.typing.context.watch.hold(size_of::<Relation>() + columns_bytes)?;
+    binder.typing.context.watch.step()?;
+    let number = binder.names.innermost().tables.len();
     let shown = (0..table.columns.len()).map(|column| ShownColumn { table: number, column });
     let shown = shown.collect();
-    scope::scope(binder).tables.push(table);
+    binder.names.innermost().tables.push(table);
     Ok(shown)
 }
 
 /// Checks whether the innermost block may join this many more tables.
-pub(crate) fn may_join(binder: &mut Binder<'_>, tables: usize) -> bool {
-    scope::scope(binder).joined_tables + tables <= super::MOST_TABLES
+pub(crate) fn may_join(names: &mut Names, tables: usize) -> bool {
+    names.innermost().joined_tables + tables <= super::MOST_TABLES
 }
 
 /// Counts tables that the innermost block joins.
-pub(crate) fn join_tables(binder: &mut Binder<'_>, tables: usize) -> Result<()> {
-    if !may_join(binder, tables) {
+pub(crate) fn join_tables(names: &mut Names, tables: usize) -> Result<()> {
+    if !may_join(names, tables) {
         let most = super::MOST_TABLES;
         let message = format!("Too many tables; MySQL can only use {most} tables in a join");
         return Err(SqlError::new(1116, message));
     }
-    scope::scope(binder).joined_tables += tables;
+    names.innermost().joined_tables += tables;
     Ok(())
 }
 
@@ -267,13 +246,13 @@ fn derived(
     alias: &TableAlias,
     null_supplied: bool,
 ) -> Result<FromItem> {
-    let last = binder.scopes.len() - 1;
-    let before = std::mem::replace(&mut binder.scopes[last].is_hidden, !lateral);
+    let last = binder.names.scopes.len() - 1;
+    let before = std::mem::replace(&mut binder.names.scopes[last].is_hidden, !lateral);
     // A derived table is evaluated before rows are written.
-    let written = std::mem::take(&mut binder.written);
+    let written = std::mem::take(&mut binder.uses.written);
     let bound = binder.deeper(|binder| query::query(binder, subquery));
-    binder.written = written;
-    binder.scopes[last].is_hidden = before;
+    binder.uses.written = written;
+    binder.names.scopes[last].is_hidden = before;
     let names: Vec<&str> = alias.columns.iter().map(String::as_str).collect();
     place_query(binder, bound?, alias.name.as_str().into(), &names, lateral, null_supplied)
 }
@@ -303,7 +282,7 @@ pub(crate) fn place_query(
             let shown = push_table(binder, derived_table(alias, columns))?;
             // The query was counted as one table.
             let tables = block.from.as_ref().map_or(0, JoinTree::count);
-            join_tables(binder, tables.saturating_sub(1))?;
+            join_tables(&mut binder.names, tables.saturating_sub(1))?;
             Ok(FromItem { tree: block.from, shown, conditions: block.conditions })
         }
         Err(query) => {
@@ -311,7 +290,7 @@ pub(crate) fn place_query(
                 query.columns.iter().map(|column| column.value.ty.clone()).collect();
             let source = RelationSource::Derived { query: Some(query), lateral };
             let placed = place_relation(binder, source, alias, names, types)?;
-            tell_columns(binder, shown);
+            tell_columns(&mut binder.names, shown);
             Ok(placed)
         }
     }
@@ -325,7 +304,7 @@ pub(crate) fn place_relation(
     names: Vec<Arc<str>>,
     types: Vec<SqlType>,
 ) -> Result<FromItem> {
-    let relation = add_relation(binder, source, alias.clone());
+    let relation = binder.typing.frame.add_relation(source, alias.clone());
     let numbered = names.into_iter().zip(types).zip(0_u16..);
     let columns = numbered.map(|((name, ty), number)| ScopeColumn {
         name,
@@ -341,8 +320,8 @@ pub(crate) fn place_relation(
 
 /// Records the origins of the columns of the last table of the innermost scope, which is
 /// evaluated by itself.
-pub(crate) fn tell_columns(binder: &mut Binder<'_>, shown: ShownColumns) {
-    let Some(table) = scope::scope(binder).tables.last_mut() else { return };
+pub(crate) fn tell_columns(names: &mut Names, shown: ShownColumns) {
+    let Some(table) = names.innermost().tables.last_mut() else { return };
     for (column, (origin, display)) in table.columns.iter_mut().zip(shown) {
         column.reported = Some(reported_of(&column.name, origin, display, &table.alias, true));
     }

@@ -4,6 +4,7 @@ use firn_sql_functions as functions;
 use firn_sql_grammar::ast::{
     Arguments, BinaryOperator, Expr, Function, TruthTest, UnaryOperator, Value,
 };
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
@@ -12,8 +13,8 @@ use firn_sql_types::{Datum, SqlType, TypeKind};
 use super::cast::typed_null;
 use super::merge::is_large;
 use super::{
-    Binder, aggregate, cast, coerce, expression_builders, expressions, insert, literal, predicate,
-    scope, window,
+    Binder, Typing, aggregate, cast, coerce, expression_builders, expressions, insert, literal,
+    predicate, window,
 };
 
 /// A function call.
@@ -52,8 +53,9 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
                     })
                     .collect();
             }
-            let arguments = with_numbers_of_bytes(binder, &name, function, arguments)?;
-            named_call(binder, &name, arguments)
+            let arguments =
+                with_numbers_of_bytes(binder.typing.context, &name, function, arguments)?;
+            named_call(&mut binder.typing, &name, arguments)
         }
     }
 }
@@ -64,20 +66,20 @@ fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<E
     let returned = match &function.returning {
         Some(data_type) => {
             let document = typed_null(SqlType::new(TypeKind::Json));
-            Some(cast::explicit_cast(binder, document, data_type, None)?.ty)
+            Some(cast::explicit_cast(&mut binder.typing, document, data_type, None)?.ty)
         }
         None => None,
     };
     let Some(json_value) = functions::find("JSON_VALUE") else {
-        return expression_builders::call(binder, "JSON_VALUE", arguments);
+        return expression_builders::call(&mut binder.typing, "JSON_VALUE", arguments);
     };
-    let mut call = expression_builders::unfolded_call(binder, json_value, arguments)?;
+    let mut call = expression_builders::unfolded_call(&mut binder.typing, json_value, arguments)?;
     call.ty = returned.unwrap_or(call.ty).with_nullable(true);
-    Ok(coerce::fold(binder, call))
+    Ok(coerce::fold(&binder.typing, call))
 }
 
 fn named_call(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     name: &str,
     mut arguments: Vec<Expression>,
 ) -> Result<Expression> {
@@ -86,24 +88,27 @@ fn named_call(
             let otherwise = arguments.pop();
             let value = arguments.pop().unwrap_or_else(expression_builders::null);
             let test = arguments.pop().unwrap_or_else(expression_builders::null);
-            let test = expressions::test_of(binder, test)?;
-            predicate::case_of(binder, vec![test], vec![value], otherwise)
+            let test = expressions::test_of(typing, test)?;
+            predicate::case_of(typing, vec![test], vec![value], otherwise)
         }
         ("IFNULL" | "COALESCE", 1..) if name == "COALESCE" || arguments.len() == 2 => {
             let nullable = arguments.iter().all(|one| one.ty.nullable);
-            let (list, ty) = coerce::unified(binder, arguments, &name.to_lowercase())?;
+            let (list, ty) = coerce::unified(typing, arguments, &name.to_lowercase())?;
             let kind = ExpressionKind::Coalesce(list);
             Ok(Expression { kind, ty: ty.with_nullable(nullable) })
         }
         ("NULLIF", 2) => {
             let two = arguments.pop().unwrap_or_else(expression_builders::null);
             let one = arguments.pop().unwrap_or_else(expression_builders::null);
-            let (first, one) =
-                if is_large(&one) { predicate::for_two(binder, one) } else { (one.clone(), one) };
-            let test = coerce::compare(binder, CompareOperator::Equal, first, two)?;
+            let (first, one) = if is_large(&one) {
+                predicate::for_two(&mut typing.frame, one)
+            } else {
+                (one.clone(), one)
+            };
+            let test = coerce::compare(typing, CompareOperator::Equal, first, two)?;
             // The names of an ENUM are texts from here on, and sort as texts.
             let one = match one.ty.kind.is_enum_or_set() {
-                true => coerce::unified(binder, vec![one], "nullif")?.0.remove(0),
+                true => coerce::unified(typing, vec![one], "nullif")?.0.remove(0),
                 false => one,
             };
             let ty = one.ty.clone().with_nullable(true);
@@ -117,20 +122,20 @@ fn named_call(
         }
         // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
         ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
-            expression_builders::call(binder, name, vec![typed_null(SqlType::varbinary(0))])
+            expression_builders::call(typing, name, vec![typed_null(SqlType::varbinary(0))])
         }
-        ("GREATEST" | "LEAST", 2..) => expression_builders::call(binder, name, arguments),
+        ("GREATEST" | "LEAST", 2..) => expression_builders::call(typing, name, arguments),
         ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
             1582,
             format!("Incorrect parameter count in the call to native function '{name}'"),
         )),
-        _ => expression_builders::call(binder, name, arguments),
+        _ => expression_builders::call(typing, name, arguments),
     }
 }
 
 /// The arguments; hexadecimal and bit literals are numbers where the function wants numbers.
 fn with_numbers_of_bytes(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     name: &str,
     function: &Function,
     arguments: Vec<Expression>,
@@ -140,14 +145,14 @@ fn with_numbers_of_bytes(
     if numbers.iter().all(Option::is_none) {
         return Ok(arguments);
     }
-    let wants_number = number_arguments(binder, name, &arguments)?;
+    let wants_number = number_arguments(context, name, &arguments)?;
     let pairs = arguments.into_iter().zip(numbers).zip(wants_number);
     Ok(pairs.map(|((one, number), wants)| number.filter(|_| wants).unwrap_or(one)).collect())
 }
 
 /// Which arguments a function takes as numbers.
 fn number_arguments(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     name: &str,
     arguments: &[Expression],
 ) -> Result<Vec<bool>> {
@@ -158,7 +163,7 @@ fn number_arguments(
             Ok(vec![any; arguments.len()])
         }
         _ => {
-            let wanted = expression_builders::wanted_types(binder, name, arguments)?;
+            let wanted = expression_builders::wanted_types(context, name, arguments)?;
             Ok(wanted.into_iter().map(|ty| ty.kind.is_numeric()).collect())
         }
     }
@@ -179,7 +184,7 @@ fn date_function(binder: &mut Binder<'_>, name: &str, function: &Function) -> Re
         }
         _ => {
             let arguments = arguments(binder, function)?;
-            expression_builders::call(binder, name, arguments)
+            expression_builders::call(&mut binder.typing, name, arguments)
         }
     }
 }
@@ -188,23 +193,26 @@ fn date_function(binder: &mut Binder<'_>, name: &str, function: &Function) -> Re
 fn any_value(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let mut arguments = arguments(binder, function)?;
     if arguments.len() != 1 {
-        return expression_builders::call(binder, "ANY_VALUE", arguments);
+        return expression_builders::call(&mut binder.typing, "ANY_VALUE", arguments);
     }
     let value = arguments.remove(0);
-    firn_sql_logical::expression::visit::add_reads(&value, &mut scope::scope(binder).any_values);
+    firn_sql_logical::expression::visit::add_reads(
+        &value,
+        &mut binder.names.innermost().any_values,
+    );
     Ok(value)
 }
 
 /// `GROUPING(a)`: whether a group is rolled up; several arguments make a bit mask.
 fn grouping_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let arguments = arguments(binder, function)?;
-    let scope = scope::scope(binder);
+    let scope = binder.names.innermost();
     let Some(slots) = scope.grouping_slots.clone() else {
         return Err(SqlError::new(3626, "GROUPING function is only allowed with WITH ROLLUP"));
     };
     let mut sum: Option<Expression> = None;
     for argument in arguments {
-        let groups = &scope::scope(binder).groups;
+        let groups = &binder.names.innermost().groups;
         let place = groups.iter().position(|(slot, value)| {
             firn_sql_logical::expression::equivalence::same_expression(value, &argument)
                 || matches!(argument.kind, ExpressionKind::Slot(other) if other == *slot)
@@ -217,11 +225,11 @@ fn grouping_function(binder: &mut Binder<'_>, function: &Function) -> Result<Exp
             None => bit,
             Some(before) => {
                 let shifted = expression_builders::call(
-                    binder,
+                    &mut binder.typing,
                     "*",
                     vec![before, expression_builders::integer(2)],
                 )?;
-                expression_builders::call(binder, "+", vec![shifted, bit])?
+                expression_builders::call(&mut binder.typing, "+", vec![shifted, bit])?
             }
         });
     }

@@ -22,7 +22,7 @@ use firn_sql_logical::{
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{SqlMode, SqlType};
 
-use super::{Binder, expression_builders, scope};
+use super::{Binder, Frame, Names, expression_builders};
 
 /// Makes the expressions above the groups read the groups' slots, and adds the columns that
 /// depend on the groups.
@@ -37,10 +37,10 @@ pub(crate) fn regroup(
     columns.iter_mut().for_each(|column| replace(&mut column.value, &groups));
     block.having.iter_mut().for_each(|one| replace(one, &groups));
     order.iter_mut().for_each(|key| replace(&mut key.expression, &groups));
-    let mut windows = std::mem::take(&mut scope::scope(binder).windows);
+    let mut windows = std::mem::take(&mut binder.names.innermost().windows);
     windows.iter_mut().for_each(|window| replace_in_window(window, &groups));
-    let local = local_slots(binder, block);
-    let determined = determined(binder, block, grouping, &local);
+    let local = local_slots(&binder.typing.frame, block);
+    let determined = determined(&binder.typing.frame, block, grouping, &local);
     for (number, column) in columns.iter().enumerate() {
         depend(binder, &column.value, "SELECT list", number, grouping, &local, &determined)?;
     }
@@ -55,14 +55,14 @@ pub(crate) fn regroup(
             depend(binder, one, "SELECT list", number, grouping, &local, &determined)?;
         }
     }
-    scope::scope(binder).windows = windows;
+    binder.names.innermost().windows = windows;
     Ok(())
 }
 
 /// The slots of the block's own tables.
-fn local_slots(binder: &Binder<'_>, block: &Block) -> SlotSet {
+fn local_slots(frame: &Frame, block: &Block) -> SlotSet {
     let relations = block.from.as_ref().map(JoinTree::relations).unwrap_or_default();
-    let slots = relations.iter().flat_map(|RelationId(number)| &binder.relations[*number].slots);
+    let slots = relations.iter().flat_map(|relation| &frame.relation(*relation).slots);
     slots.flatten().copied().collect()
 }
 
@@ -76,18 +76,25 @@ fn depend(
     local: &SlotSet,
     determined: &SlotSet,
 ) -> Result<()> {
-    let strict = binder.context.evaluation.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY);
+    let strict = binder.typing.context.evaluation.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY);
     for slot in reads(expression).intersection(local).iter() {
         let is_there = grouping.groups.iter().any(|(group, _)| *group == slot)
             || grouping.aggregates.iter().any(|call| call.output == slot);
         if is_there {
             continue;
         }
-        let is_any = scope::scope(binder).any_values.contains(slot);
+        let is_any = binder.names.innermost().any_values.contains(slot);
         if strict && !is_any && !determined.contains(slot) {
-            return Err(not_grouped(binder, slot, clause, number, grouping.groups.is_empty()));
+            return Err(not_grouped(
+                &binder.names,
+                &binder.typing.frame,
+                slot,
+                clause,
+                number,
+                grouping.groups.is_empty(),
+            ));
         }
-        let ty = slot_type(binder, slot);
+        let ty = slot_type(&binder.names, &binder.typing.frame, slot);
         grouping.aggregates.push(AggregateCall {
             function: AggregateFunction::AnyValue,
             arguments: vec![expression_builders::slot(slot, ty.clone())],
@@ -102,13 +109,14 @@ fn depend(
 }
 
 fn not_grouped(
-    binder: &Binder<'_>,
+    names: &Names,
+    frame: &Frame,
     slot: Slot,
     clause: &str,
     number: usize,
     is_ungrouped: bool,
 ) -> SqlError {
-    let (column, number) = (slot_name(binder, slot), number + 1);
+    let (column, number) = (slot_name(names, frame, slot), number + 1);
     if is_ungrouped {
         let message = format!(
             "In aggregated query without GROUP BY, expression #{number} of {clause} contains \
@@ -125,10 +133,9 @@ fn not_grouped(
 }
 
 /// `schema.table.column` of a slot.
-pub(crate) fn slot_name(binder: &Binder<'_>, slot: Slot) -> String {
-    let owner = binder.owners.get(slot.0 as usize).copied().flatten();
-    let Some(RelationId(number)) = owner else { return "?".to_owned() };
-    let relation = &binder.relations[number];
+pub(crate) fn slot_name(names: &Names, frame: &Frame, slot: Slot) -> String {
+    let Some(owner) = frame.owner(slot) else { return "?".to_owned() };
+    let relation = frame.relation(owner);
     let column = relation.slots.iter().position(|other| *other == Some(slot));
     match (&relation.source, column) {
         (RelationSource::Table(table), Some(ordinal)) => {
@@ -137,7 +144,7 @@ pub(crate) fn slot_name(binder: &Binder<'_>, slot: Slot) -> String {
             format!("{}.{}.{name}", table.schema, relation.alias)
         }
         (_, Some(number)) => {
-            let in_scopes = binder.scopes.iter().flat_map(|scope| &scope.tables);
+            let in_scopes = names.scopes.iter().flat_map(|scope| &scope.tables);
             let table = in_scopes.into_iter().find(|table| table.alias == relation.alias);
             let column = table.and_then(|table| table.columns.get(number));
             format!("{}.{}", relation.alias, column.map_or("?", |column| &*column.name))
@@ -146,10 +153,9 @@ pub(crate) fn slot_name(binder: &Binder<'_>, slot: Slot) -> String {
     }
 }
 
-pub(crate) fn slot_type(binder: &Binder<'_>, slot: Slot) -> SqlType {
-    let owner = binder.owners.get(slot.0 as usize).copied().flatten();
-    let Some(RelationId(number)) = owner else { return SqlType::null() };
-    let relation = &binder.relations[number];
+pub(crate) fn slot_type(names: &Names, frame: &Frame, slot: Slot) -> SqlType {
+    let Some(owner) = frame.owner(slot) else { return SqlType::null() };
+    let relation = frame.relation(owner);
     let place = relation.slots.iter().position(|other| *other == Some(slot)).unwrap_or(0);
     let of_table = match &relation.source {
         RelationSource::Table(table) => {
@@ -161,11 +167,11 @@ pub(crate) fn slot_type(binder: &Binder<'_>, slot: Slot) -> SqlType {
         _ => None,
     };
     let in_scope = || {
-        let tables = binder.scopes.iter().rev().flat_map(|scope| &scope.tables);
+        let tables = names.scopes.iter().rev().flat_map(|scope| &scope.tables);
         let mut columns = tables.flat_map(|table| &table.columns);
         columns.find_map(|column| match &column.source {
             super::scope::ColumnSource::Relation(relation, other)
-                if relation.0 == number && usize::from(*other) == place =>
+                if *relation == owner && usize::from(*other) == place =>
             {
                 Some(column.ty.clone())
             }
@@ -176,7 +182,7 @@ pub(crate) fn slot_type(binder: &Binder<'_>, slot: Slot) -> SqlType {
 }
 
 /// The slots whose values follow from the groups.
-fn determined(binder: &Binder<'_>, block: &Block, grouping: &Grouping, local: &SlotSet) -> SlotSet {
+fn determined(frame: &Frame, block: &Block, grouping: &Grouping, local: &SlotSet) -> SlotSet {
     let mut known: SlotSet = grouping
         .groups
         .iter()
@@ -195,7 +201,7 @@ fn determined(binder: &Binder<'_>, block: &Block, grouping: &Grouping, local: &S
                 known.insert(*slot);
             }
         }
-        relations.iter().for_each(|relation| add_by_key(binder, *relation, &mut known));
+        relations.iter().for_each(|relation| add_by_key(frame, *relation, &mut known));
         if known == before {
             return known;
         }
@@ -203,8 +209,8 @@ fn determined(binder: &Binder<'_>, block: &Block, grouping: &Grouping, local: &S
 }
 
 /// All columns of a table with a determined key.
-fn add_by_key(binder: &Binder<'_>, RelationId(number): RelationId, known: &mut SlotSet) {
-    let relation = &binder.relations[number];
+fn add_by_key(frame: &Frame, relation: RelationId, known: &mut SlotSet) {
+    let relation = frame.relation(relation);
     let RelationSource::Table(table) = &relation.source else { return };
     let is_known = |ordinal: u16| {
         let slot = relation.slots.get(usize::from(ordinal)).copied().flatten();

@@ -14,141 +14,152 @@
 
 use firn_sql_logical::expression::visit::any;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
-use firn_sql_logical::{Premise, RelationId, RelationSource};
+use firn_sql_logical::{PlanContext, Premise};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
 use firn_sql_types::{Datum, SqlMode, SqlType, TypeKind, cast};
 
-use super::{Binder, coerce, expression_builders};
+use super::{Frame, PlanFacts, Typing, coerce, expression_builders};
+
+/// What a value is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// One other value.
+    Value,
+    /// The values of a list, one after the other.
+    List,
+}
 
 /// A constant as the column beside it would store it; otherwise the value itself.
 ///
 /// # Errors
 /// 1292 in a strict statement that writes, if the column cannot hold it.
 pub(super) fn as_held(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     value: Expression,
     other: &Expression,
+    beside: Beside,
 ) -> Result<Expression> {
     let is_column = matches!(other.kind, ExpressionKind::Slot(_));
     if !is_column || !concerns(&value.ty, &other.ty) {
         return Ok(value);
     }
-    let column = &match (binder.in_list, &other.ty.kind) {
+    let column = &match (beside, &other.ty.kind) {
         // A value searched in a list keeps all of its digits.
-        (true, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
+        (Beside::List, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
         _ => other.ty.clone(),
     };
-    let held = constant(binder, &value)
-        .map(|constant| cast::held(constant, &value.ty, column, binder.context.evaluation));
+    let held = constant(typing.context, &value)
+        .map(|constant| cast::held(constant, &value.ty, column, typing.context.evaluation));
     let wanted = held_type(column);
     if matches!(held, Some(None)) {
-        warn_of_unfit(binder, &value, other)?;
+        warn_of_unfit(typing, &value, other, beside)?;
     }
     Ok(match (held, &value.kind) {
         (Some(Some(_)), ExpressionKind::Parameter(number)) => {
-            suppose(binder, *number, &value.ty, column);
-            coerce::cast_to(binder, value, wanted)
+            suppose(&mut typing.facts, *number, &value.ty, column);
+            coerce::cast_to(typing, value, wanted)
         }
         (Some(Some(held)), _) => expression_builders::literal(held, wanted),
-        (Some(None), ExpressionKind::Parameter(_)) => as_written(binder, value),
+        (Some(None), ExpressionKind::Parameter(_)) => as_written(typing, value),
         _ => value,
     })
 }
 
 /// Warns of a constant that a column of dates or times cannot store.
-fn warn_of_unfit(binder: &Binder<'_>, value: &Expression, column: &Expression) -> Result<()> {
+fn warn_of_unfit(
+    typing: &Typing<'_>,
+    value: &Expression,
+    column: &Expression,
+    beside: Beside,
+) -> Result<()> {
     let kind = match column.ty.kind {
         TypeKind::Date => "date",
         TypeKind::Time { .. } => "time",
         _ if column.ty.kind.has_date() => "datetime",
         _ => return Ok(()),
     };
-    let Some(constant) = constant(binder, value) else { return Ok(()) };
-    let context = binder.context.evaluation;
+    let Some(constant) = constant(typing.context, value) else { return Ok(()) };
+    let context = typing.context.evaluation;
     let is_zero = value.ty.kind.is_numeric()
         && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
     // A text of spaces can be stored as a time, but not compared with one.
     let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
         && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
-    if binder.in_list || is_blank || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE) {
+    if beside == Beside::List
+        || is_blank
+        || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE)
+    {
         return Ok(());
     }
-    let shown = cast::to_binary(constant, &value.ty, binder.context.evaluation);
-    let (shown, name) = (shown.to_str_lossy(), column_name(binder, column));
+    let shown = cast::to_binary(constant, &value.ty, typing.context.evaluation);
+    let (shown, name) = (shown.to_str_lossy(), column_name(&typing.frame, column));
     let message = format!("Incorrect {kind} value: '{shown}' for column '{name}' at row 1");
-    if binder.writes && !binder.ignores && binder.context.evaluation.sql_mode.is_strict() {
+    if typing.refuses_unfit() {
         return Err(SqlError::new(1292, message));
     }
     let condition = Condition { level: Level::Warning, code: 1292, message };
-    binder.context.conditions.borrow_mut().push(condition);
+    typing.context.conditions.borrow_mut().push(condition);
     Ok(())
 }
 
-fn column_name<'b>(binder: &'b Binder<'_>, column: &Expression) -> &'b str {
+fn column_name<'b>(frame: &'b Frame, column: &Expression) -> &'b str {
     let ExpressionKind::Slot(slot) = column.kind else { return "" };
-    let Some(RelationId(number)) = binder.owners.get(slot.0 as usize).copied().flatten() else {
-        return "";
-    };
-    let relation = &binder.relations[number];
-    let RelationSource::Table(table) = &relation.source else { return "" };
-    let place = relation.slots.iter().position(|other| *other == Some(slot));
-    let model = place.and_then(|place| table.by_ordinal(place as u16));
-    model.map_or("", |model| &model.name)
+    frame.table_column(slot).map_or("", |column| &column.name)
 }
 
 /// A parameter whose value a column cannot store: the plan is for this value alone, and a literal
 /// of the text is a literal again.
-fn as_written(binder: &mut Binder<'_>, parameter: Expression) -> Expression {
-    binder.is_cacheable = false;
-    match constant(binder, &parameter).filter(|_| binder.context.parameters_are_literals) {
+fn as_written(typing: &mut Typing<'_>, parameter: Expression) -> Expression {
+    typing.facts.is_cacheable = false;
+    match constant(typing.context, &parameter).filter(|_| typing.context.parameters_are_literals) {
         Some(value) => expression_builders::literal(value.clone(), parameter.ty),
         None => parameter,
     }
 }
 
 /// Records that the plan holds only for values of a parameter that a column can store.
-fn suppose(binder: &mut Binder<'_>, parameter: u32, ty: &SqlType, column: &SqlType) {
-    binder.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
+fn suppose(facts: &mut PlanFacts, parameter: u32, ty: &SqlType, column: &SqlType) {
+    facts.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
 }
 
 /// A text that is compared with a date: an invalid date is the zero date. A parameter is NULL
 /// then. A year is compared as a date without month and day.
-pub(super) fn date_of_text(binder: &mut Binder<'_>, text: Expression) -> Result<Expression> {
+pub(super) fn date_of_text(typing: &mut Typing<'_>, text: Expression) -> Result<Expression> {
     if text.ty.kind == TypeKind::Year {
-        return expression_builders::call(binder, "DATE OF YEAR", vec![text]);
+        return expression_builders::call(typing, "DATE OF YEAR", vec![text]);
     }
     let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
     if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
         return Ok(text);
     }
-    let is_date = constant(binder, &text).is_some_and(|constant| {
-        cast::held(constant, &text.ty, &moment(), binder.context.evaluation).is_some()
+    let is_date = constant(typing.context, &text).is_some_and(|constant| {
+        cast::held(constant, &text.ty, &moment(), typing.context.evaluation).is_some()
     });
     match is_date {
-        true => Ok(coerce::cast_to(binder, text, moment())),
-        false => expression_builders::call(binder, "DATE OF TEXT", vec![text]),
+        true => Ok(coerce::cast_to(typing, text, moment())),
+        false => expression_builders::call(typing, "DATE OF TEXT", vec![text]),
     }
 }
 
 /// A text that an operator compares with a date: if neither is constant, their days are
 /// compared, otherwise day and time.
 pub(super) fn day_beside_date(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     text: Expression,
     other: &Expression,
 ) -> Result<Expression> {
     let are_of_rows = varies(&text) && varies(other);
     match other.ty.kind == TypeKind::Date && text.ty.kind.is_string() && are_of_rows {
-        true => expression_builders::call(binder, "DAY OF TEXT", vec![text]),
+        true => expression_builders::call(typing, "DAY OF TEXT", vec![text]),
         false => Ok(text),
     }
 }
 
 /// The value of a literal or of a parameter, as far as it is known.
-fn constant<'e>(binder: &'e Binder<'_>, expression: &'e Expression) -> Option<&'e Datum> {
+fn constant<'e>(context: &'e PlanContext<'_>, expression: &'e Expression) -> Option<&'e Datum> {
     match &expression.kind {
         ExpressionKind::Literal(datum) => Some(datum),
-        ExpressionKind::Parameter(number) => binder.context.parameter_values.get(*number as usize),
+        ExpressionKind::Parameter(number) => context.parameter_values.get(*number as usize),
         _ => None,
     }
     .filter(|datum| !datum.is_null())
@@ -157,21 +168,21 @@ fn constant<'e>(binder: &'e Binder<'_>, expression: &'e Expression) -> Option<&'
 /// A value that is compared with another one. Beside a date, refuses a text that is not a date
 /// with error 1292 in a strict statement that writes, and with 1525 in any other.
 pub(super) fn date_beside_date(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     value: Expression,
     other: &Expression,
 ) -> Result<Expression> {
     if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
         return Ok(value);
     }
-    let context = binder.context.evaluation;
-    let value = match (&value.kind, constant(binder, &value)) {
+    let context = typing.context.evaluation;
+    let value = match (&value.kind, constant(typing.context, &value)) {
         (ExpressionKind::Parameter(number), Some(text)) => {
             if cast::held(text, &value.ty, &other.ty, context).is_some() {
-                suppose(binder, *number, &value.ty, &other.ty);
+                suppose(&mut typing.facts, *number, &value.ty, &other.ty);
                 return Ok(value);
             }
-            as_written(binder, value)
+            as_written(typing, value)
         }
         _ => value,
     };
@@ -185,8 +196,7 @@ pub(super) fn date_beside_date(
                 _ => "DATETIME",
             };
             let message = format!("Incorrect {name} value: '{}'", text.to_str_lossy());
-            let is_strict = binder.writes && !binder.ignores && context.sql_mode.is_strict();
-            Err(SqlError::new(if is_strict { 1292 } else { 1525 }, message))
+            Err(SqlError::new(if typing.refuses_unfit() { 1292 } else { 1525 }, message))
         }
         _ => Ok(value),
     }

@@ -7,10 +7,10 @@
 
 use firn_sql_catalog::model::TableModel;
 use firn_sql_grammar::ast::{IndexHint, IndexHintKind, IndexHintScope};
-use firn_sql_logical::{Executor, IndexHints};
+use firn_sql_logical::{Executor, IndexHints, PlanContext};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
 
-use super::Binder;
+use super::{Binder, BlockContext};
 
 /// Optimizer hints of a block.
 #[derive(Debug, Clone, Default)]
@@ -85,11 +85,11 @@ pub(crate) fn block_hints(binder: &mut Binder<'_>, texts: &[String]) -> BlockHin
             match name.as_str() {
                 "JOIN_FIXED_ORDER" | "JOIN_ORDER" => found.straight = true,
                 "NO_MERGE" => found.no_merge = true,
-                "EXECUTOR" => executor_hint(binder, &arguments),
+                "EXECUTOR" => executor_hint(binder.typing.context, &arguments),
                 "INDEX" | "NO_INDEX" => found.hints.push((name, arguments)),
                 "MAX_EXECUTION_TIME" => limit_time(binder, &arguments),
                 known if KNOWN.contains(&known) => {}
-                unknown => warn_of_hint(binder, unknown),
+                unknown => warn_of_hint(binder.typing.context, unknown),
             }
         }
     }
@@ -99,33 +99,35 @@ pub(crate) fn block_hints(binder: &mut Binder<'_>, texts: &[String]) -> BlockHin
 /// `MAX_EXECUTION_TIME(n)`: only the statement as a whole can have a limit.
 fn limit_time(binder: &mut Binder<'_>, arguments: &[String]) {
     let limit = arguments.first().and_then(|limit| limit.parse::<u64>().ok());
-    let is_outermost = binder.depth == 0 && binder.scopes.is_empty() && !binder.writes;
+    let is_outermost = binder.nesting.is_outermost()
+        && binder.names.scopes.is_empty()
+        && !binder.typing.writing.writes;
     match limit.filter(|_| is_outermost) {
-        Some(limit) => binder.max_execution_time_ms = Some(limit),
+        Some(limit) => binder.typing.facts.max_execution_time_ms = Some(limit),
         None => {
             let message = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT \
                            statements only";
             let condition =
                 Condition { level: Level::Warning, code: 3125, message: message.to_owned() };
-            binder.context.conditions.borrow_mut().push(condition);
+            binder.typing.context.conditions.borrow_mut().push(condition);
         }
     }
 }
 
 /// `EXECUTOR(ROW)`, `EXECUTOR(VECTORISED)`
-fn executor_hint(binder: &Binder<'_>, arguments: &[String]) {
+fn executor_hint(context: &PlanContext<'_>, arguments: &[String]) {
     let named = |name: &str| matches!(arguments, [one] if one.eq_ignore_ascii_case(name));
     match (named("ROW"), named("VECTORISED")) {
-        (true, _) => binder.context.executor.set(Some(Executor::Row)),
-        (_, true) => binder.context.executor.set(Some(Executor::Vectorised)),
-        _ => warn_of_hint(binder, "EXECUTOR"),
+        (true, _) => context.executor.set(Some(Executor::Row)),
+        (_, true) => context.executor.set(Some(Executor::Vectorised)),
+        _ => warn_of_hint(context, "EXECUTOR"),
     }
 }
 
-fn warn_of_hint(binder: &Binder<'_>, name: &str) {
+fn warn_of_hint(context: &PlanContext<'_>, name: &str) {
     let message = format!("Optimizer hint syntax error near '{name}'");
     let condition = Condition { level: Level::Warning, code: 1064, message };
-    binder.context.conditions.borrow_mut().push(condition);
+    context.conditions.borrow_mut().push(condition);
 }
 
 /// What hints say about a table's indexes.
@@ -133,7 +135,7 @@ fn warn_of_hint(binder: &Binder<'_>, name: &str) {
 /// # Errors
 /// 1176 for an index that does not exist.
 pub(crate) fn index_hints(
-    binder: &Binder<'_>,
+    block: &BlockContext,
     table: &TableModel,
     alias: &str,
     written: &[IndexHint],
@@ -151,7 +153,7 @@ pub(crate) fn index_hints(
             _ => {}
         }
     }
-    binder.block_hints.apply(alias, table, &mut hints);
+    block.hints.apply(alias, table, &mut hints);
     Ok(hints)
 }
 

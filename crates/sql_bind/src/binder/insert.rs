@@ -16,8 +16,8 @@ use firn_sql_grammar::ast::{
 use firn_sql_logical::expression::visit::reads_of;
 use firn_sql_logical::expression::{Expression, ExpressionKind, Slot};
 use firn_sql_logical::{
-    Assignment, Body, BoundInsert, DuplicatePolicy, KeptRows, NeededPrivilege, OutputColumn, Query,
-    RelationId, RelationSource, RowCheck,
+    Assignment, Body, BoundInsert, DuplicatePolicy, KeptRows, NeededPrivilege, OutputColumn,
+    PlanContext, Query, RelationId, RelationSource, RowCheck,
 };
 use firn_sql_types::SqlType;
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
@@ -25,8 +25,8 @@ use firn_sql_types::error::{Condition, Level, Result, SqlError};
 use super::function::argument_expressions;
 use super::scope::{ColumnPath, Scope, ShownColumn};
 use super::{
-    Binder, expression_builders, expressions, from, group, literal, query, scope, table_uses,
-    target, update, view,
+    Binder, Frame, expression_builders, expressions, group, literal, query, scope, target, update,
+    view,
 };
 
 const VALUES_IS_DEPRECATED: &str = "'VALUES function' is deprecated and will be removed in a future release. Please use \
@@ -72,12 +72,14 @@ pub(super) fn insert(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Bo
     let source_relation = RelationSource::Table(Arc::clone(&table));
     let old = match &view {
         Some(view) => view.relation,
-        None => from::add_relation(binder, source_relation, table.name.clone()),
+        None => binder.typing.frame.add_relation(source_relation, table.name.clone()),
     };
-    let new =
-        from::add_relation(binder, RelationSource::Table(Arc::clone(&table)), table.name.clone());
+    let new = binder
+        .typing
+        .frame
+        .add_relation(RelationSource::Table(Arc::clone(&table)), table.name.clone());
     note_insert(binder, insert, &table, view.as_ref(), named, &columns);
-    let ready = binder.relations.len();
+    let ready = binder.typing.frame.relations.len();
     let target = Target { table: &table, old, new, named };
     let (source, kept, duplicates) = match &insert.source {
         InsertSource::Values(rows) => {
@@ -102,8 +104,8 @@ pub(super) fn insert(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Bo
         kept,
         duplicates,
         ignore: insert.ignore,
-        new_row: target::row_slots(binder, new),
-        old_row: target::row_slots(binder, old),
+        new_row: binder.typing.frame.row_slots(new),
+        old_row: binder.typing.frame.row_slots(old),
         generated: rules.generated,
         checks: rules.checks,
         defaults: rules.defaults,
@@ -120,22 +122,22 @@ fn insert_query(
     columns: &[u16],
     first_relation: usize,
 ) -> Result<(Query, Option<KeptRows>, DuplicatePolicy)> {
-    binder.keeps_source =
+    binder.block.keeps_source =
         !insert.on_duplicate.is_empty() && matches!(&*query.body, SetExpr::Select(_));
     let bound = binder.deeper(|binder| query::query(binder, query));
-    binder.keeps_source = false;
-    let source = binder.source_scope.take();
+    binder.block.keeps_source = false;
+    let source = binder.block.source_scope.take();
     let mut bound = bound?;
-    let relations = first_relation..binder.relations.len();
-    let is_read = binder.relations[relations.clone()].iter().any(|relation| {
+    let relations = first_relation..binder.typing.frame.relations.len();
+    let is_read = binder.typing.frame.relations[relations.clone()].iter().any(|relation| {
         matches!(&relation.source, RelationSource::Table(other) if other.id == target.table.id)
     });
     check_count(&bound.columns, columns.len())?;
-    numbers_of_bytes(binder, query, target.table, columns, &mut bound.columns);
+    numbers_of_bytes(binder.typing.context, query, target.table, columns, &mut bound.columns);
     let has_rows_of_tables = matches!(&bound.body, Body::Select(block) if block.grouping.is_none());
     let duplicates = duplicates(binder, insert, target, source.filter(|_| has_rows_of_tables))?;
     let of_source = |slot: &Slot| {
-        let owner = binder.owners.get(slot.0 as usize).copied().flatten();
+        let owner = binder.typing.frame.owner(*slot);
         owner.is_some_and(|RelationId(number)| relations.contains(&number))
     };
     let hidden: Vec<Slot> = match &duplicates {
@@ -146,16 +148,19 @@ fn insert_query(
         _ => Vec::new(),
     };
     for slot in &hidden {
-        let value = expression_builders::slot(*slot, group::slot_type(binder, *slot));
+        let value = expression_builders::slot(
+            *slot,
+            group::slot_type(&binder.names, &binder.typing.frame, *slot),
+        );
         bound.columns.push(OutputColumn { value, name: "".into(), origin: None, display: None });
     }
-    let kept = is_read.then(|| kept(binder, &bound, &hidden));
+    let kept = is_read.then(|| kept(&mut binder.typing.frame, &bound, &hidden));
     Ok((bound, kept, duplicates))
 }
 
 /// Hexadecimal literals of the select list are numbers if they go into numeric columns.
 fn numbers_of_bytes(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     query: &WrittenQuery,
     table: &TableModel,
     columns: &[u16],
@@ -171,7 +176,7 @@ fn numbers_of_bytes(
             && matches!(output.value.kind, ExpressionKind::Literal(_))
         {
             let value = std::mem::replace(&mut output.value, expression_builders::null());
-            output.value = literal::number_beside(binder, expr, value, &column.ty);
+            output.value = literal::number_beside(context, expr, value, &column.ty);
         }
     }
 }
@@ -186,18 +191,30 @@ fn note_insert(
     columns: &[u16],
 ) {
     let behind = view.map(|view| view.relation);
-    table_uses::note_write(binder, named, NeededPrivilege::Insert, None, behind.map(|of| (of, 0)));
+    binder.uses.note_write(
+        &binder.typing.frame,
+        named,
+        NeededPrivilege::Insert,
+        None,
+        behind.map(|of| (of, 0)),
+    );
     for ordinal in columns {
         let of_view = view.and_then(|view| view.names.iter().find(|(_, of)| of == ordinal));
         let own = || table.by_ordinal(*ordinal).map(|column| column.name.clone());
         if let Some(name) = of_view.map(|(name, _)| name.clone()).or_else(own) {
             let behind = behind.map(|of| (of, *ordinal));
-            table_uses::note_write(binder, named, NeededPrivilege::Insert, Some(&name), behind);
+            binder.uses.note_write(
+                &binder.typing.frame,
+                named,
+                NeededPrivilege::Insert,
+                Some(&name),
+                behind,
+            );
         }
     }
     if insert.replace {
-        table_uses::note_write(
-            binder,
+        binder.uses.note_write(
+            &binder.typing.frame,
             named,
             NeededPrivilege::Delete,
             None,
@@ -212,28 +229,28 @@ fn insert_target(
     name: &ast::TableName,
     wanted: &[NeededPrivilege],
 ) -> Result<(Arc<TableModel>, Option<BehindView>, Option<usize>)> {
-    let schema = from::schema_of(binder, name)?;
+    let schema = binder.names.schema_of(name)?;
     let alias: Arc<str> = name.name.as_str().into();
-    let found = binder.context.catalog.relation(&schema, &name.name);
+    let found = binder.typing.context.catalog.relation(&schema, &name.name);
     let model = match &found {
         Ok(CatalogRelation::Table(table)) => Some(Arc::clone(table)),
         _ => None,
     };
-    let named = table_uses::name_table(binder, &schema, &name.name, &alias, model.as_deref());
-    table_uses::note_wanted(binder, named, wanted);
+    let named = binder.name_table(&schema, &name.name, &alias, model.as_deref());
+    binder.uses.note_wanted(named, wanted);
     match found? {
         CatalogRelation::Virtual(table) => Err(SqlError::new(
             1044,
             format!("Access denied for user to database '{}'", table.schema()),
         )),
         CatalogRelation::Table(table) if table.view().is_none() => {
-            table_uses::use_table(binder, &table);
-            Ok((table, None, named))
+            binder.uses.use_table(&table);
+            Ok((table, None, Some(named)))
         }
         CatalogRelation::Table(view) => {
-            table_uses::use_table(binder, &view);
+            binder.uses.use_table(&view);
             let (table, behind) = behind_view(binder, &view)?;
-            Ok((table, Some(behind), named))
+            Ok((table, Some(behind), Some(named)))
         }
     }
 }
@@ -243,35 +260,36 @@ fn behind_view(
     binder: &mut Binder<'_>,
     view: &Arc<TableModel>,
 ) -> Result<(Arc<TableModel>, BehindView)> {
-    binder.scopes.push(Scope::default());
-    binder.writes_through_views = true;
+    binder.names.scopes.push(Scope::default());
+    binder.views.writes_through = true;
     let placed = view::bind_view(binder, view, view.name.clone(), false);
-    binder.writes_through_views = false;
-    let level = binder.scopes.len() - 1;
+    binder.views.writes_through = false;
+    let level = binder.names.scopes.len() - 1;
     let refused = || {
         let name = &view.name;
         SqlError::new(1471, format!("The target table {name} of the INSERT is not insertable-into"))
     };
     let found = placed.and_then(|_| {
-        let count = binder.scopes[level].tables[0].columns.len();
+        let count = binder.names.scopes[level].tables[0].columns.len();
         let places = (0..count).map(|column| ShownColumn { table: 0, column });
         let mut names = Vec::with_capacity(count);
         let mut of: Option<RelationId> = None;
         for place in places {
             let (relation, ordinal) =
-                target::base_column(binder, level, place).ok_or_else(refused)?;
+                target::base_column(&binder.names, &binder.typing.frame, level, place)
+                    .ok_or_else(refused)?;
             if of.is_some_and(|of| of != relation) {
                 return Err(refused());
             }
             of = Some(relation);
-            names.push((binder.scopes[level].column(place).name.clone(), ordinal));
+            names.push((binder.names.scopes[level].column(place).name.clone(), ordinal));
         }
         let relation = of.ok_or_else(refused)?;
-        let table = target::model_of(binder, relation)?;
-        let checks = target::view_checks(binder, relation);
+        let table = binder.typing.frame.table_of(relation)?;
+        let checks = target::view_checks(&binder.names, &binder.typing.frame, relation);
         Ok((table, BehindView { relation, names, checks }))
     });
-    binder.scopes.pop();
+    binder.names.scopes.pop();
     found
 }
 
@@ -312,15 +330,15 @@ fn insert_values(
     row: RelationId,
 ) -> Result<Query> {
     let width = rows.first().map_or(0, Vec::len);
-    let table = target::model_of(binder, row)?;
+    let table = binder.typing.frame.table_of(row)?;
     let scope_table = target::row_table(&table, row, table.name.clone());
     let shown = (0..scope_table.columns.len()).map(|column| ShownColumn { table: 0, column });
     let shown = shown.collect();
-    binder.scopes.push(Scope { tables: vec![scope_table], shown, ..Scope::default() });
+    binder.names.scopes.push(Scope { tables: vec![scope_table], shown, ..Scope::default() });
     let bound = bind_rows(binder, rows, &table, columns, width);
-    binder.scopes.pop();
+    binder.names.scopes.pop();
     let rows = bound?;
-    let slots: Vec<_> = (0..width).map(|_| scope::new_slot(binder, None)).collect();
+    let slots: Vec<_> = (0..width).map(|_| binder.typing.frame.new_slot(None)).collect();
     let outputs = slots.iter().enumerate().map(|(number, slot)| {
         let first = rows.iter().map(|row: &Vec<Expression>| &row[number]);
         let ty =
@@ -362,7 +380,9 @@ fn bind_rows(
                 let bound = expressions::bind_single(binder, expr)?;
                 let column = columns.get(at).and_then(|ordinal| table.by_ordinal(*ordinal));
                 Ok(match column {
-                    Some(column) => literal::number_beside(binder, expr, bound, &column.ty),
+                    Some(column) => {
+                        literal::number_beside(binder.typing.context, expr, bound, &column.ty)
+                    }
                     None => bound,
                 })
             }
@@ -375,10 +395,10 @@ fn bind_rows(
 
 /// Reads the rows again, once they are evaluated, if the query reads the table that is written.
 /// Its last columns go to the slots `hidden`.
-fn kept(binder: &mut Binder<'_>, query: &Query, hidden: &[Slot]) -> KeptRows {
+fn kept(frame: &mut Frame, query: &Query, hidden: &[Slot]) -> KeptRows {
     let own = query.columns.len() - hidden.len();
     let slots: Vec<Slot> =
-        (0..own).map(|_| scope::new_slot(binder, None)).chain(hidden.iter().copied()).collect();
+        (0..own).map(|_| frame.new_slot(None)).chain(hidden.iter().copied()).collect();
     let columns = query.columns.iter().zip(&slots).map(|(column, slot)| OutputColumn {
         value: expression_builders::slot(*slot, column.value.ty.clone()),
         name: column.name.clone(),
@@ -432,9 +452,9 @@ fn duplicates(
         );
         tables.extend(source.tables);
     }
-    binder.scopes.push(Scope { tables, shown, ..Scope::default() });
+    binder.names.scopes.push(Scope { tables, shown, ..Scope::default() });
     let bound = bind_duplicates(binder, insert, old, &assigned);
-    binder.scopes.pop();
+    binder.names.scopes.pop();
     bound.map(DuplicatePolicy::Update)
 }
 
@@ -446,9 +466,9 @@ fn bind_duplicates(
     assigned: &[ShownColumn],
 ) -> Result<Vec<Assignment>> {
     let assignments = insert.on_duplicate.iter().map(|assignment| {
-        let all = std::mem::replace(&mut scope::scope(binder).shown, assigned.to_vec());
+        let all = std::mem::replace(&mut binder.names.innermost().shown, assigned.to_vec());
         let column = target::assigned_column(binder, &assignment.column, "INSERT");
-        scope::scope(binder).shown = all;
+        binder.names.innermost().shown = all;
         let ordinal = column?.ordinal;
         let value = update::assigned_value(binder, old, ordinal, &assignment.value)?;
         Ok(Assignment { ordinal, value })
@@ -459,14 +479,15 @@ fn bind_duplicates(
 /// `VALUES(c)`: the value that was to be inserted.
 pub(crate) fn values_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let column = column_argument(function)?;
-    let level = binder.scopes.len() - 1;
-    let is_insert = binder.scopes[level].tables.get(1).is_some_and(|table| table.model.is_some())
-        && binder.scopes[level].shown.iter().all(|place| place.table != 1);
-    warn_of_values(binder, is_insert);
+    let level = binder.names.scopes.len() - 1;
+    let is_insert =
+        binder.names.scopes[level].tables.get(1).is_some_and(|table| table.model.is_some())
+            && binder.names.scopes[level].shown.iter().all(|place| place.table != 1);
+    warn_of_values(binder.typing.context, is_insert);
     if !is_insert {
         return Ok(expression_builders::null());
     }
-    let columns = &binder.scopes[level].tables[0].columns;
+    let columns = &binder.names.scopes[level].tables[0].columns;
     let place =
         columns.iter().position(|other| firn_sql_catalog::model::same_name(&other.name, &column));
     let place = place.ok_or_else(|| SqlError::unknown_column(&column, "field list"))?;
@@ -474,26 +495,27 @@ pub(crate) fn values_function(binder: &mut Binder<'_>, function: &Function) -> R
 }
 
 /// `VALUES(c)` is deprecated, and has a meaning only in `ON DUPLICATE KEY UPDATE`.
-fn warn_of_values(binder: &Binder<'_>, is_insert: bool) {
+fn warn_of_values(context: &PlanContext<'_>, is_insert: bool) {
     let (code, message) = match is_insert {
         true => (1287, VALUES_IS_DEPRECATED),
         false => (1681, "'VALUES function' is deprecated and will be removed in a future release."),
     };
     let message = message.to_owned();
     let condition = Condition { level: Level::Warning, code, message };
-    binder.context.conditions.borrow_mut().push(condition);
+    context.conditions.borrow_mut().push(condition);
 }
 
 /// `DEFAULT(c)`: a column's default.
 pub(crate) fn default_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     use firn_sql_catalog::model::DefaultValue;
     let column = column_argument(function)?;
-    let level = binder.scopes.len() - 1;
+    let level = binder.names.scopes.len() - 1;
     let path = ColumnPath { schema: None, table: None, column: &column };
-    let place = binder.scopes[level].find(&path, binder.clause)?;
+    let place = binder.names.scopes[level].find(&path, binder.names.clause)?;
     let found = place.and_then(|place| {
-        let (relation, ordinal) = target::base_column(binder, level, place)?;
-        let table = target::model_of(binder, relation).ok()?;
+        let (relation, ordinal) =
+            target::base_column(&binder.names, &binder.typing.frame, level, place)?;
+        let table = binder.typing.frame.table_of(relation).ok()?;
         table.by_ordinal(ordinal).cloned()
     });
     let found = found.ok_or_else(|| SqlError::unknown_column(&column, "field list"))?;
@@ -501,7 +523,7 @@ pub(crate) fn default_function(binder: &mut Binder<'_>, function: &Function) -> 
         DefaultValue::Literal(datum) => Ok(expression_builders::literal(datum, found.ty)),
         DefaultValue::Null => Ok(super::cast::typed_null(found.ty)),
         DefaultValue::CurrentTimestamp { fsp } => expression_builders::call(
-            binder,
+            &mut binder.typing,
             "NOW",
             vec![expression_builders::integer(i64::from(fsp))],
         ),

@@ -15,7 +15,7 @@ use firn_sql_types::error::{Result, SqlError};
 
 use super::from::{FromItem, inner};
 use super::scope::{Clause, ShownColumn};
-use super::{Binder, coerce, expressions, scope};
+use super::{Binder, Names, coerce, expressions, scope};
 
 /// Whether a join fills its left side with NULL where nothing matches.
 pub(crate) fn is_right(join: &Join) -> bool {
@@ -34,14 +34,14 @@ pub(crate) fn join(
     right: FromItem,
     join: &Join,
 ) -> Result<FromItem> {
-    binder.block_hints.straight |= join.kind == WrittenKind::Straight;
+    binder.block.hints.straight |= join.kind == WrittenKind::Straight;
     let (is_left, is_right) = (is_left(join), is_right(join));
     let (mut conditions, shown) = constraint(binder, &left, &right, &join.constraint, is_right)?;
     if is_left {
-        make_nullable(binder, &right.shown);
+        make_nullable(&mut binder.names, &right.shown);
     }
     if is_right {
-        make_nullable(binder, &left.shown);
+        make_nullable(&mut binder.names, &left.shown);
     }
     let (outer, inside) = if is_right { (right, left) } else { (left, right) };
     let mut kept = outer.conditions;
@@ -66,9 +66,9 @@ pub(crate) fn join(
     Ok(FromItem { tree, shown, conditions: kept })
 }
 
-fn make_nullable(binder: &mut Binder<'_>, shown: &[ShownColumn]) {
+fn make_nullable(names: &mut Names, shown: &[ShownColumn]) {
     for place in shown {
-        scope::scope(binder).tables[place.table].nullable = true;
+        names.innermost().tables[place.table].nullable = true;
     }
 }
 
@@ -84,10 +84,10 @@ fn constraint(
         JoinConstraint::None => Ok((Vec::new(), chained(left, right))),
         JoinConstraint::On(condition) => {
             let shown = chained(left, right);
-            let before = std::mem::replace(&mut scope::scope(binder).shown, shown.clone());
+            let before = std::mem::replace(&mut binder.names.innermost().shown, shown.clone());
             let bound = binder
                 .in_clause(Clause::On, |binder| expressions::bind_condition(binder, condition));
-            scope::scope(binder).shown = before;
+            binder.names.innermost().shown = before;
             Ok((bound?, shown))
         }
         JoinConstraint::Using(names) => {
@@ -95,14 +95,14 @@ fn constraint(
             join_using(binder, left, right, &names, is_right)
         }
         JoinConstraint::Natural => {
-            let names = common_names(binder, left, right);
+            let names = common_names(&mut binder.names, left, right);
             join_using(binder, left, right, &names, is_right)
         }
     }
 }
 
-fn common_names(binder: &mut Binder<'_>, left: &FromItem, right: &FromItem) -> Vec<Arc<str>> {
-    let scope = scope::scope(binder);
+fn common_names(names: &mut Names, left: &FromItem, right: &FromItem) -> Vec<Arc<str>> {
+    let scope = names.innermost();
     let of_right =
         |name: &str| right.shown.iter().any(|place| same_name(&scope.column(*place).name, name));
     let names = left.shown.iter().map(|place| scope.column(*place));
@@ -117,16 +117,16 @@ fn join_using(
     names: &[Arc<str>],
     is_right: bool,
 ) -> Result<(Vec<Expression>, Vec<ShownColumn>)> {
-    let level = binder.scopes.len() - 1;
+    let level = binder.names.scopes.len() - 1;
     let mut conditions = Vec::with_capacity(names.len());
     let mut common = Vec::with_capacity(names.len());
     let mut gone = Vec::with_capacity(names.len() * 2);
     for name in names {
-        let one = only(binder, &left.shown, name)?;
-        let two = only(binder, &right.shown, name)?;
+        let one = only(&mut binder.names, &left.shown, name)?;
+        let two = only(&mut binder.names, &right.shown, name)?;
         let (a, b) =
             (scope::column_value(binder, level, one)?, scope::column_value(binder, level, two)?);
-        conditions.push(coerce::compare(binder, CompareOperator::Equal, a, b)?);
+        conditions.push(coerce::compare(&mut binder.typing, CompareOperator::Equal, a, b)?);
         common.push(if is_right { two } else { one });
         gone.extend([one, two]);
     }
@@ -138,8 +138,8 @@ fn join_using(
 }
 
 /// The only column with this name.
-fn only(binder: &mut Binder<'_>, shown: &[ShownColumn], name: &str) -> Result<ShownColumn> {
-    let scope = scope::scope(binder);
+fn only(names: &mut Names, shown: &[ShownColumn], name: &str) -> Result<ShownColumn> {
+    let scope = names.innermost();
     let mut matching = shown.iter().filter(|place| same_name(&scope.column(**place).name, name));
     match (matching.next(), matching.next()) {
         (Some(place), None) => Ok(*place),

@@ -2,20 +2,21 @@
 
 use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::{Expr, TypedStringKind, Value};
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Before, Coercibility, Datum, Decimal, SqlType, TypeKind};
 
 use super::parameter::TEXT_CHARS;
-use super::{Binder, coerce, expression_builders, parameter};
+use super::{Typing, coerce, expression_builders, parameter};
 
 /// A literal or placeholder.
-pub(crate) fn literal(binder: &mut Binder<'_>, value: &Value) -> Result<Expression> {
+pub(crate) fn literal(context: &PlanContext<'_>, value: &Value) -> Result<Expression> {
     match value {
         Value::Number(text) => number(text),
-        Value::Text(text) => literal_text(binder, text),
+        Value::Text(text) => literal_text(context, text),
         Value::Hexadecimal(digits) => {
-            binder.context.watch.hold(digits.len() / 2)?;
+            context.watch.hold(digits.len() / 2)?;
             Ok(bytes(hex(digits)?))
         }
         Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
@@ -23,27 +24,27 @@ pub(crate) fn literal(binder: &mut Binder<'_>, value: &Value) -> Result<Expressi
             Ok(expression_builders::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
         }
         Value::Null => Ok(expression_builders::null()),
-        Value::Parameter(number) => Ok(placeholder(binder, *number)),
-        Value::LongText(number) => long_literal_text(binder, *number as usize),
+        Value::Parameter(number) => Ok(placeholder(context, *number)),
+        Value::LongText(number) => long_literal_text(context, *number as usize),
     }
 }
 
 /// Text of the connection's collation.
-pub(crate) fn literal_text(binder: &Binder<'_>, text: &str) -> Result<Expression> {
+pub(crate) fn literal_text(context: &PlanContext<'_>, text: &str) -> Result<Expression> {
     // A long one is shared, and was counted as memory of the process.
     if text.len() < grammar::LONG_TEXT_BYTES {
-        binder.context.watch.hold(text.len())?;
+        context.watch.hold(text.len())?;
     }
-    let collation = binder.context.evaluation.connection_collation;
+    let collation = context.evaluation.connection_collation;
     let ty = SqlType::varchar(u32::try_from(text.chars().count()).unwrap_or(u32::MAX), collation);
     Ok(expression_builders::literal(Datum::text(text.as_bytes()), ty))
 }
 
 /// The same for a literal stored apart from the tree; its bytes are shared.
-fn long_literal_text(binder: &Binder<'_>, number: usize) -> Result<Expression> {
-    let text = binder.context.long_texts.get(number);
+fn long_literal_text(context: &PlanContext<'_>, number: usize) -> Result<Expression> {
+    let text = context.long_texts.get(number);
     let text = text.ok_or_else(|| SqlError::not_supported("this literal"))?;
-    let collation = binder.context.evaluation.connection_collation;
+    let collation = context.evaluation.connection_collation;
     let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
     let ty = SqlType::varchar(u32::try_from(characters).unwrap_or(u32::MAX), collation);
     Ok(expression_builders::literal(Datum::Text(text.clone()), ty))
@@ -55,9 +56,9 @@ pub(crate) fn negative_literal(value: &Value) -> Option<Expression> {
     number(&format!("-{text}")).ok()
 }
 
-fn placeholder(binder: &mut Binder<'_>, number: u32) -> Expression {
-    let known = binder.context.parameters.get(number as usize).cloned();
-    let collation = binder.context.evaluation.connection_collation;
+fn placeholder(context: &PlanContext<'_>, number: u32) -> Expression {
+    let known = context.parameters.get(number as usize).cloned();
+    let collation = context.evaluation.connection_collation;
     let ty = known.unwrap_or_else(|| SqlType::varchar(TEXT_CHARS, collation));
     Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
 }
@@ -80,12 +81,12 @@ pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
 /// As [`number_of_bytes`], if the other side is a number; otherwise the expression as
 /// it was bound.
 pub(crate) fn number_beside(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     expr: &Expr,
     bound: Expression,
     other: &SqlType,
 ) -> Expression {
-    let bound = parameter::inferred(binder, bound, other);
+    let bound = parameter::inferred(context, bound, other);
     match other.kind.is_numeric() || matches!(other.kind, TypeKind::Year) {
         true => number_of_bytes(expr).unwrap_or(bound),
         false => bound,
@@ -94,7 +95,7 @@ pub(crate) fn number_beside(
 
 /// `DATE '…'` and its relatives.
 pub(crate) fn typed_string(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     kind: TypedStringKind,
     text: &str,
 ) -> Result<Expression> {
@@ -104,8 +105,8 @@ pub(crate) fn typed_string(
         TypedStringKind::Time => (TypeKind::Time { fsp: fraction }, "TIME"),
         TypedStringKind::Timestamp => (TypeKind::DateTime { fsp: fraction }, "DATETIME"),
     };
-    let value = literal_text(binder, text)?;
-    let cast = coerce::cast_to(binder, value, SqlType::new(kind));
+    let value = literal_text(typing.context, text)?;
+    let cast = coerce::cast_to(typing, value, SqlType::new(kind));
     match cast.kind {
         ExpressionKind::Literal(Datum::Null) | ExpressionKind::Cast(_) => {
             Err(SqlError::new(1525, format!("Incorrect {name} value: '{text}'")))

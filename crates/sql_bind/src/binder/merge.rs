@@ -15,10 +15,10 @@ pub(crate) fn merge(
     query: Query,
     null_supplied: bool,
 ) -> Result<(Box<Block>, Vec<Expression>), Box<Query>> {
-    let is_kept = binder.block_hints.no_merge
+    let is_kept = binder.block.hints.no_merge
         || !is_mergeable(&query, null_supplied)
-        || !from::may_join(binder, tables_of(&query).saturating_sub(1))
-        || !binder.writes_through_views && has_large_column(&query);
+        || !from::may_join(&mut binder.names, tables_of(&query).saturating_sub(1))
+        || !binder.views.writes_through && has_large_column(&query);
     if is_kept {
         return Err(Box::new(query));
     }

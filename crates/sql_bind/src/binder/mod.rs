@@ -11,6 +11,7 @@
 //! does not decide how anything is evaluated. A column gets its slot when it is first read.
 
 mod aggregate;
+mod block;
 mod cast;
 mod coerce;
 mod columns;
@@ -20,6 +21,8 @@ mod delete;
 mod display;
 pub(crate) mod expression_builders;
 mod expressions;
+mod facts;
+mod frame;
 mod from;
 mod function;
 mod group;
@@ -31,19 +34,24 @@ mod json_table;
 mod literal;
 mod mean;
 mod merge;
+mod names;
+mod nesting;
 mod null_test;
 mod parameter;
+mod parts;
 mod predicate;
 mod query;
-mod table_uses;
-
+pub(crate) mod scope;
 mod select;
 mod statement;
 mod subquery;
+mod table_uses;
 mod target;
+mod typing;
 mod union;
 mod update;
 mod view;
+mod view_stack;
 mod window;
 
 pub use definitions::{BoundRowExpression, bind_row_expression, query_columns};
@@ -51,107 +59,49 @@ pub use display::kept_type;
 pub use statement::bind_statement;
 pub use view::{is_updatable, would_be_updatable};
 
-pub(crate) mod scope;
-
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use firn_sql_catalog::model::TableModel;
-use firn_sql_grammar::ast::{Expr, LockClause};
-use firn_sql_logical::expression::{Expression, Slot, visit};
-use firn_sql_logical::{
-    NeededPrivilege, Part, PlanContext, Premise, Relation, RelationId, ViewUser,
-};
-use firn_sql_types::Display;
-use firn_sql_types::error::{ErrorKind, Result, SqlError};
-use firn_sql_types::watch::{Recursion, nest};
+use firn_sql_grammar::ast::Expr;
+use firn_sql_logical::expression::Expression;
+use firn_sql_logical::{NamedTable, PlanContext};
+use firn_sql_types::error::Result;
 
-use cte::CommonTableName;
+use block::BlockContext;
+use display::Displays;
+use facts::PlanFacts;
+use frame::Frame;
+use names::Names;
+use nesting::Nesting;
+use parts::Parts;
 use scope::{Clause, Scope};
+use table_uses::TableUses;
+use typing::Typing;
+use view_stack::ViewStack;
 
-/// How deep queries and views may nest.
-const DEEPEST: usize = 63;
 /// The most tables of one block, including those of merged views and of semi joins.
 const MOST_TABLES: usize = 61;
-/// How often a statement may name views and common tables; nested ones count each time.
-const MOST_EXPANSIONS: usize = 2_000;
 /// A derived table with a larger column stays a separate table, so that naming the column often
 /// does not copy it often. Operands of this size that are read twice are evaluated once.
 pub(crate) const LARGE_EXPRESSION_NODES: usize = 200;
 
-/// Binds one statement.
+/// Binds one statement: its parts, each with a subject. A function takes the parts that it uses;
+/// only what binds expressions or queries with names takes the whole.
 pub(crate) struct Binder<'a> {
-    /// The context for which the statement is planned.
-    pub context: &'a PlanContext<'a>,
-    /// The statement's table references.
-    pub relations: Vec<Relation>,
-    /// By slot: its table reference.
-    pub owners: Vec<Option<RelationId>>,
-    /// Scopes, the innermost last.
-    pub scopes: Vec<Scope>,
-    /// Tables and views that were looked up, including those behind views: the statement locks
-    /// them.
-    used: Vec<Arc<TableModel>>,
-    /// Locking clauses after the parentheses of the query that is bound next.
-    inherited_locks: Vec<LockClause>,
-    /// The clause that is being bound.
-    pub clause: Clause,
-    /// Queries that are planned before the statement itself, in the order in which they were bound.
-    pub(crate) parts: Vec<Part>,
-    /// How many common tables are evaluated once.
-    pub(crate) common_tables: usize,
-    /// By number of a subquery: what clients see of its only column.
-    pub(crate) subqueries: Vec<Option<Display>>,
-    /// The names defined by `WITH`, the innermost last.
-    pub(crate) common_names: Vec<CommonTableName>,
-    /// The schema of unqualified names; inside a view, the view's schema.
-    pub(crate) schema: Option<Arc<str>>,
-    /// How many views and subqueries are being bound.
-    pub(crate) depth: usize,
-    /// Whether the plan holds for other executions as well.
-    pub is_cacheable: bool,
-    /// Whether the statement has no effect that survives the rollback of its transaction.
-    pub is_repeatable: bool,
-    /// Tables that must not be read, because the statement writes them.
-    pub(crate) written: Vec<firn_base::TableId>,
-    /// `NO_MERGE` and join order hints, for the block that is being bound.
-    pub(crate) block_hints: hints::BlockHints,
-    /// Tables named by the statement, which its session must be allowed to read.
-    pub(crate) named: Vec<table_uses::NamedUse>,
-    /// The privilege that the statement needs on the tables that are named next.
-    pub(crate) wanted: NeededPrivilege,
-    /// Views that are being bound, outermost first, with the user whose rights count in them.
-    pub(crate) view_users: Vec<Arc<ViewUser>>,
-    /// The tables that are being bound will be written: views `WITH CHECK OPTION` keep their
-    /// conditions.
-    pub(crate) writes_through_views: bool,
-    /// Conditions stay conditions, even if they could be joins.
-    pub(crate) keeps_conditions: bool,
-    /// For each view that is being bound, outermost first: conditions of the views within it.
-    pub(crate) conditions_within: Vec<Vec<Expression>>,
-    /// Conditions for rows that are written through the view that is being bound.
-    pub(crate) view_conditions: Vec<Expression>,
-    /// How long the query may run, from its hint.
-    pub(crate) max_execution_time_ms: Option<u64>,
-    /// The statement writes rows.
-    pub(crate) writes: bool,
-    /// The expression being bound is compared with the values of a list.
-    pub(crate) in_list: bool,
-    /// The statement adjusts values that do not fit.
-    pub(crate) ignores: bool,
-    /// How many views and common tables were bound.
-    expansions: usize,
-    /// Conditions on parameters under which the plan holds.
-    pub(crate) premises: Vec<Premise>,
-    /// Only whether the next block has rows matters.
-    pub(crate) tests_rows: bool,
-    /// The scope of the next block must be kept.
-    pub(crate) keeps_source: bool,
-    /// The scope of the query whose rows are inserted.
-    pub(crate) source_scope: Option<Scope>,
-    /// By slot: what clients see of its values, where the type does not say it.
-    pub(crate) displays: FxHashMap<Slot, Display>,
+    /// What the rules of types ask: session, slots, displays, facts about the plan.
+    pub(crate) typing: Typing<'a>,
+    /// What names mean here.
+    pub(crate) names: Names,
+    /// What the statement does with tables, by name.
+    pub(crate) uses: TableUses,
+    /// Queries that are planned before the statement itself.
+    pub(crate) parts: Parts,
+    /// The views that are being bound.
+    pub(crate) views: ViewStack,
+    /// How deep the place is that is being bound.
+    pub(crate) nesting: Nesting,
+    /// What the block that is being bound gets from around it.
+    pub(crate) block: BlockContext,
 }
 
 impl<'a> Binder<'a> {
@@ -159,48 +109,21 @@ impl<'a> Binder<'a> {
     #[must_use]
     pub(crate) fn new(context: &'a PlanContext<'a>) -> Binder<'a> {
         Binder {
-            context,
-            relations: Vec::new(),
-            owners: Vec::new(),
-            scopes: Vec::new(),
-            clause: Clause::FieldList,
-            parts: Vec::new(),
-            common_tables: 0,
-            subqueries: Vec::new(),
-            common_names: Vec::new(),
-            schema: context.schema.map(Arc::from),
-            depth: 0,
-            is_cacheable: true,
-            is_repeatable: true,
-            written: Vec::new(),
-            block_hints: hints::BlockHints::default(),
-            named: Vec::new(),
-            wanted: NeededPrivilege::Select,
-            view_users: Vec::new(),
-            used: Vec::new(),
-            inherited_locks: Vec::new(),
-            writes_through_views: false,
-            keeps_conditions: false,
-            conditions_within: Vec::new(),
-            view_conditions: Vec::new(),
-            max_execution_time_ms: None,
-            writes: false,
-            ignores: false,
-            in_list: false,
-            expansions: 0,
-            premises: Vec::new(),
-            tests_rows: false,
-            keeps_source: false,
-            source_scope: None,
-            displays: FxHashMap::default(),
+            typing: Typing::new(context),
+            names: Names::new(context.schema),
+            uses: TableUses::default(),
+            parts: Parts::default(),
+            views: ViewStack::default(),
+            nesting: Nesting::default(),
+            block: BlockContext::default(),
         }
     }
 
     /// Runs `bind` in a clause.
     pub(crate) fn in_clause<T>(&mut self, clause: Clause, bind: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.clause, clause);
+        let before = std::mem::replace(&mut self.names.clause, clause);
         let answer = bind(self);
-        self.clause = before;
+        self.names.clause = before;
         answer
     }
 
@@ -209,45 +132,43 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// As [`expressions::bind`].
     pub(crate) fn bind_alone(&mut self, expr: &Expr) -> Result<Expression> {
-        self.scopes.push(Scope::default());
+        self.names.scopes.push(Scope::default());
         let bound = expressions::bind_single(self, expr);
-        self.scopes.pop();
+        self.names.scopes.pop();
         bound
     }
 
     /// Runs `bind` one level deeper.
+    ///
+    /// # Errors
+    /// 1473 if queries nest too deep, and the errors of `bind`.
     pub(crate) fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEEPEST {
-            return Err(SqlError::new(1473, "Too high level of nesting for select"));
-        }
+        self.nesting.check_depth()?;
         self.inside(bind)
     }
 
     /// Runs `bind` inside parentheses or a set operation, which may nest as deep as the stack
     /// allows.
+    ///
+    /// # Errors
+    /// 1436 if the stack is used up, and the errors of `bind`.
     pub(crate) fn inside<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        nest(Recursion::Bind)?;
-        self.depth += 1;
+        self.nesting.enter()?;
         let answer = bind(self);
-        self.depth -= 1;
+        self.nesting.leave();
         answer
     }
 
-    /// Counts a view or common table that is bound at each use.
-    pub(crate) fn expand(&mut self, what: &str) -> Result<()> {
-        self.expansions += 1;
-        if self.expansions <= MOST_EXPANSIONS {
-            return Ok(());
-        }
-        let message =
-            format!("{what} expansion exceeded an implementation limit. Simplify the query.");
-        Err(SqlError::of_kind(ErrorKind::TooComplex, 4169, message))
-    }
-
-    /// Counts the memory of an expression that is copied.
-    pub(crate) fn hold(&self, expression: &Expression) -> Result<()> {
-        let (nodes, size_bytes) = visit::size_of_expression(expression);
-        self.context.watch.steps(nodes)?;
-        self.context.watch.hold(size_bytes)
+    /// Notes a table that the statement names here; returns its number among the named tables.
+    pub(crate) fn name_table(
+        &mut self,
+        schema: &Arc<str>,
+        table: &str,
+        alias: &Arc<str>,
+        model: Option<&TableModel>,
+    ) -> usize {
+        let (schema, alias) = (Arc::clone(schema), Arc::clone(alias));
+        let table = NamedTable { schema, table: table.into(), alias, writes: false };
+        self.uses.name_table(table, model, &self.views, !self.nesting.is_outermost())
     }
 }

@@ -17,13 +17,15 @@ use firn_sql_types::error::Result;
 use firn_sql_types::{ComparisonKind, Datum, SqlType, TypeKind};
 
 use super::scope::{ColumnSource, ScopeTable};
-use super::{Binder, coerce, expression_builders, expressions};
+use super::{Binder, Frame, Names, coerce, expression_builders, expressions};
 
 /// `date IS NULL`, if it also finds zero dates.
 pub(super) fn zero_date_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Option<Expression>> {
     let Some(operand) = tested(expr) else { return Ok(None) };
     let bound = expressions::bind(binder, operand)?;
-    let Some((table, column)) = column_of(binder, &bound) else { return Ok(None) };
+    let Some((table, column)) = column_of(&binder.names, &binder.typing.frame, &bound) else {
+        return Ok(None);
+    };
     let zero = match bound.ty.kind {
         TypeKind::Date => Datum::from(Date::default()),
         TypeKind::DateTime { .. } => Datum::from(DateTime::default()),
@@ -53,35 +55,45 @@ pub(super) fn zero_date_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Opt
 pub(super) fn last_insert_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Option<Expression>> {
     let Some(operand) = tested(expr) else { return Ok(None) };
     let bound = expressions::bind(binder, operand)?;
-    let is_generated = column_of(binder, &bound).is_some_and(|(table, column)| {
-        let model = table.model.as_ref().and_then(|model| model.columns.get(column));
-        // For a column of an outer join, the test asks for its NULLs.
-        !table.nullable && model.is_some_and(|column| column.auto_increment)
-    });
+    let is_generated =
+        column_of(&binder.names, &binder.typing.frame, &bound).is_some_and(|(table, column)| {
+            let model = table.model.as_ref().and_then(|model| model.columns.get(column));
+            // For a column of an outer join, the test asks for its NULLs.
+            !table.nullable && model.is_some_and(|column| column.auto_increment)
+        });
     if !is_generated {
         return Ok(None);
     }
     let name = "sql_auto_is_null".into();
-    let ty = binder.context.variables.system("sql_auto_is_null", false)?;
+    let ty = binder.typing.context.variables.system("sql_auto_is_null", false)?;
     let setting = ExpressionKind::SystemVariable { name, global: false };
-    let is_on = expression_builders::condition(binder, Expression { kind: setting, ty })?;
+    let is_on =
+        expression_builders::condition(&mut binder.typing, Expression { kind: setting, ty })?;
     let [one, two] = [
-        expression_builders::call(binder, "LAST_INSERT_ID", vec![])?,
-        expression_builders::call(binder, "LAST_INSERT_ID", vec![])?,
+        expression_builders::call(&mut binder.typing, "LAST_INSERT_ID", vec![])?,
+        expression_builders::call(&mut binder.typing, "LAST_INSERT_ID", vec![])?,
     ];
-    let is_there =
-        coerce::compare(binder, CompareOperator::Greater, one, expression_builders::integer(0))?;
-    let is_last = coerce::compare(binder, CompareOperator::Equal, bound, two)?;
+    let is_there = coerce::compare(
+        &mut binder.typing,
+        CompareOperator::Greater,
+        one,
+        expression_builders::integer(0),
+    )?;
+    let is_last = coerce::compare(&mut binder.typing, CompareOperator::Equal, bound, two)?;
     Ok(Some(expression::and(vec![is_on, is_there, is_last])))
 }
 
 /// The table of the innermost scope that a column belongs to, and the column's place in it.
-fn column_of<'b>(binder: &'b Binder<'_>, bound: &Expression) -> Option<(&'b ScopeTable, usize)> {
+fn column_of<'b>(
+    names: &'b Names,
+    frame: &'b Frame,
+    bound: &Expression,
+) -> Option<(&'b ScopeTable, usize)> {
     let ExpressionKind::Slot(slot) = bound.kind else { return None };
-    binder.scopes.last()?.tables.iter().find_map(|table| {
+    names.scopes.last()?.tables.iter().find_map(|table| {
         let place = table.columns.iter().position(|column| match column.source {
             ColumnSource::Relation(relation, number) => {
-                binder.relations[relation.0].slots.get(usize::from(number)) == Some(&Some(slot))
+                frame.relation(relation).slots.get(usize::from(number)) == Some(&Some(slot))
             }
             ColumnSource::Expression(_) => false,
         });

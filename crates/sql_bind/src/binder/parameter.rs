@@ -9,20 +9,19 @@
 
 use firn_format::value::CollationId;
 
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::Result;
 use firn_sql_types::{SqlType, TypeKind, unify};
 
-use super::Binder;
-
 /// The longest text of a parameter beside a text, in characters.
 pub(crate) const TEXT_CHARS: u32 = 16_383;
 
-fn unknown_parameter(binder: &Binder<'_>, expression: &Expression) -> Option<usize> {
+fn unknown_parameter(context: &PlanContext<'_>, expression: &Expression) -> Option<usize> {
     match expression.kind {
         ExpressionKind::Parameter(number) => {
             let number = number as usize;
-            (number >= binder.context.parameters.len()).then_some(number)
+            (number >= context.parameters.len()).then_some(number)
         }
         _ => None,
     }
@@ -31,14 +30,14 @@ fn unknown_parameter(binder: &Binder<'_>, expression: &Expression) -> Option<usi
 /// An unknown parameter, with the type that matches the other expression; any other expression
 /// unchanged.
 pub(crate) fn inferred(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     expression: Expression,
     beside: &SqlType,
 ) -> Expression {
-    let Some(number) = unknown_parameter(binder, &expression) else { return expression };
-    let collation = binder.context.evaluation.connection_collation;
+    let Some(number) = unknown_parameter(context, &expression) else { return expression };
+    let collation = context.evaluation.connection_collation;
     let ty = parameter_type(beside, collation).with_nullable(true);
-    let mut known = binder.context.parameter_types.borrow_mut();
+    let mut known = context.parameter_types.borrow_mut();
     if known.len() <= number {
         known.resize(number + 1, None);
     }
@@ -48,14 +47,14 @@ pub(crate) fn inferred(
 
 /// The two sides of a comparison.
 pub(crate) fn inferred_pair(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     left: Expression,
     right: Expression,
 ) -> (Expression, Expression) {
-    match (unknown_parameter(binder, &left), unknown_parameter(binder, &right)) {
-        (Some(_), None) => (inferred(binder, left, &right.ty), right),
+    match (unknown_parameter(context, &left), unknown_parameter(context, &right)) {
+        (Some(_), None) => (inferred(context, left, &right.ty), right),
         (None, Some(_)) => {
-            let right = inferred(binder, right, &left.ty);
+            let right = inferred(context, right, &left.ty);
             (left, right)
         }
         _ => (left, right),
@@ -67,23 +66,23 @@ pub(crate) fn inferred_pair(
 /// # Errors
 /// 1267 if the others have no common collation.
 pub(crate) fn inferred_list(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     list: Vec<Expression>,
     otherwise: Option<&SqlType>,
 ) -> Result<Vec<Expression>> {
-    let is_unknown = |one: &Expression| unknown_parameter(binder, one).is_some();
+    let is_unknown = |one: &Expression| unknown_parameter(context, one).is_some();
     if !list.iter().any(is_unknown) {
         return Ok(list);
     }
     let known = list.iter().filter(|one| !is_unknown(one)).map(|one| one.ty.clone());
     let known: Vec<SqlType> = known.collect();
-    let collation = binder.context.evaluation.connection_collation;
+    let collation = context.evaluation.connection_collation;
     let common = match known.is_empty() {
         true => otherwise.cloned(),
         false => Some(unify(&known, collation, "parameter")?),
     };
     let Some(common) = common.filter(|ty| ty.kind != TypeKind::Null) else { return Ok(list) };
-    Ok(list.into_iter().map(|one| inferred(binder, one, &common)).collect())
+    Ok(list.into_iter().map(|one| inferred(context, one, &common)).collect())
 }
 
 /// The type of a parameter beside a type.

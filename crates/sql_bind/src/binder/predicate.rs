@@ -9,6 +9,7 @@
 use firn_format::value::CollationId;
 
 use firn_sql_grammar::ast::{CaseWhen, Expr, Value};
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::volatility::is_row_dependent;
 use firn_sql_logical::expression::{self, CompareOperator, Expression, ExpressionKind};
 use firn_sql_types::collate::{among_several, comparison_collation, merge_collations};
@@ -18,7 +19,9 @@ use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, Sql
 use super::coerce::refuse_no_text;
 use super::function::json_truth;
 use super::merge::is_large;
-use super::{Binder, coerce, expression_builders, expressions, held, literal, scope, subquery};
+use super::{
+    Binder, Frame, Typing, coerce, expression_builders, expressions, held, literal, subquery,
+};
 
 /// `left operator right`, also for rows.
 pub(crate) fn comparison(
@@ -33,25 +36,25 @@ pub(crate) fn comparison(
     let (one, two) =
         (subquery::bind_operand(binder, left)?, subquery::bind_operand(binder, right)?);
     let one_type = one.ty.clone();
-    let one = literal::number_beside(binder, left, one, &two.ty);
-    let two = literal::number_beside(binder, right, two, &one_type);
+    let one = literal::number_beside(binder.typing.context, left, one, &two.ty);
+    let two = literal::number_beside(binder.typing.context, right, two, &one_type);
     let two = beside_document(&one, two, right);
     let one = beside_document(&two, one, left);
-    let two = held::day_beside_date(binder, two, &one)?;
-    let one = held::day_beside_date(binder, one, &two)?;
-    compare_any(binder, operator, one, two)
+    let two = held::day_beside_date(&mut binder.typing, two, &one)?;
+    let one = held::day_beside_date(&mut binder.typing, one, &two)?;
+    compare_any(&mut binder.typing, operator, one, two)
 }
 
 /// `left operator right` of values or rows.
 pub(crate) fn compare_any(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operator: CompareOperator,
     left: Expression,
     right: Expression,
 ) -> Result<Expression> {
     match (left.kind, right.kind) {
         (ExpressionKind::Row(left), ExpressionKind::Row(right)) => {
-            compare_rows(binder, operator, left, right)
+            compare_rows(typing, operator, left, right)
         }
         (ExpressionKind::Row(row), _) | (_, ExpressionKind::Row(row)) => {
             Err(wrong_columns(row.len()))
@@ -59,13 +62,13 @@ pub(crate) fn compare_any(
         (one, two) => {
             let left = Expression { kind: one, ty: left.ty };
             let right = Expression { kind: two, ty: right.ty };
-            coerce::compare(binder, operator, left, right)
+            coerce::compare(typing, operator, left, right)
         }
     }
 }
 
 fn compare_rows(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operator: CompareOperator,
     left: Vec<Expression>,
     right: Vec<Expression>,
@@ -76,19 +79,19 @@ fn compare_rows(
     let pairs = left.into_iter().zip(right);
     match operator {
         CompareOperator::Equal | CompareOperator::NullSafeEqual => {
-            let all = pairs.map(|(one, two)| compare_any(binder, operator, one, two));
+            let all = pairs.map(|(one, two)| compare_any(typing, operator, one, two));
             Ok(expression::and(all.collect::<Result<_>>()?))
         }
         CompareOperator::NotEqual => {
-            let any = pairs.map(|(one, two)| compare_any(binder, operator, one, two));
+            let any = pairs.map(|(one, two)| compare_any(typing, operator, one, two));
             Ok(expression::or(any.collect::<Result<_>>()?))
         }
-        _ => compare_lexically(binder, operator, pairs.collect()),
+        _ => compare_lexically(typing, operator, pairs.collect()),
     }
 }
 
 fn compare_lexically(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operator: CompareOperator,
     mut pairs: Vec<(Expression, Expression)>,
 ) -> Result<Expression> {
@@ -98,12 +101,12 @@ fn compare_lexically(
         strict => strict,
     };
     let Some((left, right)) = pairs.pop() else { return Err(wrong_columns(0)) };
-    let mut answer = compare_any(binder, operator, left, right)?;
+    let mut answer = compare_any(typing, operator, left, right)?;
     while let Some((left, right)) = pairs.pop() {
-        let (left, left_again) = for_several(binder, left);
-        let (right, right_again) = for_several(binder, right);
-        let before = compare_any(binder, strict, left, right)?;
-        let equal = compare_any(binder, CompareOperator::Equal, left_again, right_again)?;
+        let (left, left_again) = for_several(&mut typing.frame, left);
+        let (right, right_again) = for_several(&mut typing.frame, right);
+        let before = compare_any(typing, strict, left, right)?;
+        let equal = compare_any(typing, CompareOperator::Equal, left_again, right_again)?;
         answer = expression::or(vec![before, expression::and(vec![equal, answer])]);
     }
     Ok(answer)
@@ -118,22 +121,22 @@ pub(crate) fn in_list(
     let operand = subquery::bind_operand(binder, operand)?;
     let items = expressions::bind_all(binder, list)?.into_iter().zip(list);
     let list = items.map(|(item, written)| {
-        let item = literal::number_beside(binder, written, item, &operand.ty);
+        let item = literal::number_beside(binder.typing.context, written, item, &operand.ty);
         beside_document(&operand, item, written)
     });
     let list = list.collect();
     if let ExpressionKind::Row(_) = operand.kind {
-        return in_any(binder, operand, list, negated);
+        return in_any(&mut binder.typing, operand, list, negated);
     }
     let three = types_of_three(&operand, &list);
     let count = list.len() + 1;
-    in_singles(binder, operand, list, negated)
+    in_singles(&mut binder.typing, operand, list, negated)
         .map_err(|error| among_several(error, &three, count, " IN "))
 }
 
 /// `IN` for values that are not rows.
 fn in_singles(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     list: Vec<Expression>,
     negated: bool,
@@ -142,19 +145,19 @@ fn in_singles(
     if let [_] = list.as_slice() {
         let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
         let only = list.into_iter().next().unwrap_or_else(expression_builders::null);
-        return coerce::compare(binder, operator, operand, only);
+        return coerce::compare(typing, operator, operand, only);
     }
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
-        return in_any(binder, operand, list, negated);
+        return in_any(typing, operand, list, negated);
     }
-    let operand = beside_all(binder, operand, &list, "in")?;
-    in_values(binder, operand, list, negated)
+    let operand = beside_all(typing, operand, &list, "in")?;
+    in_values(typing, operand, list, negated)
 }
 
 /// In `CASE`, a document beside a text is compared as its own text.
-fn beside_text(binder: &mut Binder<'_>, operand: Expression, other: &Expression) -> Expression {
+fn beside_text(typing: &mut Typing<'_>, operand: Expression, other: &Expression) -> Expression {
     match operand.ty.kind == TypeKind::Json && other.ty.kind.is_string() {
-        true => as_text(binder, operand),
+        true => as_text(typing, operand),
         false => operand,
     }
 }
@@ -162,7 +165,7 @@ fn beside_text(binder: &mut Binder<'_>, operand: Expression, other: &Expression)
 /// All items compared in one way, if they have the same comparison; otherwise an `OR` of
 /// comparisons.
 fn in_values(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     list: Vec<Expression>,
     negated: bool,
@@ -180,14 +183,11 @@ fn in_values(
             items.push(item.clone());
             continue;
         }
-        binder.in_list = true;
-        let compared =
-            coerce::comparable(binder, CompareOperator::Equal, operand.clone(), item.clone());
-        binder.in_list = false;
+        let compared = coerce::comparable_with_item(typing, operand.clone(), item.clone());
         let (this, this_left, item) = compared?;
         let is_same_left = kind.is_none() || left.ty.kind == this_left.ty.kind;
         if kind.is_some_and(|kind| kind != this) || !is_same_left {
-            return in_any(binder, operand, list, negated);
+            return in_any(typing, operand, list, negated);
         }
         kind = Some(this);
         left = this_left;
@@ -195,7 +195,7 @@ fn in_values(
     }
     let kind = kind.unwrap_or_else(|| firn_sql_types::compare::own_kind(&operand.ty));
     if kind == ComparisonKind::Integer && !items.iter().all(is_constant) {
-        (left, items) = (as_bits(binder, left), all_as_bits(binder, items));
+        (left, items) = (as_bits(typing, left), all_as_bits(typing, items));
     }
     let nullable = left.ty.nullable || items.iter().any(|item| item.ty.nullable);
     Ok(Expression {
@@ -206,20 +206,20 @@ fn in_values(
 
 /// An `OR` of comparisons, each in its own way; also for rows.
 fn in_any(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     list: Vec<Expression>,
     negated: bool,
 ) -> Result<Expression> {
-    let (first, again) = for_several(binder, operand);
+    let (first, again) = for_several(&mut typing.frame, operand);
     let mut first = Some(first);
     let any = list
         .into_iter()
         .map(|item| {
-            binder.context.watch.step()?;
+            typing.context.watch.step()?;
             let operand = first.take().unwrap_or_else(|| again.clone());
-            let (operand, item) = both_as_bits(binder, operand, item);
-            compare_any(binder, CompareOperator::Equal, operand, item)
+            let (operand, item) = both_as_bits(typing, operand, item);
+            compare_any(typing, CompareOperator::Equal, operand, item)
         })
         .collect::<Result<Vec<_>>>()?;
     let any = expression::or(any);
@@ -236,28 +236,28 @@ pub(crate) fn between(
     let operand = expressions::bind_single(binder, operand)?;
     let ends: [Result<Expression>; 2] = [low, high].map(|end| {
         let bound = expressions::bind_single(binder, end)?;
-        Ok(literal::number_beside(binder, end, bound, &operand.ty))
+        Ok(literal::number_beside(binder.typing.context, end, bound, &operand.ty))
     });
     let [low, high] = ends;
     let ends = [low?, high?];
     let three = types_of_three(&operand, &ends);
-    between_ends(binder, operand, ends, negated)
+    between_ends(&mut binder.typing, operand, ends, negated)
         .map_err(|error| among_several(error, &three, 3, "between"))
 }
 
 fn between_ends(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     ends: [Expression; 2],
     negated: bool,
 ) -> Result<Expression> {
-    let (operand, ends) = of_one_domain(binder, operand, ends);
-    let operand = beside_all(binder, operand, &ends, "between")?;
+    let (operand, ends) = of_one_domain(typing, operand, ends);
+    let operand = beside_all(typing, operand, &ends, "between")?;
     let [low, high] = ends;
-    let (first, again) = for_two(binder, operand);
+    let (first, again) = for_two(&mut typing.frame, operand);
     let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
-    let from = coerce::compare_leniently(binder, CompareOperator::GreaterOrEqual, first, low)?;
-    let to = coerce::compare_leniently(binder, CompareOperator::LessOrEqual, again, high)?;
+    let from = coerce::compare_leniently(typing, CompareOperator::GreaterOrEqual, first, low)?;
+    let to = coerce::compare_leniently(typing, CompareOperator::LessOrEqual, again, high)?;
     let mut both = expression::and(vec![from, to]);
     if is_kept {
         // In one piece, so that the two sides stay together and in order.
@@ -270,7 +270,7 @@ fn between_ends(
 /// The operand and the bounds of a `BETWEEN`, which is one comparison of three values: a text
 /// or a date between a number and something else is a number, a time beside a date has a day.
 fn of_one_domain(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     ends: [Expression; 2],
 ) -> (Expression, [Expression; 2]) {
@@ -287,7 +287,7 @@ fn of_one_domain(
     if is_plain(&operand) && one_number && !ranges_over_column {
         let mut as_double = |one: Expression| {
             let ty = SqlType::double().with_nullable(one.ty.nullable);
-            coerce::cast_to(binder, one, ty)
+            coerce::cast_to(typing, one, ty)
         };
         return (as_double(operand), [as_double(low), as_double(high)]);
     }
@@ -298,7 +298,7 @@ fn of_one_domain(
         let mut with_day = |one: Expression| {
             let fsp = one.ty.kind.fsp();
             let ty = SqlType::new(TypeKind::DateTime { fsp });
-            if is_time(&one.ty.kind) { coerce::cast_to(binder, one, ty) } else { one }
+            if is_time(&one.ty.kind) { coerce::cast_to(typing, one, ty) } else { one }
         };
         return (with_day(operand), [with_day(low), with_day(high)]);
     }
@@ -314,15 +314,15 @@ pub(crate) fn like(
 ) -> Result<Expression> {
     let text = expressions::bind_single(binder, text)?;
     let pattern = expressions::bind_single(binder, pattern)?;
-    let escape = escape_character(binder, escape)?;
-    let (text, pattern) = (as_text(binder, text), as_text(binder, pattern));
+    let escape = escape_character(binder.typing.context, escape)?;
+    let (text, pattern) = (as_text(&mut binder.typing, text), as_text(&mut binder.typing, pattern));
     let collation = comparison_collation(&text.ty, &pattern.ty, "like")?;
     let kind = ComparisonKind::Text(collation);
     refuse_no_text(kind, &text)?;
     refuse_no_text(kind, &pattern)?;
     let [text, pattern] = [text, pattern].map(|side| {
         let ty = kind.operand_type(&side.ty);
-        coerce::cast_to(binder, side, ty)
+        coerce::cast_to(&mut binder.typing, side, ty)
     });
     let nullable = text.ty.nullable || pattern.ty.nullable;
     let kind = ExpressionKind::Like {
@@ -336,7 +336,7 @@ pub(crate) fn like(
 }
 
 /// A text with a collation, with the same coercibility as its own.
-fn under(binder: &mut Binder<'_>, side: Expression, collation: CollationId) -> Expression {
+fn under(typing: &mut Typing<'_>, side: Expression, collation: CollationId) -> Expression {
     if side.ty.collation() == Some(collation) {
         return side;
     }
@@ -348,13 +348,13 @@ fn under(binder: &mut Binder<'_>, side: Expression, collation: CollationId) -> E
         _ => SqlType::varchar(side.ty.max_text_chars(), collation),
     };
     let ty = ty.with_nullable(side.ty.nullable).with_coercibility(side.ty.coercibility);
-    coerce::cast_to(binder, side, ty)
+    coerce::cast_to(typing, side, ty)
 }
 
 /// A text with the collation in which it is compared with each of several texts: one collation
 /// for all pairs.
 fn beside_all(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     others: &[Expression],
     operation: &str,
@@ -371,26 +371,26 @@ fn beside_all(
     if strength == Coercibility::None || others.iter().all(|one| of_pair(one) == Some(collation)) {
         return Ok(operand);
     }
-    let mut operand = under(binder, operand, collation);
+    let mut operand = under(typing, operand, collation);
     operand.ty.coercibility = Coercibility::Explicit;
     Ok(operand)
 }
 
 /// The value as text, as it is written.
-pub(crate) fn as_text(binder: &mut Binder<'_>, expression: Expression) -> Expression {
+pub(crate) fn as_text(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     if expression.ty.kind.is_string() {
         return expression;
     }
     let collation =
-        expression.ty.collation().unwrap_or(binder.context.evaluation.connection_collation);
+        expression.ty.collation().unwrap_or(typing.context.evaluation.connection_collation);
     let ty = SqlType::varchar(expression.ty.max_text_chars(), collation)
         .with_nullable(expression.ty.nullable)
         .with_coercibility(expression.ty.coercibility);
-    coerce::cast_to(binder, expression, ty)
+    coerce::cast_to(typing, expression, ty)
 }
 
-fn escape_character(binder: &Binder<'_>, escape: Option<&Value>) -> Result<Option<char>> {
-    let mode = binder.context.evaluation.sql_mode;
+fn escape_character(context: &PlanContext<'_>, escape: Option<&Value>) -> Result<Option<char>> {
+    let mode = context.evaluation.sql_mode;
     let Some(escape) = escape else {
         return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
     };
@@ -418,7 +418,7 @@ pub(crate) fn regexp(
 ) -> Result<Expression> {
     let arguments =
         vec![expressions::bind_single(binder, text)?, expressions::bind_single(binder, pattern)?];
-    let matches = expression_builders::call(binder, "REGEXP_LIKE", arguments)?;
+    let matches = expression_builders::call(&mut binder.typing, "REGEXP_LIKE", arguments)?;
     Ok(if negated { expression_builders::not(matches) } else { matches })
 }
 
@@ -431,7 +431,7 @@ pub(crate) fn case(
     let operand = operand.map(|operand| expressions::bind_single(binder, operand)).transpose()?;
     let (mut operand, again) = match operand {
         Some(operand) => {
-            let (first, again) = for_two(binder, operand);
+            let (first, again) = for_two(&mut binder.typing.frame, operand);
             (Some(first), Some(again))
         }
         None => (None, None),
@@ -443,8 +443,8 @@ pub(crate) fn case(
             Some(operand) => {
                 let condition = expressions::bind(binder, written)?;
                 let condition = beside_document(&operand, condition, written);
-                let operand = beside_text(binder, operand, &condition);
-                case_test(binder, operand, condition)?
+                let operand = beside_text(&mut binder.typing, operand, &condition);
+                case_test(&mut binder.typing, operand, condition)?
             }
             None => expressions::test(binder, written)?,
         });
@@ -452,29 +452,29 @@ pub(crate) fn case(
     }
     let otherwise =
         otherwise.map(|otherwise| expressions::bind_single(binder, otherwise)).transpose()?;
-    case_of(binder, tests, values, otherwise)
+    case_of(&mut binder.typing, tests, values, otherwise)
 }
 
 /// `CASE operand WHEN value`: beside dates, a value that is not a date is equal to none.
 fn case_test(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     value: Expression,
 ) -> Result<Expression> {
     match (&operand.kind, &value.kind) {
         (ExpressionKind::Row(_), _) | (_, ExpressionKind::Row(_)) => {
-            compare_any(binder, CompareOperator::Equal, operand, value)
+            compare_any(typing, CompareOperator::Equal, operand, value)
         }
         _ => {
-            let (operand, value) = both_as_bits(binder, operand, value);
-            coerce::compare_leniently(binder, CompareOperator::Equal, operand, value)
+            let (operand, value) = both_as_bits(typing, operand, value);
+            coerce::compare_leniently(typing, CompareOperator::Equal, operand, value)
         }
     }
 }
 
 /// An integer as `CASE`, and `IN` with a list that is not constant, compare it: by its 64 bits,
 /// so -1 is equal to the largest unsigned number.
-fn as_bits(binder: &mut Binder<'_>, integer: Expression) -> Expression {
+fn as_bits(typing: &mut Typing<'_>, integer: Expression) -> Expression {
     let is_large = matches!(
         integer.ty.kind,
         TypeKind::Integer { width: IntWidth::Eight, unsigned: true } | TypeKind::Bit { .. }
@@ -482,7 +482,7 @@ fn as_bits(binder: &mut Binder<'_>, integer: Expression) -> Expression {
     match is_large {
         true => {
             let ty = SqlType::bigint().with_nullable(integer.ty.nullable);
-            coerce::cast_to(binder, integer, ty)
+            coerce::cast_to(typing, integer, ty)
         }
         false => integer,
     }
@@ -491,58 +491,58 @@ fn as_bits(binder: &mut Binder<'_>, integer: Expression) -> Expression {
 /// As [`as_bits`], for both sides of a comparison; values that are not integers stay as
 /// they are.
 fn both_as_bits(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     left: Expression,
     right: Expression,
 ) -> (Expression, Expression) {
     match left.ty.kind.is_integer() && right.ty.kind.is_integer() {
-        true => (as_bits(binder, left), as_bits(binder, right)),
+        true => (as_bits(typing, left), as_bits(typing, right)),
         false => (left, right),
     }
 }
 
-fn all_as_bits(binder: &mut Binder<'_>, integers: Vec<Expression>) -> Vec<Expression> {
-    integers.into_iter().map(|one| as_bits(binder, one)).collect()
+fn all_as_bits(typing: &mut Typing<'_>, integers: Vec<Expression>) -> Vec<Expression> {
+    integers.into_iter().map(|one| as_bits(typing, one)).collect()
 }
 
 /// An operand that an expression uses in several places, the first of which is always evaluated
 /// before the others. An operand whose value may change between evaluations is kept, and so is
 /// a large one.
-pub(crate) fn for_two(binder: &mut Binder<'_>, operand: Expression) -> (Expression, Expression) {
+pub(crate) fn for_two(frame: &mut Frame, operand: Expression) -> (Expression, Expression) {
     if !is_row_dependent(&operand) && !is_large(&operand) {
         return (operand.clone(), operand);
     }
-    let (slot, ty) = (scope::new_slot(binder, None), operand.ty.clone());
+    let (slot, ty) = (frame.new_slot(None), operand.ty.clone());
     let kept = Expression { kind: ExpressionKind::Kept(slot), ty: ty.clone() };
     let kind = ExpressionKind::Keep { slot, value: Box::new(operand) };
     (Expression { kind, ty }, kept)
 }
 
 /// As [`for_two`], also for rows.
-fn for_several(binder: &mut Binder<'_>, operand: Expression) -> (Expression, Expression) {
+fn for_several(frame: &mut Frame, operand: Expression) -> (Expression, Expression) {
     match operand.kind {
         ExpressionKind::Row(list) => {
-            let (first, again) = list.into_iter().map(|one| for_several(binder, one)).unzip();
+            let (first, again) = list.into_iter().map(|one| for_several(frame, one)).unzip();
             let row = |list| Expression { kind: ExpressionKind::Row(list), ty: SqlType::null() };
             (row(first), row(again))
         }
         kind => {
             let operand = Expression { kind, ty: operand.ty };
-            if is_large(&operand) { for_two(binder, operand) } else { (operand.clone(), operand) }
+            if is_large(&operand) { for_two(frame, operand) } else { (operand.clone(), operand) }
         }
     }
 }
 
 /// The value of the first true test.
 pub(crate) fn case_of(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     tests: Vec<Expression>,
     mut values: Vec<Expression>,
     otherwise: Option<Expression>,
 ) -> Result<Expression> {
     let has_otherwise = otherwise.is_some();
     values.extend(otherwise);
-    let (mut values, ty) = coerce::unified(binder, values, "case")?;
+    let (mut values, ty) = coerce::unified(typing, values, "case")?;
     let otherwise = if has_otherwise { values.pop().map(Box::new) } else { None };
     let nullable = ty.nullable || !has_otherwise;
     let branches = tests.into_iter().zip(values).collect();

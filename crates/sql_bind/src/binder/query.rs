@@ -12,7 +12,7 @@ use firn_sql_types::{Datum, SqlType};
 
 use super::display::common_display;
 use super::{
-    Binder, coerce, cte, display, expression_builders, expressions, parameter, scope, select, union,
+    Binder, coerce, cte, display, expression_builders, expressions, parameter, select, union,
 };
 
 /// Binds a query in its own scope.
@@ -20,19 +20,19 @@ use super::{
 /// # Errors
 /// The errors of its parts.
 pub(super) fn query(binder: &mut Binder<'_>, query: &WrittenQuery) -> Result<Query> {
-    let names = binder.common_names.len();
-    let clause = std::mem::replace(&mut binder.clause, super::scope::Clause::FieldList);
+    let names = binder.names.common.len();
+    let clause = std::mem::replace(&mut binder.names.clause, super::scope::Clause::FieldList);
     let bound = query_with(binder, query);
-    binder.clause = clause;
-    binder.common_names.truncate(names);
+    binder.names.clause = clause;
+    binder.names.common.truncate(names);
     bound
 }
 
 fn query_with(binder: &mut Binder<'_>, query: &WrittenQuery) -> Result<Query> {
-    let mut locks = std::mem::take(&mut binder.inherited_locks);
+    let mut locks = std::mem::take(&mut binder.block.inherited_locks);
     locks.extend(query.locks.iter().cloned());
     if let Some(with) = &query.with {
-        cte::name_common_tables(binder, with)?;
+        cte::name_common_tables(&mut binder.names, with)?;
     }
     let mut bound = bind_body(binder, &query.body, &query.order_by, &locks)?;
     if let Some(limit) = &query.limit {
@@ -50,12 +50,12 @@ pub(crate) fn bind_body(
     match body {
         SetExpr::Select(select) => select::select(binder, select, order, locks),
         SetExpr::Query(inner) => {
-            binder.inherited_locks = locks.to_vec();
+            binder.block.inherited_locks = locks.to_vec();
             let inner = binder.inside(|binder| query(binder, inner))?;
             if order.is_empty() {
                 return Ok(inner);
             }
-            let outer = union::set_of(binder, vec![inner])?;
+            let outer = union::set_of(&mut binder.typing, vec![inner])?;
             union::order_set(binder, outer, order)
         }
         SetExpr::SetOperation { left, op, all, right } => {
@@ -81,7 +81,7 @@ pub(crate) fn side(binder: &mut Binder<'_>, body: &SetExpr) -> Result<Query> {
 
 fn limited(binder: &mut Binder<'_>, query: Query, written: &Limit) -> Result<Query> {
     let query = match query.limit.is_some() || query.offset.is_some() {
-        true => union::set_of(binder, vec![query])?,
+        true => union::set_of(&mut binder.typing, vec![query])?,
         false => query,
     };
     Ok(Query {
@@ -94,7 +94,7 @@ fn limited(binder: &mut Binder<'_>, query: Query, written: &Limit) -> Result<Que
 /// The value of a limit: a whole number or a parameter.
 pub(crate) fn limit(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
     let bound = expressions::bind_single(binder, expr)?;
-    let bound = parameter::inferred(binder, bound, &SqlType::bigint_unsigned());
+    let bound = parameter::inferred(binder.typing.context, bound, &SqlType::bigint_unsigned());
     match &bound.kind {
         ExpressionKind::Parameter(_) => Ok(bound),
         ExpressionKind::Literal(Datum::Int(number)) if *number >= 0 => {
@@ -123,11 +123,11 @@ fn values(binder: &mut Binder<'_>, rows: &[Vec<Expr>]) -> Result<Query> {
     let mut slots = Vec::with_capacity(width);
     let mut unified = Vec::with_capacity(width);
     for (number, column) in columns.into_iter().enumerate() {
-        let (column, ty) = coerce::unified(binder, column, "VALUES")?;
-        let slot = scope::new_slot(binder, None);
+        let (column, ty) = coerce::unified(&mut binder.typing, column, "VALUES")?;
+        let slot = binder.typing.frame.new_slot(None);
         let name = format!("column_{number}").into();
         let shown: Vec<_> =
-            column.iter().map(|one| (&one.ty, display::display(binder, one))).collect();
+            column.iter().map(|one| (&one.ty, display::display(&binder.typing, one))).collect();
         let display = Some(common_display(&shown, &ty));
         outputs.push(OutputColumn {
             value: expression_builders::slot(slot, ty),

@@ -20,7 +20,7 @@ use firn_sql_types::metadata::flag;
 use firn_sql_types::{Display, SqlType};
 
 use super::columns::flags;
-use super::{Binder, table_uses};
+use super::{Binder, Names};
 
 /// The clause that is being bound, as error messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,20 +224,41 @@ impl Scope {
         &self.tables[place.table].columns[place.column]
     }
 
+    /// The metadata of a column that is selected directly.
+    #[must_use]
+    pub(crate) fn origin_of(&self, place: ShownColumn) -> Option<ColumnOrigin> {
+        let table = &self.tables[place.table];
+        let column = &table.columns[place.column];
+        if let Some(reported) = &column.reported {
+            let mut origin = reported.origin.clone();
+            if table.nullable {
+                origin.flags &= !flag::NOT_NULL;
+                if let Some(reported) = &mut origin.reported {
+                    reported.flags &= !flag::NOT_NULL;
+                }
+            }
+            return Some(origin);
+        }
+        let model = table.model.as_ref();
+        // The type of a group's value does not say it.
+        let is_null = column.ty.nullable || table.nullable;
+        let not_null = if is_null { 0 } else { flag::NOT_NULL };
+        Some(ColumnOrigin {
+            schema: table.schema.clone().unwrap_or_default(),
+            table: table.alias.clone(),
+            original_table: table.original.clone(),
+            original_name: column.name.clone(),
+            flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
+            reported: None,
+        })
+    }
+
     /// The place of a table by its name or alias.
     #[must_use]
     pub(crate) fn table_named(&self, schema: Option<&str>, name: &str) -> Option<usize> {
         let path = ColumnPath { schema, table: Some(name), column: "" };
         self.tables.iter().position(|table| self.table_matches(table, &path))
     }
-}
-
-/// The innermost scope.
-///
-/// # Panics
-/// If there is none.
-pub(crate) fn scope<'b>(binder: &'b mut Binder<'_>) -> &'b mut Scope {
-    binder.scopes.last_mut().expect("a query block is being bound")
 }
 
 /// The value of a column of a scope.
@@ -249,22 +270,22 @@ pub(crate) fn column_value(
     scope: usize,
     place: ShownColumn,
 ) -> Result<Expression> {
-    let table = &binder.scopes[scope].tables[place.table];
+    let table = &binder.names.scopes[scope].tables[place.table];
     let column = &table.columns[place.column];
     let nullable = table.nullable || column.ty.nullable;
     let (named, name) = (table.named, column.name.clone());
     let mut ty = column.ty.clone();
     ty.nullable = nullable;
     let source = column.source.clone();
-    table_uses::note_read(binder, named, &name);
+    binder.uses.note_read(named, &name);
     match source {
         ColumnSource::Relation(relation, number) => {
-            let slot = relation_slot(binder, relation, number);
+            let slot = binder.typing.frame.relation_slot(relation, number);
             note_display(binder, slot, scope, place, number);
             Ok(Expression { kind: ExpressionKind::Slot(slot), ty })
         }
         ColumnSource::Expression(mut expression) => {
-            binder.hold(&expression)?;
+            binder.typing.hold(&expression)?;
             expression.ty.nullable |= nullable;
             Ok(expression)
         }
@@ -279,7 +300,7 @@ fn note_display(
     place: ShownColumn,
     number: u16,
 ) {
-    let table = &binder.scopes[scope].tables[place.table];
+    let table = &binder.names.scopes[scope].tables[place.table];
     let display = match (&table.columns[place.column].reported, &table.model) {
         (Some(reported), _) => reported.display,
         (None, Some(model)) => model.by_ordinal(number).and_then(super::display::of_model),
@@ -289,29 +310,8 @@ fn note_display(
     if let Some(mut display) = display {
         // Rows of an outer join may lack it, whatever the table says.
         display.nullable = display.nullable.filter(|_| !is_optional);
-        binder.displays.insert(slot, display);
+        binder.typing.displays.set_slot(slot, display);
     }
-}
-
-/// The slot of a relation's column.
-pub(crate) fn relation_slot(binder: &mut Binder<'_>, relation: RelationId, number: u16) -> Slot {
-    let slots = &mut binder.relations[relation.0].slots;
-    if slots.len() <= usize::from(number) {
-        slots.resize(usize::from(number) + 1, None);
-    }
-    if let Some(slot) = slots[usize::from(number)] {
-        return slot;
-    }
-    let slot = new_slot(binder, Some(relation));
-    binder.relations[relation.0].slots[usize::from(number)] = Some(slot);
-    slot
-}
-
-/// A new slot of the frame.
-pub(crate) fn new_slot(binder: &mut Binder<'_>, owner: Option<RelationId>) -> Slot {
-    let slot = Slot(u32::try_from(binder.owners.len()).expect("fewer slots than 2^32"));
-    binder.owners.push(owner);
-    slot
 }
 
 /// The value of a column name.
@@ -319,20 +319,20 @@ pub(crate) fn new_slot(binder: &mut Binder<'_>, owner: Option<RelationId>) -> Sl
 /// # Errors
 /// 1052, 1054.
 pub(crate) fn resolve_column(binder: &mut Binder<'_>, path: &ColumnPath<'_>) -> Result<Expression> {
-    for number in (0..binder.scopes.len()).rev() {
-        if binder.scopes[number].is_hidden {
+    for number in (0..binder.names.scopes.len()).rev() {
+        if binder.names.scopes[number].is_hidden {
             continue;
         }
-        let is_innermost = number + 1 == binder.scopes.len();
+        let is_innermost = number + 1 == binder.names.scopes.len();
         if let Some(value) = resolve_in(binder, number, is_innermost, path)? {
             return Ok(value);
         }
     }
-    Err(unknown_column(binder, path))
+    Err(unknown_column(&binder.names, path))
 }
 
-fn unknown_column(binder: &Binder<'_>, path: &ColumnPath<'_>) -> SqlError {
-    SqlError::unknown_column(&path.written(), binder.clause.name())
+fn unknown_column(names: &Names, path: &ColumnPath<'_>) -> SqlError {
+    SqlError::unknown_column(&path.written(), names.clause.name())
 }
 
 fn resolve_in(
@@ -341,8 +341,8 @@ fn resolve_in(
     is_innermost: bool,
     path: &ColumnPath<'_>,
 ) -> Result<Option<Expression>> {
-    let clause = binder.clause;
-    let in_aggregate = binder.scopes[number].in_aggregate;
+    let clause = binder.names.clause;
+    let in_aggregate = binder.names.scopes[number].in_aggregate;
     let prefers_alias = is_innermost && clause == Clause::Having && !in_aggregate;
     if prefers_alias
         && path.table.is_none()
@@ -350,15 +350,15 @@ fn resolve_in(
     {
         return Ok(Some(value));
     }
-    if let Some(place) = binder.scopes[number].find(path, clause)? {
+    if let Some(place) = binder.names.scopes[number].find(path, clause)? {
         return column_value(binder, number, place).map(Some);
     }
     let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
     if path.table.is_none() && (takes_alias || !is_innermost) {
-        let value = alias_value(binder, number, path.column, clause)?;
+        let value = alias_value(&mut binder.names, number, path.column, clause)?;
         if let Some(value) = &value
             && !is_innermost
-            && reads_aggregate(binder, number, value)
+            && reads_aggregate(&binder.names, number, value)
         {
             let name = path.column;
             let message = format!("Reference '{name}' not supported (reference to group function)");
@@ -370,9 +370,9 @@ fn resolve_in(
 }
 
 /// Whether a value uses an aggregate of a scope.
-fn reads_aggregate(binder: &Binder<'_>, scope: usize, value: &Expression) -> bool {
+fn reads_aggregate(names: &Names, scope: usize, value: &Expression) -> bool {
     let read = firn_sql_logical::expression::visit::reads(value);
-    binder.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
+    names.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
 }
 
 /// In `HAVING`, a grouping column comes before an alias, and an alias before other columns.
@@ -381,16 +381,16 @@ fn having_name(
     number: usize,
     path: &ColumnPath<'_>,
 ) -> Result<Option<Expression>> {
-    if let Ok(Some(place)) = binder.scopes[number].find(path, Clause::Having) {
+    if let Ok(Some(place)) = binder.names.scopes[number].find(path, Clause::Having) {
         let value = column_value(binder, number, place)?;
-        let groups = &binder.scopes[number].groups;
+        let groups = &binder.names.scopes[number].groups;
         if groups.iter().any(|(_, group)| {
             firn_sql_logical::expression::equivalence::same_expression(group, &value)
         }) {
             return Ok(Some(value));
         }
     }
-    alias_value(binder, number, path.column, Clause::Having)
+    alias_value(&mut binder.names, number, path.column, Clause::Having)
 }
 
 /// The value of a select list's alias.
@@ -398,12 +398,12 @@ fn having_name(
 /// # Errors
 /// 1052 if two different values have the name.
 pub(crate) fn alias_value(
-    binder: &mut Binder<'_>,
+    names: &mut Names,
     scope: usize,
     name: &str,
     clause: Clause,
 ) -> Result<Option<Expression>> {
-    let aliases = &binder.scopes[scope].aliases;
+    let aliases = &names.scopes[scope].aliases;
     let mut matching = aliases.iter().filter(|(alias, _)| same_name(alias, name));
     let Some((_, first)) = matching.next() else { return Ok(None) };
     if matching
@@ -413,39 +413,6 @@ pub(crate) fn alias_value(
         return Err(SqlError::new(1052, message));
     }
     Ok(Some(first.clone()))
-}
-
-/// The metadata of a column that is selected directly.
-#[must_use]
-pub(crate) fn origin_of(
-    binder: &Binder<'_>,
-    scope: usize,
-    place: ShownColumn,
-) -> Option<ColumnOrigin> {
-    let table = &binder.scopes[scope].tables[place.table];
-    let column = &table.columns[place.column];
-    if let Some(reported) = &column.reported {
-        let mut origin = reported.origin.clone();
-        if table.nullable {
-            origin.flags &= !flag::NOT_NULL;
-            if let Some(reported) = &mut origin.reported {
-                reported.flags &= !flag::NOT_NULL;
-            }
-        }
-        return Some(origin);
-    }
-    let model = table.model.as_ref();
-    // The type of a group's value does not say it.
-    let is_null = column.ty.nullable || table.nullable;
-    let not_null = if is_null { 0 } else { flag::NOT_NULL };
-    Some(ColumnOrigin {
-        schema: table.schema.clone().unwrap_or_default(),
-        table: table.alias.clone(),
-        original_table: table.original.clone(),
-        original_name: column.name.clone(),
-        flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
-        reported: None,
-    })
 }
 
 /// Whether a schema's tables are virtual: the case of its name then does not matter.

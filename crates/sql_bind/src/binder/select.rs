@@ -24,8 +24,8 @@ use super::from::FromItem;
 use super::scope::{Clause, ColumnPath, Scope, ShownColumn};
 use super::subquery::SubqueryJoin;
 use super::{
-    Binder, display, expression_builders, expressions, from, group, hints, scope, subquery,
-    table_uses,
+    Binder, Frame, Names, display, expression_builders, expressions, from, group, hints, scope,
+    subquery,
 };
 use crate::binder::display::nullable;
 
@@ -40,16 +40,16 @@ pub(crate) fn select(
         true => super::hints::BlockHints::default(),
         false => hints::block_hints(binder, &select.hints),
     };
-    let before = std::mem::replace(&mut binder.block_hints, hints);
-    let is_tested = std::mem::take(&mut binder.tests_rows);
-    let is_source = std::mem::take(&mut binder.keeps_source);
-    binder.scopes.push(Scope { is_tested, ..Scope::default() });
+    let before = std::mem::replace(&mut binder.block.hints, hints);
+    let is_tested = std::mem::take(&mut binder.block.tests_rows);
+    let is_source = std::mem::take(&mut binder.block.keeps_source);
+    binder.names.scopes.push(Scope { is_tested, ..Scope::default() });
     let bound = select_in_scope(binder, select, order, locks);
-    let scope = binder.scopes.pop();
+    let scope = binder.names.scopes.pop();
     if is_source {
-        binder.source_scope = scope;
+        binder.block.source_scope = scope;
     }
-    binder.block_hints = before;
+    binder.block.hints = before;
     bound
 }
 
@@ -60,7 +60,7 @@ fn select_in_scope(
     locks: &[LockClause],
 ) -> Result<Query> {
     let FromItem { tree, shown, mut conditions } = from::from(binder, &select.from)?;
-    scope::scope(binder).shown = shown;
+    binder.names.innermost().shown = shown;
     if let Some(tree) = &tree {
         lock(binder, tree, locks)?;
     }
@@ -70,27 +70,27 @@ fn select_in_scope(
             subquery::bind_where(binder, selection, &mut conditions, &mut joins)
         })?;
     }
-    let tree = with_joins(binder, tree, joins);
-    scope::scope(binder).named_windows.extend(select.named_windows.iter().cloned());
+    let tree = with_joins(&mut binder.typing.frame, tree, joins);
+    binder.names.innermost().named_windows.extend(select.named_windows.iter().cloned());
     let (groups, is_rollup) = group_by(binder, select)?;
     let mut columns = select_list(binder, &select.projection)?;
     let having = having(binder, select)?;
     let order = order_by(binder, order, &columns)?;
     let mut block = Block {
-        straight: binder.block_hints.straight || select.modifiers.straight_join,
+        straight: binder.block.hints.straight || select.modifiers.straight_join,
         from: tree,
         conditions,
         having,
         ..Block::default()
     };
     let mut order = order;
-    if groups.is_empty() && !scope::scope(binder).aggregates.is_empty() {
+    if groups.is_empty() && !binder.names.innermost().aggregates.is_empty() {
         // One row has no order.
         order.clear();
     }
     finish_groups(binder, &mut block, groups, is_rollup, &mut columns, &mut order)?;
-    block.windows = std::mem::take(&mut scope::scope(binder).windows);
-    share_outputs(binder, &mut block, &mut columns, &mut order);
+    block.windows = std::mem::take(&mut binder.names.innermost().windows);
+    share_outputs(&mut binder.typing.frame, &mut block, &mut columns, &mut order);
     if select.distinct {
         make_distinct(binder, &mut block, &mut columns, &order)?;
     }
@@ -107,18 +107,18 @@ fn select_in_scope(
 
 /// Adds the joins of conditions with subqueries.
 pub(crate) fn with_joins(
-    binder: &mut Binder<'_>,
+    frame: &mut Frame,
     tree: Option<JoinTree>,
     joins: Vec<SubqueryJoin>,
 ) -> Option<JoinTree> {
     joins.into_iter().fold(tree, |tree, SubqueryJoin { kind, right, conditions }| {
-        let left = tree.unwrap_or_else(|| one_row_relation(binder));
+        let left = tree.unwrap_or_else(|| one_row_relation(frame));
         Some(JoinTree::Join { kind, left: Box::new(left), right: Box::new(right), conditions })
     })
 }
 
 /// A table reference with one row and no columns, for `SELECT 1 WHERE EXISTS (…)`.
-fn one_row_relation(binder: &mut Binder<'_>) -> JoinTree {
+fn one_row_relation(frame: &mut Frame) -> JoinTree {
     let query = Query {
         body: Body::Select(Box::default()),
         columns: Vec::new(),
@@ -129,7 +129,7 @@ fn one_row_relation(binder: &mut Binder<'_>) -> JoinTree {
     };
     let source =
         firn_sql_logical::RelationSource::Derived { query: Some(Box::new(query)), lateral: false };
-    JoinTree::Relation(from::add_relation(binder, source, "".into()))
+    JoinTree::Relation(frame.add_relation(source, "".into()))
 }
 
 fn group_by(
@@ -145,14 +145,14 @@ fn group_by(
         .into_iter()
         .map(|value| match value.kind {
             ExpressionKind::Slot(slot) => (slot, value),
-            _ => (scope::new_slot(binder, None), value),
+            _ => (binder.typing.frame.new_slot(None), value),
         })
         .collect();
     if is_rollup {
-        let slots = groups.iter().map(|_| scope::new_slot(binder, None)).collect();
-        scope::scope(binder).grouping_slots = Some(slots);
+        let slots = groups.iter().map(|_| binder.typing.frame.new_slot(None)).collect();
+        binder.names.innermost().grouping_slots = Some(slots);
     }
-    scope::scope(binder).groups.clone_from(&groups);
+    binder.names.innermost().groups.clone_from(&groups);
     Ok((groups, is_rollup))
 }
 
@@ -165,7 +165,7 @@ fn group(binder: &mut Binder<'_>, expr: &Expr, list: &[SelectItem]) -> Result<Ex
         }
         (None, Expr::Identifier(name)) => {
             let path = ColumnPath { schema: None, table: None, column: name };
-            match scope::scope(binder).find(&path, Clause::GroupBy) {
+            match binder.names.innermost().find(&path, Clause::GroupBy) {
                 Ok(Some(_)) => None,
                 Ok(None) => aliased(list, name),
                 // If several tables have the column, the selected one is meant.
@@ -184,8 +184,8 @@ fn group(binder: &mut Binder<'_>, expr: &Expr, list: &[SelectItem]) -> Result<Ex
 }
 
 fn select_list(binder: &mut Binder<'_>, list: &[SelectItem]) -> Result<Vec<OutputColumn>> {
-    scope::scope(binder).allows_aggregates = true;
-    scope::scope(binder).allows_windows = true;
+    binder.names.innermost().allows_aggregates = true;
+    binder.names.innermost().allows_windows = true;
     let mut columns = Vec::with_capacity(list.len());
     binder.in_clause(Clause::FieldList, |binder| {
         for item in list {
@@ -195,7 +195,7 @@ fn select_list(binder: &mut Binder<'_>, list: &[SelectItem]) -> Result<Vec<Outpu
             let new = columns[before..].iter();
             let new: Vec<_> =
                 new.map(|column| (column.name.clone(), column.value.clone())).collect();
-            scope::scope(binder).aliases.extend(new);
+            binder.names.innermost().aliases.extend(new);
         }
         Ok::<(), SqlError>(())
     })?;
@@ -224,7 +224,7 @@ fn output(
     into: &mut Vec<OutputColumn>,
 ) -> Result<()> {
     let value = expressions::bind_single(binder, expr)?;
-    let origin = origin(binder, expr);
+    let origin = origin(&binder.names, expr);
     let name = match (alias, &origin) {
         (Some(alias), _) => alias.into(),
         // Its tables are views in MySQL, which name their columns themselves.
@@ -235,16 +235,16 @@ fn output(
         }
         (None, _) => written_name(expr),
     };
-    let display = display::display_of_item(binder, expr, &value);
+    let display = display::display_of_item(&binder.typing, expr, &value);
     let stored = display.stored || is_stored(&value, origin.as_ref());
-    let nullable = Some(nullable::shown_nullable(binder, &value));
+    let nullable = Some(nullable::shown_nullable(&binder.typing, &value));
     let display = Display { stored, nullable, ..display };
     into.push(OutputColumn { value, name, origin, display: Some(display) });
     Ok(())
 }
 
 /// The column that is selected directly.
-fn origin(binder: &mut Binder<'_>, expr: &Expr) -> Option<ColumnOrigin> {
+fn origin(names: &Names, expr: &Expr) -> Option<ColumnOrigin> {
     let path = match expr {
         Expr::Identifier(column) => ColumnPath { schema: None, table: None, column },
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
@@ -256,9 +256,9 @@ fn origin(binder: &mut Binder<'_>, expr: &Expr) -> Option<ColumnOrigin> {
         },
         _ => return None,
     };
-    let level = binder.scopes.len() - 1;
-    let place = binder.scopes[level].find(&path, Clause::FieldList).ok()??;
-    scope::origin_of(binder, level, place)
+    let level = names.scopes.len() - 1;
+    let place = names.scopes[level].find(&path, Clause::FieldList).ok()??;
+    names.scopes[level].origin_of(place)
 }
 
 fn wildcard(
@@ -266,8 +266,8 @@ fn wildcard(
     of: Option<&TableName>,
     into: &mut Vec<OutputColumn>,
 ) -> Result<()> {
-    let level = binder.scopes.len() - 1;
-    let scope = &binder.scopes[level];
+    let level = binder.names.scopes.len() - 1;
+    let scope = &binder.names.scopes[level];
     let places: Vec<ShownColumn> = match of {
         None if scope.tables.is_empty() && scope.is_tested => {
             let name = "1".into();
@@ -292,14 +292,14 @@ fn wildcard(
         }
     };
     for place in places {
-        let column = binder.scopes[level].column(place);
+        let column = binder.names.scopes[level].column(place);
         if column.invisible {
             continue;
         }
         let name = column.name.clone();
-        let origin = scope::origin_of(binder, level, place);
+        let origin = binder.names.scopes[level].origin_of(place);
         let value = scope::column_value(binder, level, place)?;
-        let display = display::display(binder, &value);
+        let display = display::display(&binder.typing, &value);
         let stored = display.stored || is_stored(&value, origin.as_ref());
         let display = Display { stored, ..display };
         into.push(OutputColumn { value, name, origin, display: Some(display) });
@@ -309,10 +309,10 @@ fn wildcard(
 
 fn having(binder: &mut Binder<'_>, select: &SelectBlock) -> Result<Vec<Expression>> {
     let Some(having) = &select.having else { return Ok(Vec::new()) };
-    scope::scope(binder).allows_windows = false;
+    binder.names.innermost().allows_windows = false;
     let bound =
         binder.in_clause(Clause::Having, |binder| expressions::bind_condition(binder, having));
-    scope::scope(binder).allows_windows = true;
+    binder.names.innermost().allows_windows = true;
     bound
 }
 
@@ -341,8 +341,8 @@ fn order_key(binder: &mut Binder<'_>, expr: &Expr, columns: &[OutputColumn]) -> 
         return Ok(column.ok_or_else(|| unknown_position(place, "order clause"))?.value.clone());
     }
     if let Expr::Identifier(name) = expr {
-        let level = binder.scopes.len() - 1;
-        if let Some(value) = scope::alias_value(binder, level, name, Clause::OrderBy)? {
+        let level = binder.names.scopes.len() - 1;
+        if let Some(value) = scope::alias_value(&mut binder.names, level, name, Clause::OrderBy)? {
             return Ok(value);
         }
     }
@@ -352,7 +352,7 @@ fn order_key(binder: &mut Binder<'_>, expr: &Expr, columns: &[OutputColumn]) -> 
 /// Values of the select list that the order also reads get slots, so that they are evaluated
 /// once.
 fn share_outputs(
-    binder: &mut Binder<'_>,
+    frame: &mut Frame,
     block: &mut Block,
     columns: &mut [OutputColumn],
     order: &mut [SortKey],
@@ -370,7 +370,7 @@ fn share_outputs(
         if !order.iter().any(matching) {
             continue;
         }
-        let slot = scope::new_slot(binder, None);
+        let slot = frame.new_slot(None);
         let shared = expression_builders::slot(slot, column.value.ty.clone());
         for key in order.iter_mut() {
             if firn_sql_logical::expression::equivalence::same_expression(
@@ -397,7 +397,7 @@ fn make_distinct(
             slots.push((slot, ty));
             continue;
         }
-        let slot = scope::new_slot(binder, None);
+        let slot = binder.typing.frame.new_slot(None);
         let value =
             std::mem::replace(&mut column.value, expression_builders::slot(slot, ty.clone()));
         block.computed.push((slot, value));
@@ -414,16 +414,18 @@ fn check_distinct_order(
     order: &[SortKey],
 ) -> Result<()> {
     use firn_sql_types::SqlMode;
-    if !binder.context.evaluation.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY) {
+    if !binder.typing.context.evaluation.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY) {
         return Ok(());
     }
     let selected = slots.iter().map(|(slot, _)| *slot).collect();
     for (number, key) in order.iter().enumerate() {
         let read = firn_sql_logical::expression::visit::reads(&key.expression);
-        let outside =
-            read.difference(&selected).iter().find(|slot| binder.owners[slot.0 as usize].is_some());
+        let outside = read
+            .difference(&selected)
+            .iter()
+            .find(|slot| binder.typing.frame.owner(*slot).is_some());
         if let Some(slot) = outside {
-            let column = group::slot_name(binder, slot);
+            let column = group::slot_name(&binder.names, &binder.typing.frame, slot);
             let message = format!(
                 "Expression #{} of ORDER BY clause is not in SELECT list, references column '{column}' \
                  which is not in SELECT list; this is incompatible with DISTINCT",
@@ -451,7 +453,7 @@ fn lock(binder: &mut Binder<'_>, tree: &JoinTree, locks: &[LockClause]) -> Resul
         let mut relations = tree.relations();
         if let Some(name) = &lock.of {
             relations.retain(|relation| {
-                binder.relations[relation.0].alias.eq_ignore_ascii_case(&name.name)
+                binder.typing.frame.relation(*relation).alias.eq_ignore_ascii_case(&name.name)
             });
             if relations.is_empty() {
                 let message = format!("Unresolved table name `{}` in locking clause.", name.name);
@@ -459,14 +461,13 @@ fn lock(binder: &mut Binder<'_>, tree: &JoinTree, locks: &[LockClause]) -> Resul
             }
         }
         for relation in relations {
-            let RelationId(number) = relation;
             if locked.contains(&relation) {
-                let alias = &binder.relations[number].alias;
+                let alias = &binder.typing.frame.relation(relation).alias;
                 let message = format!("Table {alias} appears in multiple locking clauses.");
                 return Err(SqlError::new(3569, message));
             }
             locked.push(relation);
-            binder.relations[number].mode = mode;
+            binder.typing.frame.relation_mut(relation).mode = mode;
         }
         if lock.strength == LockStrength::Update {
             note_locked_tables(binder, lock.of.as_ref());
@@ -478,9 +479,9 @@ fn lock(binder: &mut Binder<'_>, tree: &JoinTree, locks: &[LockClause]) -> Resul
 /// Notes the tables of the innermost scope that `FOR UPDATE` locks.
 fn note_locked_tables(binder: &mut Binder<'_>, of: Option<&TableName>) {
     let is_meant = |alias: &str| of.is_none_or(|of| of.name.eq_ignore_ascii_case(alias));
-    let tables = scope::scope(binder).tables.iter().filter(|table| is_meant(&table.alias));
+    let tables = binder.names.innermost().tables.iter().filter(|table| is_meant(&table.alias));
     let named: Vec<Option<usize>> = tables.map(|table| table.named).collect();
-    named.into_iter().for_each(|named| table_uses::note_locked(binder, named));
+    named.into_iter().for_each(|named| binder.uses.note_locked(named));
 }
 
 /// Groups, aggregates, and their requirements for the expressions above them.
@@ -492,11 +493,11 @@ fn finish_groups(
     columns: &mut [OutputColumn],
     order: &mut [SortKey],
 ) -> Result<()> {
-    let aggregates = std::mem::take(&mut scope::scope(binder).aggregates);
+    let aggregates = std::mem::take(&mut binder.names.innermost().aggregates);
     if groups.is_empty() && aggregates.is_empty() {
         return Ok(());
     }
-    let rollup = if is_rollup { scope::scope(binder).grouping_slots.clone() } else { None };
+    let rollup = if is_rollup { binder.names.innermost().grouping_slots.clone() } else { None };
     let mut grouping = Grouping { groups, aggregates, rollup };
     group::regroup(binder, block, &mut grouping, columns, order)?;
     if is_rollup {

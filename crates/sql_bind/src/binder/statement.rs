@@ -5,7 +5,7 @@ use firn_sql_grammar::ast::Statement;
 use firn_sql_logical::{BoundBody, BoundStatement, PlanContext};
 use firn_sql_types::error::{Result, SqlError};
 
-use super::{Binder, delete, insert, query, table_uses, update};
+use super::{Binder, delete, insert, query, update};
 
 /// Binds a statement that reads or writes rows.
 ///
@@ -15,8 +15,8 @@ use super::{Binder, delete, insert, query, table_uses, update};
 pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Result<BoundStatement> {
     let definitions_version = context.catalog.definitions_version();
     let mut binder = Binder::new(context);
-    binder.writes = !matches!(statement, Statement::Select(_) | Statement::Do(_));
-    binder.ignores = match statement {
+    binder.typing.writing.writes = !matches!(statement, Statement::Select(_) | Statement::Do(_));
+    binder.typing.writing.ignores = match statement {
         Statement::Insert(insert) => insert.ignore,
         Statement::Update(update) => update.ignore,
         Statement::Delete(delete) => delete.ignore,
@@ -25,23 +25,23 @@ pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
     let body = bind_body(&mut binder, statement).inspect_err(|_| {
         // A session without privileges on the tables named so far gets that error, and not the
         // details.
-        context.needs_of_refused.replace(table_uses::needs(&binder));
+        context.needs_of_refused.replace(binder.uses.needs());
     })?;
     Ok(BoundStatement {
-        needs: table_uses::needs(&binder),
-        tables: table_uses::named_tables(&binder),
-        locks: table_uses::table_locks(&binder, &body)?,
-        uses_stored_tables_only: table_uses::uses_stored_tables_only(&binder),
+        needs: binder.uses.needs(),
+        tables: binder.uses.named_tables(),
+        locks: binder.uses.locks(&binder.typing.frame, context.catalog, &body)?,
+        uses_stored_tables_only: binder.uses.are_stored_only(&binder.typing.frame),
         writes_parents: writes_parents(&body, context.catalog)?,
         body,
-        parts: binder.parts,
-        relations: binder.relations,
-        slots: binder.owners.len(),
+        parts: binder.parts.into_list(),
+        slots: binder.typing.frame.width(),
+        relations: binder.typing.frame.relations,
         definitions_version,
-        max_execution_time_ms: binder.max_execution_time_ms,
-        is_cacheable: binder.is_cacheable && !is_into(statement),
-        premises: binder.premises,
-        is_repeatable: binder.is_repeatable,
+        max_execution_time_ms: binder.typing.facts.max_execution_time_ms,
+        is_cacheable: binder.typing.facts.is_cacheable && !is_into(statement),
+        premises: binder.typing.facts.premises,
+        is_repeatable: binder.typing.facts.is_repeatable,
     })
 }
 

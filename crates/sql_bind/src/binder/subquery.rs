@@ -23,7 +23,9 @@ use firn_sql_types::error::{Result, SqlError};
 use super::expressions::comparison_operator;
 use super::predicate::wrong_columns;
 use super::scope::{Clause, Scope};
-use super::{Binder, coerce, expression_builders, expressions, from, null_test, query, scope};
+use super::{
+    Binder, Names, Typing, coerce, expression_builders, expressions, from, null_test, query,
+};
 
 /// A semi or anti join made from a condition of `WHERE`.
 pub(crate) struct SubqueryJoin {
@@ -43,9 +45,9 @@ fn subquery_expression(
     kind: SubqueryKind,
     ty: SqlType,
 ) -> Expression {
-    let outer_slots = outer_slots(&query, &binder.relations);
-    let number = binder.subqueries.len();
-    binder.subqueries.push(query.columns.first().and_then(|column| column.display));
+    let outer_slots = outer_slots(&query, &binder.typing.frame.relations);
+    let display = query.columns.first().and_then(|column| column.display);
+    let number = binder.typing.displays.add_subquery(display);
     binder.parts.push(Part::Subquery(query));
     let subquery = Subquery { number, kind, outer_slots };
     Expression { kind: ExpressionKind::Subquery(Arc::new(subquery)), ty }
@@ -58,7 +60,7 @@ pub(crate) fn shared(
     written: &Expr,
     bind: impl FnOnce(&mut Binder<'_>) -> Result<Expression>,
 ) -> Result<Expression> {
-    if !matches!(binder.clause, Clause::FieldList | Clause::GroupBy) {
+    if !matches!(binder.names.clause, Clause::FieldList | Clause::GroupBy) {
         return bind(binder);
     }
     let mut hasher = FxHasher::default();
@@ -68,11 +70,11 @@ pub(crate) fn shared(
         let mut known = scope.subqueries.iter().filter(|(other, _, _)| *other == hash);
         known.find(|(_, other, _)| other == written).map(|(_, _, value)| value.clone())
     };
-    if let Some(value) = binder.scopes.last().and_then(repeated) {
+    if let Some(value) = binder.names.scopes.last().and_then(repeated) {
         return Ok(value);
     }
     let value = bind(binder)?;
-    if let Some(scope) = binder.scopes.last_mut() {
+    if let Some(scope) = binder.names.scopes.last_mut() {
         scope.subqueries.push((hash, written.clone(), value.clone()));
     }
     Ok(value)
@@ -104,7 +106,7 @@ fn scalar_or_row_subquery(binder: &mut Binder<'_>, query: &WrittenQuery) -> Resu
     let width = first.columns.len();
     let mut values = vec![one_column(binder, first, 0)];
     for number in 1..width {
-        binder.expand("Row subquery")?;
+        binder.nesting.expand("Row subquery")?;
         let bound = subquery(binder, query)?;
         values.push(one_column(binder, bound, number));
     }
@@ -127,9 +129,9 @@ fn one_column(binder: &mut Binder<'_>, mut bound: Query, number: usize) -> Expre
 
 /// `[NOT] EXISTS (SELECT …)`
 pub(crate) fn exists(binder: &mut Binder<'_>, query: &WrittenQuery) -> Result<Expression> {
-    binder.tests_rows = true;
+    binder.block.tests_rows = true;
     let bound = subquery(binder, query)?;
-    binder.tests_rows = false;
+    binder.block.tests_rows = false;
     let ty = SqlType::boolean().not_null();
     Ok(subquery_expression(binder, bound, SubqueryKind::Exists { negated: false }, ty))
 }
@@ -177,7 +179,7 @@ fn quantified_by(
     bound: Query,
     all: bool,
 ) -> Result<Expression> {
-    let (bound, compared, nullable) = beside_columns(binder, operand, operator, bound)?;
+    let (bound, compared, nullable) = beside_columns(&mut binder.typing, operand, operator, bound)?;
     let kind = SubqueryKind::Quantified { compared, all };
     let ty = SqlType::boolean().with_nullable(nullable);
     Ok(subquery_expression(binder, bound, kind, ty))
@@ -186,7 +188,7 @@ fn quantified_by(
 /// A value or row and the columns of a query, converted for comparison; and whether one of them
 /// may be NULL.
 fn beside_columns(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operand: Expression,
     operator: CompareOperator,
     mut bound: Query,
@@ -204,7 +206,7 @@ fn beside_columns(
     for (operand, column) in written.into_iter().zip(&mut bound.columns) {
         nullable |= operand.ty.nullable || column.value.ty.nullable;
         let (kind, left, right) =
-            coerce::comparable(binder, operator, operand, column.value.clone())?;
+            coerce::comparable(typing, operator, operand, column.value.clone())?;
         kinds.push(kind);
         operands.push(left);
         column.value = right;
@@ -226,7 +228,7 @@ pub(crate) fn row_subquery_comparison(
     };
     let row = expressions::bind(binder, row)?;
     let bound = subquery(binder, query)?;
-    let (bound, compared, nullable) = beside_columns(binder, row, operator, bound)?;
+    let (bound, compared, nullable) = beside_columns(&mut binder.typing, row, operator, bound)?;
     let nullable = nullable || operator != CompareOperator::NullSafeEqual;
     let ty = SqlType::boolean().with_nullable(nullable);
     Ok(Some(subquery_expression(binder, bound, SubqueryKind::Row(compared), ty)))
@@ -257,7 +259,7 @@ fn bind_conjuncts(
         return Ok(());
     }
     match expr {
-        _ if binder.keeps_conditions => {
+        _ if binder.views.keeps_conditions => {
             conditions.extend(expressions::bind_condition(binder, expr)?);
             Ok(())
         }
@@ -306,11 +308,11 @@ fn exists_join(
     negated: bool,
     joins: &mut Vec<SubqueryJoin>,
 ) -> Result<Option<Expression>> {
-    binder.tests_rows = true;
+    binder.block.tests_rows = true;
     let bound = binder.deeper(|binder| query::query(binder, query))?;
-    binder.tests_rows = false;
+    binder.block.tests_rows = false;
     let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
-    match joinable(binder, bound) {
+    match joinable(&mut binder.names, bound) {
         Ok((block, _)) => {
             let Block { from, conditions, .. } = *block;
             if let Some(right) = from {
@@ -348,7 +350,7 @@ fn in_join(
         return quantified_by(binder, operand, operator, bound, negated).map(Some);
     }
     let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
-    let (right, columns, mut conditions) = match joinable(binder, bound) {
+    let (right, columns, mut conditions) = match joinable(&mut binder.names, bound) {
         Ok((block, columns)) => {
             let Block { from, conditions, .. } = *block;
             let Some(right) = from else { return Err(wrong_columns(operands.len())) };
@@ -362,7 +364,12 @@ fn in_join(
         },
     };
     for (operand, column) in operands.into_iter().zip(columns) {
-        conditions.push(coerce::compare(binder, CompareOperator::Equal, operand, column)?);
+        conditions.push(coerce::compare(
+            &mut binder.typing,
+            CompareOperator::Equal,
+            operand,
+            column,
+        )?);
     }
     joins.push(SubqueryJoin { kind, right, conditions });
     Ok(None)
@@ -374,15 +381,17 @@ fn as_relation(
     binder: &mut Binder<'_>,
     query: Box<Query>,
 ) -> std::result::Result<(JoinTree, Vec<Expression>), Box<Query>> {
-    if !outer_slots(&query, &binder.relations).is_empty() || from::join_tables(binder, 1).is_err() {
+    if !outer_slots(&query, &binder.typing.frame.relations).is_empty()
+        || from::join_tables(&mut binder.names, 1).is_err()
+    {
         return Err(query);
     }
     let types: Vec<SqlType> = query.columns.iter().map(|column| column.value.ty.clone()).collect();
     let source = RelationSource::Derived { query: Some(query), lateral: false };
-    let relation = from::add_relation(binder, source, Arc::from("<subquery>"));
+    let relation = binder.typing.frame.add_relation(source, Arc::from("<subquery>"));
     binder.parts.push(Part::Relation(relation));
     let columns = types.into_iter().zip(0_u16..).map(|(ty, number)| {
-        let slot = scope::relation_slot(binder, relation, number);
+        let slot = binder.typing.frame.relation_slot(relation, number);
         expression_builders::slot(slot, ty)
     });
     let columns = columns.collect();
@@ -393,7 +402,7 @@ fn as_relation(
 /// count as tables of the block around it.
 #[allow(clippy::type_complexity)]
 fn joinable(
-    binder: &mut Binder<'_>,
+    names: &mut Names,
     query: Query,
 ) -> std::result::Result<(Box<Block>, Vec<Expression>), Box<Query>> {
     let is_plain = query.limit.is_none() && query.offset.is_none() && !query.count_all;
@@ -414,7 +423,7 @@ fn joinable(
         Body::Select(block) => block.from.as_ref().map_or(0, JoinTree::count),
         _ => 0,
     };
-    let joins = is_plain && fits && is_stable && from::join_tables(binder, tables).is_ok();
+    let joins = is_plain && fits && is_stable && from::join_tables(names, tables).is_ok();
     match query.body {
         Body::Select(block) if joins => Ok((block, columns)),
         body => Err(Box::new(Query { body, ..query })),

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use firn_api::rows::ReadMode;
 use rustc_hash::FxHashSet;
 
+use firn_base::TableId;
+use firn_sql_catalog::SessionCatalog;
 use firn_sql_catalog::model::{TableKind, TableModel};
 use firn_sql_logical::{
     BoundBody, DuplicatePolicy, NamedTable, NeedOf, NeededPrivilege, PlanNeed, PlannedLock,
@@ -21,7 +23,7 @@ use firn_sql_logical::{
 };
 use firn_sql_types::error::Result;
 
-use super::{Binder, target};
+use super::{Frame, ViewStack};
 
 /// Columns in the order in which the statement reaches them: the error names the first forbidden
 /// one.
@@ -60,166 +62,209 @@ pub(crate) struct NamedUse {
     is_view: bool,
 }
 
-/// Notes a table of the statement.
-pub(crate) fn name_table(
-    binder: &mut Binder<'_>,
-    schema: &Arc<str>,
-    table: &str,
-    alias: &Arc<str>,
-    model: Option<&TableModel>,
-) -> Option<usize> {
-    let (schema, alias) = (Arc::clone(schema), Arc::clone(alias));
-    binder.named.push(NamedUse {
-        table: NamedTable { schema, table: table.into(), alias, writes: false },
-        reads: Columns::default(),
-        writes: Vec::new(),
-        wanted: vec![match binder.conditions_within.is_empty() && binder.depth == 0 {
-            true => binder.wanted,
-            false => NeededPrivilege::Select,
-        }],
-        is_locked: false,
-        is_temporary: model.is_some_and(|model| model.kind == TableKind::Temporary),
-        through: binder.view_users.last().cloned(),
-        is_inner: !binder.conditions_within.is_empty(),
-        is_view: model.is_some_and(|model| model.view().is_some()),
-    });
-    Some(binder.named.len() - 1)
+/// What a statement does with tables by their names.
+pub(crate) struct TableUses {
+    /// Tables and views that were looked up, including those behind views: the statement locks
+    /// them.
+    used: Vec<Arc<TableModel>>,
+    /// Tables named by the statement, which its session must be allowed to read.
+    named: Vec<NamedUse>,
+    /// The privilege that the statement needs on the tables that are named next.
+    pub(crate) wanted: NeededPrivilege,
+    /// Tables that must not be read, because the statement writes them.
+    pub(crate) written: Vec<TableId>,
 }
 
-/// A table or view is looked up for the statement, under any name.
-pub(crate) fn use_table(binder: &mut Binder<'_>, model: &Arc<TableModel>) {
-    if !binder.used.iter().any(|used| used.id == model.id) {
-        binder.used.push(Arc::clone(model));
+impl Default for TableUses {
+    fn default() -> TableUses {
+        TableUses {
+            used: Vec::new(),
+            named: Vec::new(),
+            wanted: NeededPrivilege::Select,
+            written: Vec::new(),
+        }
     }
 }
 
-/// The metadata locks that an execution holds.
-///
-/// # Errors
-/// 1712 if stored options are damaged.
-pub(crate) fn table_locks(binder: &Binder<'_>, statement: &BoundBody) -> Result<Vec<PlannedLock>> {
-    let mut locks: Vec<PlannedLock> = Vec::new();
-    let mut add = |model: &Arc<TableModel>, writes: bool| {
+impl TableUses {
+    /// Notes a table of the statement; returns its number among the named tables. `is_inner`: a
+    /// query is around its name.
+    pub(crate) fn name_table(
+        &mut self,
+        table: NamedTable,
+        model: Option<&TableModel>,
+        views: &ViewStack,
+        is_inner: bool,
+    ) -> usize {
+        self.named.push(NamedUse {
+            table,
+            reads: Columns::default(),
+            writes: Vec::new(),
+            wanted: vec![match views.is_outermost() && !is_inner {
+                true => self.wanted,
+                false => NeededPrivilege::Select,
+            }],
+            is_locked: false,
+            is_temporary: model.is_some_and(|model| model.kind == TableKind::Temporary),
+            through: views.user().cloned(),
+            is_inner: !views.is_outermost(),
+            is_view: model.is_some_and(|model| model.view().is_some()),
+        });
+        self.named.len() - 1
+    }
+
+    /// A table or view is looked up for the statement, under any name.
+    pub(crate) fn use_table(&mut self, model: &Arc<TableModel>) {
+        if !self.used.iter().any(|used| used.id == model.id) {
+            self.used.push(Arc::clone(model));
+        }
+    }
+
+    /// Whether all tables and views of the statement are stored, and none is a temporary table of
+    /// the session.
+    pub(crate) fn are_stored_only(&self, frame: &Frame) -> bool {
+        let is_stored = |model: &Arc<TableModel>| model.kind != TableKind::Temporary;
+        self.used.iter().all(is_stored)
+            && frame.relations.iter().all(|relation| match &relation.source {
+                RelationSource::Table(model) => is_stored(model),
+                RelationSource::Virtual(_) => false,
+                _ => true,
+            })
+    }
+
+    /// A column of a named table is read.
+    pub(crate) fn note_read(&mut self, named: Option<usize>, column: &Arc<str>) {
+        if let Some(named) = named {
+            self.named[named].reads.insert(column);
+        }
+    }
+
+    /// Rows of a named table are locked as for a change.
+    pub(crate) fn note_locked(&mut self, named: Option<usize>) {
+        if let Some(named) = named {
+            self.named[named].is_locked = true;
+        }
+    }
+
+    /// Rows of a named table, or values of its column, are written to the stored table `behind`
+    /// it.
+    pub(crate) fn note_write(
+        &mut self,
+        frame: &Frame,
+        named: Option<usize>,
+        privilege: NeededPrivilege,
+        column: Option<&Arc<str>>,
+        behind: Option<(RelationId, u16)>,
+    ) {
+        let Some(number) = named else { return };
+        let one = &mut self.named[number];
+        one.table.writes = true;
+        one.add_write(privilege, column.cloned());
+        let Some((relation, ordinal)) = behind.filter(|_| one.is_view) else { return };
+        let Ok(model) = frame.table_of(relation) else { return };
+        let column = column.and_then(|_| model.by_ordinal(ordinal)).map(|one| one.name.clone());
+        let same = |one: &NamedUse| {
+            one.is_inner && one.table.schema == model.schema && one.table.table == model.name
+        };
+        if let Some(inner) = self.named.iter_mut().find(|one| same(one)) {
+            inner.add_write(privilege, column);
+        }
+    }
+
+    /// A privilege on the named table itself, besides those for its columns.
+    pub(crate) fn note_wanted(&mut self, named: usize, wanted: &[NeededPrivilege]) {
+        self.named[named].wanted = wanted.to_vec();
+    }
+
+    /// The privileges that the statement needs.
+    pub(crate) fn needs(&self) -> Vec<PlanNeed> {
+        let mut needs: Vec<PlanNeed> = Vec::new();
+        for need in self.named.iter().flat_map(NamedUse::needs) {
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        }
+        needs
+    }
+
+    /// The tables that `LOCK TABLES` checks.
+    pub(crate) fn named_tables(&self) -> Vec<NamedTable> {
+        let outer = self.named.iter().filter(|one| !one.is_inner);
+        outer.map(|one| one.table.clone()).collect()
+    }
+
+    /// The metadata locks that an execution holds.
+    ///
+    /// # Errors
+    /// 1712 if stored options are damaged.
+    pub(crate) fn locks(
+        &self,
+        frame: &Frame,
+        catalog: &SessionCatalog,
+        statement: &BoundBody,
+    ) -> Result<Vec<PlannedLock>> {
+        let mut locks = Locks::default();
+        self.used.iter().for_each(|model| locks.add(model, false));
+        for relation in &frame.relations {
+            let writes = relation.mode != ReadMode::Consistent || relation.row_slots.is_some();
+            if let RelationSource::Table(model) = &relation.source
+                && writes
+            {
+                locks.add(model, true);
+            }
+        }
+        locks.add_written(catalog, statement)?;
+        locks.list.sort_by_key(|lock| lock.model.id);
+        Ok(locks.list)
+    }
+}
+
+/// The locks that were collected so far.
+#[derive(Default)]
+struct Locks {
+    list: Vec<PlannedLock>,
+}
+
+impl Locks {
+    fn add(&mut self, model: &Arc<TableModel>, writes: bool) {
         if model.kind == TableKind::Temporary {
             return;
         }
-        match locks.iter_mut().find(|lock| lock.model.id == model.id) {
+        match self.list.iter_mut().find(|lock| lock.model.id == model.id) {
             Some(lock) => lock.writes |= writes,
-            None => locks.push(PlannedLock { model: Arc::clone(model), writes }),
-        }
-    };
-    binder.used.iter().for_each(|model| add(model, false));
-    for relation in &binder.relations {
-        let writes = relation.mode != ReadMode::Consistent || relation.row_slots.is_some();
-        if let RelationSource::Table(model) = &relation.source
-            && writes
-        {
-            add(model, true);
+            None => self.list.push(PlannedLock { model: Arc::clone(model), writes }),
         }
     }
-    let mut written: Vec<Arc<TableModel>> = statement.written().cloned().collect();
-    let shared = binder.context.catalog.shared();
-    let is_plain_insert = matches!(statement, BoundBody::Insert(insert) if matches!(insert.duplicates, DuplicatePolicy::Refuse));
-    let mut next = 0;
-    while let Some(model) = written.get(next).cloned() {
-        add(&model, true);
-        for key in &model.foreign_keys {
-            if let Some(parent) = shared.find_table(&key.parent_schema, &key.parent_table)? {
-                add(&parent, false);
+
+    /// The tables that a statement writes, with their parents, and with the children that the
+    /// change of a parent reads or changes.
+    fn add_written(&mut self, catalog: &SessionCatalog, statement: &BoundBody) -> Result<()> {
+        let mut written: Vec<Arc<TableModel>> = statement.written().cloned().collect();
+        let shared = catalog.shared();
+        let is_plain_insert = matches!(statement, BoundBody::Insert(insert) if matches!(insert.duplicates, DuplicatePolicy::Refuse));
+        let mut next = 0;
+        while let Some(model) = written.get(next).cloned() {
+            self.add(&model, true);
+            for key in &model.foreign_keys {
+                if let Some(parent) = shared.find_table(&key.parent_schema, &key.parent_table)? {
+                    self.add(&parent, false);
+                }
+            }
+            next += 1;
+            if is_plain_insert {
+                continue;
+            }
+            for reference in shared.referencing(&model.schema, &model.name)?.iter() {
+                let (child, key) = (&reference.child, reference.foreign_key());
+                let changes = key.on_delete.cascades() || key.on_update.cascades();
+                match changes && !written.iter().any(|other| other.id == child.id) {
+                    true => written.push(Arc::clone(child)),
+                    false => self.add(child, false),
+                }
             }
         }
-        next += 1;
-        if is_plain_insert {
-            continue;
-        }
-        for reference in shared.referencing(&model.schema, &model.name)?.iter() {
-            let (child, key) = (&reference.child, reference.foreign_key());
-            let changes = key.on_delete.cascades() || key.on_update.cascades();
-            match changes && !written.iter().any(|other| other.id == child.id) {
-                true => written.push(Arc::clone(child)),
-                false => add(child, false),
-            }
-        }
+        Ok(())
     }
-    locks.sort_by_key(|lock| lock.model.id);
-    Ok(locks)
-}
-
-/// Whether all tables and views of the statement are stored, and none is a temporary table of
-/// the session.
-pub(crate) fn uses_stored_tables_only(binder: &Binder<'_>) -> bool {
-    let is_stored = |model: &Arc<TableModel>| model.kind != TableKind::Temporary;
-    binder.used.iter().all(is_stored)
-        && binder.relations.iter().all(|relation| match &relation.source {
-            RelationSource::Table(model) => is_stored(model),
-            RelationSource::Virtual(_) => false,
-            _ => true,
-        })
-}
-
-/// A column of a named table is read.
-pub(crate) fn note_read(binder: &mut Binder<'_>, named: Option<usize>, column: &Arc<str>) {
-    if let Some(named) = named {
-        binder.named[named].reads.insert(column);
-    }
-}
-
-/// Rows of a named table are locked as for a change.
-pub(crate) fn note_locked(binder: &mut Binder<'_>, named: Option<usize>) {
-    if let Some(named) = named {
-        binder.named[named].is_locked = true;
-    }
-}
-
-/// Rows of a named table, or values of its column, are written to the stored table `behind` it.
-pub(crate) fn note_write(
-    binder: &mut Binder<'_>,
-    named: Option<usize>,
-    privilege: NeededPrivilege,
-    column: Option<&Arc<str>>,
-    behind: Option<(RelationId, u16)>,
-) {
-    let Some(number) = named else { return };
-    let one = &mut binder.named[number];
-    one.table.writes = true;
-    one.add_write(privilege, column.cloned());
-    let Some((relation, ordinal)) = behind.filter(|_| one.is_view) else { return };
-    let Ok(model) = target::model_of(binder, relation) else { return };
-    let column = column.and_then(|_| model.by_ordinal(ordinal)).map(|one| one.name.clone());
-    let same = |one: &NamedUse| {
-        one.is_inner && one.table.schema == model.schema && one.table.table == model.name
-    };
-    if let Some(inner) = binder.named.iter_mut().find(|one| same(one)) {
-        inner.add_write(privilege, column);
-    }
-}
-
-/// A privilege on the named table itself, besides those for its columns.
-pub(crate) fn note_wanted(
-    binder: &mut Binder<'_>,
-    named: Option<usize>,
-    wanted: &[NeededPrivilege],
-) {
-    if let Some(named) = named {
-        binder.named[named].wanted = wanted.to_vec();
-    }
-}
-
-/// The privileges that the statement needs.
-pub(crate) fn needs(binder: &Binder<'_>) -> Vec<PlanNeed> {
-    let mut needs: Vec<PlanNeed> = Vec::new();
-    for need in binder.named.iter().flat_map(NamedUse::needs) {
-        if !needs.contains(&need) {
-            needs.push(need);
-        }
-    }
-    needs
-}
-
-/// The tables that `LOCK TABLES` checks.
-pub(crate) fn named_tables(binder: &Binder<'_>) -> Vec<NamedTable> {
-    let outer = binder.named.iter().filter(|one| !one.is_inner);
-    outer.map(|one| one.table.clone()).collect()
 }
 
 impl NamedUse {

@@ -7,16 +7,14 @@
 
 use std::sync::Arc;
 
-use firn_api::rows::{ReadMode, WaitPolicy};
-
 use firn_sql_catalog::model::{DefaultValue, TableModel};
 use firn_sql_grammar::{self as grammar, ast::ColumnName};
-use firn_sql_logical::expression::{Expression, ExpressionKind, Slot};
+use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_logical::{CheckedBy, NeededPrivilege, RelationId, RelationSource, RowCheck};
 use firn_sql_types::error::{Result, SqlError};
 
 use super::scope::{Clause, ColumnPath, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, expressions, scope, table_uses};
+use super::{Binder, Frame, Names, expressions};
 
 /// The expressions evaluated over a written row.
 pub(crate) struct RowRules {
@@ -46,26 +44,32 @@ pub(crate) fn assigned_column(
         table: table.map(|table| table.name.as_str()),
         column: &name.column,
     };
-    let level = binder.scopes.len() - 1;
-    let place = binder.scopes[level].find(&path, Clause::FieldList)?;
+    let level = binder.names.scopes.len() - 1;
+    let place = binder.names.scopes[level].find(&path, Clause::FieldList)?;
     let place = place.ok_or_else(|| {
         let column = &name.column;
         let of = table.map(|table| format!("{}.", table.name)).unwrap_or_default();
         SqlError::unknown_column(&format!("{of}{column}"), "field list")
     })?;
-    let alias = binder.scopes[level].tables[place.table].alias.clone();
-    let column = base_column(binder, level, place);
+    let alias = binder.names.scopes[level].tables[place.table].alias.clone();
+    let column = base_column(&binder.names, &binder.typing.frame, level, place);
     let (relation, ordinal) =
-        column.ok_or_else(|| not_updatable(binder, &alias, &name.column, verb))?;
-    let named = binder.scopes[level].tables[place.table].named;
-    let name = binder.scopes[level].column(place).name.clone();
+        column.ok_or_else(|| not_updatable(&binder.names, &alias, &name.column, verb))?;
+    let named = binder.names.scopes[level].tables[place.table].named;
+    let name = binder.names.scopes[level].column(place).name.clone();
     let column = Some((relation, ordinal));
-    table_uses::note_write(binder, named, NeededPrivilege::Update, Some(&name), column);
+    binder.uses.note_write(
+        &binder.typing.frame,
+        named,
+        NeededPrivilege::Update,
+        Some(&name),
+        column,
+    );
     Ok(AssignedColumn { relation, ordinal, table: place.table })
 }
 
-fn not_updatable(binder: &Binder<'_>, alias: &str, column: &str, verb: &str) -> SqlError {
-    let is_merged = binder.scopes.last().is_some_and(|scope| {
+fn not_updatable(names: &Names, alias: &str, column: &str, verb: &str) -> SqlError {
+    let is_merged = names.scopes.last().is_some_and(|scope| {
         scope.tables.iter().any(|table| {
             &*table.alias == alias
                 && table
@@ -84,70 +88,56 @@ fn not_updatable(binder: &Binder<'_>, alias: &str, column: &str, verb: &str) -> 
 
 /// The stored column that a column of a scope is.
 pub(crate) fn base_column(
-    binder: &Binder<'_>,
+    names: &Names,
+    frame: &Frame,
     level: usize,
     place: ShownColumn,
 ) -> Option<(RelationId, u16)> {
-    let (relation, ordinal) = match &binder.scopes[level].column(place).source {
+    let (relation, ordinal) = match &names.scopes[level].column(place).source {
         ColumnSource::Relation(relation, ordinal) => (*relation, *ordinal),
         ColumnSource::Expression(value) => {
             let ExpressionKind::Slot(slot) = value.kind else { return None };
-            let relation = binder.owners[slot.0 as usize]?;
-            let slots = &binder.relations[relation.0].slots;
-            let ordinal = slots.iter().position(|other| *other == Some(slot))?;
-            (relation, u16::try_from(ordinal).ok()?)
+            frame.place_of(slot)?
         }
     };
-    let is_table = matches!(binder.relations[relation.0].source, RelationSource::Table(_));
+    let is_table = matches!(frame.relation(relation).source, RelationSource::Table(_));
     is_table.then_some((relation, ordinal))
 }
 
 /// The one stored table behind a table of the innermost scope.
 pub(crate) fn target_of(binder: &mut Binder<'_>, table: usize, verb: &str) -> Result<RelationId> {
-    let level = binder.scopes.len() - 1;
-    let alias = binder.scopes[level].tables[table].alias.clone();
+    let level = binder.names.scopes.len() - 1;
+    let alias = binder.names.scopes[level].tables[table].alias.clone();
     let refused =
         || SqlError::new(1288, format!("The target table {alias} of the {verb} is not updatable"));
-    let columns = binder.scopes[level].tables[table].columns.len();
+    let columns = binder.names.scopes[level].tables[table].columns.len();
     let places = (0..columns).map(|column| ShownColumn { table, column });
     let mut found = None;
-    for (relation, _) in places.filter_map(|place| base_column(binder, level, place)) {
+    for (relation, _) in
+        places.filter_map(|place| base_column(&binder.names, &binder.typing.frame, level, place))
+    {
         if found.is_some_and(|found| found != relation) {
-            return Err(join_view_refused(binder, level, table));
+            return Err(join_view_refused(&binder.names, level, table));
         }
         found = Some(relation);
     }
     let found = found.ok_or_else(refused)?;
-    let named = binder.scopes[level].tables[table].named;
-    table_uses::note_write(binder, named, NeededPrivilege::Delete, None, Some((found, 0)));
+    let named = binder.names.scopes[level].tables[table].named;
+    binder.uses.note_write(
+        &binder.typing.frame,
+        named,
+        NeededPrivilege::Delete,
+        None,
+        Some((found, 0)),
+    );
     Ok(found)
 }
 
-fn join_view_refused(binder: &Binder<'_>, level: usize, table: usize) -> SqlError {
-    let view = &binder.scopes[level].tables[table];
+fn join_view_refused(names: &Names, level: usize, table: usize) -> SqlError {
+    let view = &names.scopes[level].tables[table];
     let schema = view.schema.as_deref().unwrap_or("");
     let message = format!("Can not delete from join view '{schema}.{}'", view.original);
     SqlError::new(1395, message)
-}
-
-/// The definition of a table reference that is a table.
-pub(crate) fn model_of(binder: &Binder<'_>, relation: RelationId) -> Result<Arc<TableModel>> {
-    match &binder.relations[relation.0].source {
-        RelationSource::Table(table) => Ok(Arc::clone(table)),
-        _ => Err(SqlError::not_supported("writing to what is no table")),
-    }
-}
-
-/// Locks and keeps the rows of a table reference, so that they can be changed.
-pub(crate) fn make_target(binder: &mut Binder<'_>, relation: RelationId) -> (Slot, Slot) {
-    if let Some(slots) = binder.relations[relation.0].row_slots {
-        return slots;
-    }
-    let slots = (scope::new_slot(binder, Some(relation)), scope::new_slot(binder, Some(relation)));
-    let target = &mut binder.relations[relation.0];
-    target.row_slots = Some(slots);
-    target.mode = ReadMode::Update(WaitPolicy::Wait);
-    slots
 }
 
 /// A table's row as a table of a scope.
@@ -177,7 +167,7 @@ pub(crate) fn row_table(
 
 /// Generated columns, checks and defaults of a table, over the slots of a table reference.
 pub(crate) fn row_rules(binder: &mut Binder<'_>, relation: RelationId) -> Result<RowRules> {
-    let table = model_of(binder, relation)?;
+    let table = binder.typing.frame.table_of(relation)?;
     let mut rules = RowRules { generated: Vec::new(), checks: Vec::new(), defaults: Vec::new() };
     let has_rules = !table.checks.is_empty()
         || table.columns.iter().any(|column| {
@@ -187,11 +177,11 @@ pub(crate) fn row_rules(binder: &mut Binder<'_>, relation: RelationId) -> Result
         return Ok(rules);
     }
     let row = row_table(&table, relation, table.name.clone());
-    let scopes = std::mem::take(&mut binder.scopes);
+    let scopes = std::mem::take(&mut binder.names.scopes);
     let shown = (0..row.columns.len()).map(|column| ShownColumn { table: 0, column }).collect();
-    binder.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
+    binder.names.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
     let bound = bind_rules(binder, &table, &mut rules);
-    binder.scopes = scopes;
+    binder.names.scopes = scopes;
     bound?;
     Ok(rules)
 }
@@ -220,13 +210,13 @@ fn stored_expression(binder: &mut Binder<'_>, text: &str) -> Result<Expression> 
 }
 
 /// The conditions for rows of a table reference that is written through views.
-pub(crate) fn view_checks(binder: &Binder<'_>, relation: RelationId) -> Vec<RowCheck> {
-    let level = binder.scopes.len() - 1;
+pub(crate) fn view_checks(names: &Names, frame: &Frame, relation: RelationId) -> Vec<RowCheck> {
+    let level = names.scopes.len() - 1;
     let mut checks = Vec::new();
-    for (table, behind) in binder.scopes[level].tables.iter().enumerate() {
+    for (table, behind) in names.scopes[level].tables.iter().enumerate() {
         let mut places = (0..behind.columns.len()).map(|column| ShownColumn { table, column });
         let is_its =
-            |place| base_column(binder, level, place).is_some_and(|(of, _)| of == relation);
+            |place| base_column(names, frame, level, place).is_some_and(|(of, _)| of == relation);
         if !behind.checks.is_empty() && places.any(is_its) {
             let schema = behind.schema.as_deref().unwrap_or("");
             let view: Arc<str> = format!("{schema}.{}", behind.original).into();
@@ -237,10 +227,4 @@ pub(crate) fn view_checks(binder: &Binder<'_>, relation: RelationId) -> Vec<RowC
         }
     }
     checks
-}
-
-/// The slots of a table reference's columns.
-pub(crate) fn row_slots(binder: &Binder<'_>, relation: RelationId) -> Vec<(u16, Slot)> {
-    let slots = binder.relations[relation.0].slots.iter().zip(0_u16..);
-    slots.filter_map(|(slot, ordinal)| Some((ordinal, (*slot)?))).collect()
 }

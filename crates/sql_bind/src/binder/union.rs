@@ -15,7 +15,7 @@ use firn_sql_types::{Display, SqlType, unify::unify};
 use super::aggregate::{positional, unknown_position};
 use super::display::common_display;
 use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, coerce, expression_builders, expressions, query, scope};
+use super::{Binder, Typing, coerce, expression_builders, expressions, query};
 
 pub(crate) fn set_operation(
     binder: &mut Binder<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn set_operation(
     flatten(binder, left, op, all, &[], &mut sides)?;
     // A locking clause after the whole query belongs to the last side.
     flatten(binder, right, op, all, locks, &mut sides)?;
-    united(binder, operation, all, sides)
+    united(&mut binder.typing, operation, all, sides)
 }
 
 /// The sides of `a UNION b UNION c`, all of one kind.
@@ -59,13 +59,13 @@ fn flatten(
 }
 
 /// The rows of one query as those of a set, so that they can be ordered and limited again.
-pub(crate) fn set_of(binder: &mut Binder<'_>, inputs: Vec<Query>) -> Result<Query> {
-    united(binder, SetOperation::Union, true, inputs)
+pub(crate) fn set_of(typing: &mut Typing<'_>, inputs: Vec<Query>) -> Result<Query> {
+    united(typing, SetOperation::Union, true, inputs)
 }
 
 /// Queries united, their columns cast to the common types.
 pub(crate) fn united(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     operation: SetOperation,
     all: bool,
     inputs: Vec<Query>,
@@ -82,7 +82,7 @@ pub(crate) fn united(
     for number in 0..width {
         let sides: Vec<SqlType> =
             inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
-        let ty = unify(&sides, binder.context.evaluation.connection_collation, "UNION")?;
+        let ty = unify(&sides, typing.context.evaluation.connection_collation, "UNION")?;
         let shown: Vec<(&SqlType, Display)> = inputs
             .iter()
             .map(|input| &input.columns[number])
@@ -104,8 +104,8 @@ pub(crate) fn united(
     let names: Vec<_> = inputs.first().map_or_else(Vec::new, |first| {
         first.columns.iter().map(|column| column.name.clone()).collect()
     });
-    let inputs = inputs.into_iter().map(|input| cast_columns(binder, input, &types)).collect();
-    let slots: Vec<_> = types.into_iter().map(|ty| (scope::new_slot(binder, None), ty)).collect();
+    let inputs = inputs.into_iter().map(|input| cast_columns(typing, input, &types)).collect();
+    let slots: Vec<_> = types.into_iter().map(|ty| (typing.frame.new_slot(None), ty)).collect();
     let columns = slots.iter().zip(names).zip(displays);
     let columns = columns.map(|(((slot, ty), name), display)| OutputColumn {
         value: expression_builders::slot(*slot, ty.clone()),
@@ -125,14 +125,14 @@ pub(crate) fn united(
 
 /// A query with its columns cast. Columns of a plain union are cast in its sides, so that rows
 /// are compared after the cast.
-pub(crate) fn cast_columns(binder: &mut Binder<'_>, mut query: Query, types: &[SqlType]) -> Query {
+pub(crate) fn cast_columns(typing: &mut Typing<'_>, mut query: Query, types: &[SqlType]) -> Query {
     let is_plain = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
     if let Body::SetOperation { operation: SetOperation::Union, inputs, slots, .. } =
         &mut query.body
         && is_plain
     {
         let sides = std::mem::take(inputs).into_iter();
-        *inputs = sides.map(|side| cast_columns(binder, side, types)).collect();
+        *inputs = sides.map(|side| cast_columns(typing, side, types)).collect();
         for ((column, slot), ty) in query.columns.iter_mut().zip(slots).zip(types) {
             slot.1 = ty.clone().with_nullable(slot.1.nullable);
             column.value = expression_builders::slot(slot.0, slot.1.clone());
@@ -142,7 +142,7 @@ pub(crate) fn cast_columns(binder: &mut Binder<'_>, mut query: Query, types: &[S
     for (column, ty) in query.columns.iter_mut().zip(types) {
         let value = column.value.clone();
         let wanted = ty.clone().with_nullable(value.ty.nullable);
-        column.value = coerce::cast_to(binder, value, wanted);
+        column.value = coerce::cast_to(typing, value, wanted);
     }
     query
 }
@@ -175,9 +175,9 @@ pub(crate) fn order_set(
     };
     let shown = (0..query.columns.len()).map(|column| ShownColumn { table: 0, column });
     let scope = Scope { shown: shown.collect(), tables: vec![table], ..Scope::default() };
-    binder.scopes.push(scope);
+    binder.names.scopes.push(scope);
     let keys = binder.in_clause(Clause::OrderBy, |binder| set_keys(binder, &query.columns, order));
-    binder.scopes.pop();
+    binder.names.scopes.pop();
     query.order = keys?;
     Ok(query)
 }

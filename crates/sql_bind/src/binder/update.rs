@@ -9,7 +9,7 @@ use firn_sql_types::error::{Result, SqlError};
 use super::scope::{Clause, Scope};
 use super::target::AssignedColumn;
 use super::{
-    Binder, cte, expressions, from, hints, literal, query, scope, select, subquery, target,
+    Binder, Frame, Names, cte, expressions, from, hints, literal, query, select, subquery, target,
 };
 
 /// Binds an `UPDATE`.
@@ -18,40 +18,40 @@ use super::{
 /// The errors of its parts.
 pub(super) fn update(binder: &mut Binder<'_>, update: &ast::Update) -> Result<BoundUpdate> {
     if let Some(with) = &update.with {
-        cte::name_common_tables(binder, with)?;
+        cte::name_common_tables(&mut binder.names, with)?;
     }
-    binder.block_hints = hints::block_hints(binder, &update.hints);
-    binder.scopes.push(Scope::default());
+    binder.block.hints = hints::block_hints(binder, &update.hints);
+    binder.names.scopes.push(Scope::default());
     let bound = update_in_scope(binder, update);
-    binder.scopes.pop();
+    binder.names.scopes.pop();
     bound
 }
 
 fn update_in_scope(binder: &mut Binder<'_>, update: &ast::Update) -> Result<BoundUpdate> {
     if is_single(&update.tables) {
-        binder.wanted = NeededPrivilege::Update;
+        binder.uses.wanted = NeededPrivilege::Update;
     }
-    binder.writes_through_views = true;
+    binder.views.writes_through = true;
     let from = from::from(binder, &update.tables);
-    binder.wanted = NeededPrivilege::Select;
-    binder.writes_through_views = false;
+    binder.uses.wanted = NeededPrivilege::Select;
+    binder.views.writes_through = false;
     let from = from?;
-    scope::scope(binder).shown = from.shown;
-    scope::scope(binder).allows_aggregates = false;
+    binder.names.innermost().shown = from.shown;
+    binder.names.innermost().allows_aggregates = false;
     let columns = update
         .assignments
         .iter()
         .map(|assignment| target::assigned_column(binder, &assignment.column, "UPDATE"))
         .collect::<Result<Vec<_>>>()?;
-    check_roles(binder, &columns)?;
+    check_roles(&binder.names, &binder.typing.frame, &columns)?;
     for column in &columns {
-        let table = target::model_of(binder, column.relation)?.id;
-        binder.written.push(table);
+        let table = binder.typing.frame.table_of(column.relation)?.id;
+        binder.uses.written.push(table);
     }
     let mut targets: Vec<(RelationId, Vec<Assignment>)> = Vec::new();
     for (assignment, column) in update.assignments.iter().zip(columns) {
         let AssignedColumn { relation, ordinal, .. } = column;
-        refuse_generated(binder, relation, ordinal, &assignment.value)?;
+        refuse_generated(&binder.typing.frame, relation, ordinal, &assignment.value)?;
         let value = assigned_value(binder, relation, ordinal, &assignment.value)?;
         let assignment = Assignment { ordinal, value };
         match targets.iter_mut().find(|(other, _)| *other == relation) {
@@ -78,8 +78,8 @@ fn update_in_scope(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Boun
 }
 
 /// Refuses assignments that no order of changes makes meaningful.
-fn check_roles(binder: &Binder<'_>, columns: &[AssignedColumn]) -> Result<()> {
-    let Some(scope) = binder.scopes.last() else { return Ok(()) };
+fn check_roles(names: &Names, frame: &Frame, columns: &[AssignedColumn]) -> Result<()> {
+    let Some(scope) = names.scopes.last() else { return Ok(()) };
     for (number, one) in columns.iter().enumerate() {
         let table = &scope.tables[one.table];
         for other in columns[..number].iter().filter(|other| other.relation != one.relation) {
@@ -91,11 +91,11 @@ fn check_roles(binder: &Binder<'_>, columns: &[AssignedColumn]) -> Result<()> {
                     format!("Can not modify more than one base table through a join view '{view}'"),
                 ));
             }
-            let model = target::model_of(binder, one.relation)?;
+            let model = frame.table_of(one.relation)?;
             let moves = |column: &AssignedColumn| is_clustered(&model, column.ordinal);
             let is_role =
                 |column: &AssignedColumn| [one.relation, other.relation].contains(&column.relation);
-            if target::model_of(binder, other.relation)?.id == model.id
+            if frame.table_of(other.relation)?.id == model.id
                 && columns.iter().any(|column| is_role(column) && moves(column))
             {
                 let mut roles = [one, other];
@@ -116,12 +116,12 @@ fn check_roles(binder: &Binder<'_>, columns: &[AssignedColumn]) -> Result<()> {
 
 /// Generated columns may only be set to their default.
 fn refuse_generated(
-    binder: &Binder<'_>,
+    frame: &Frame,
     relation: RelationId,
     ordinal: u16,
     value: &ValueOrDefault,
 ) -> Result<()> {
-    let table = target::model_of(binder, relation)?;
+    let table = frame.table_of(relation)?;
     let column = table.by_ordinal(ordinal).filter(|column| column.generated.is_some());
     match (column, value) {
         (Some(column), ValueOrDefault::Value(_)) => Err(SqlError::new(
@@ -145,9 +145,11 @@ pub(crate) fn assigned_value(
     match value {
         ValueOrDefault::Value(expr) => {
             let bound = expressions::bind_single(binder, expr)?;
-            let table = target::model_of(binder, relation)?;
+            let table = binder.typing.frame.table_of(relation)?;
             Ok(Some(match table.by_ordinal(ordinal) {
-                Some(column) => literal::number_beside(binder, expr, bound, &column.ty),
+                Some(column) => {
+                    literal::number_beside(binder.typing.context, expr, bound, &column.ty)
+                }
                 None => bound,
             }))
         }
@@ -172,8 +174,8 @@ pub(crate) fn written_block(
             subquery::bind_where(binder, selection, &mut conditions, &mut joins)
         })?;
     }
-    let from = select::with_joins(binder, tree, joins);
-    Ok(Block { from, conditions, straight: binder.block_hints.straight, ..Block::default() })
+    let from = select::with_joins(&mut binder.typing.frame, tree, joins);
+    Ok(Block { from, conditions, straight: binder.block.hints.straight, ..Block::default() })
 }
 
 /// `ORDER BY` and `LIMIT` of a statement that writes.
@@ -184,7 +186,7 @@ pub(crate) fn written_order(
     limit: Option<&Expr>,
     targets: usize,
 ) -> Result<(Vec<firn_sql_logical::expression::SortKey>, Option<Expression>)> {
-    let is_single = targets <= 1 && scope::scope(binder).tables.len() == 1;
+    let is_single = targets <= 1 && binder.names.innermost().tables.len() == 1;
     if !is_single && !order.is_empty() {
         return Err(SqlError::new(1221, "Incorrect usage of UPDATE and ORDER BY"));
     }
@@ -202,8 +204,8 @@ pub(crate) fn write_target(
     relation: RelationId,
     assignments: Vec<Assignment>,
 ) -> Result<WriteTarget> {
-    let table = target::model_of(binder, relation)?;
-    let (row_key, row_payload) = target::make_target(binder, relation);
+    let table = binder.typing.frame.table_of(relation)?;
+    let (row_key, row_payload) = binder.typing.frame.make_target(relation);
     let rules = match assignments.is_empty() {
         true => super::target::RowRules {
             generated: Vec::new(),
@@ -214,7 +216,7 @@ pub(crate) fn write_target(
     };
     let mut checks = rules.checks;
     if !assignments.is_empty() {
-        checks.extend(target::view_checks(binder, relation));
+        checks.extend(target::view_checks(&binder.names, &binder.typing.frame, relation));
     }
     Ok(WriteTarget {
         table,
@@ -223,7 +225,7 @@ pub(crate) fn write_target(
         assignments,
         in_turn: true,
         may_be_absent: false,
-        row: target::row_slots(binder, relation),
+        row: binder.typing.frame.row_slots(relation),
         generated: rules.generated,
         checks,
     })

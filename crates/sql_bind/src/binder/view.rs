@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use firn_sql_catalog::SessionCatalog;
-use firn_sql_catalog::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel};
+use firn_sql_catalog::model::{CheckOption, TableModel, ViewAlgorithm};
 use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::{Query as WrittenQuery, Statement};
-use firn_sql_logical::expression::Expression;
-use firn_sql_logical::expression::equivalence::same_expression;
-use firn_sql_logical::{PlanContext, Query, ViewUser};
+use firn_sql_logical::{PlanContext, Query};
 use firn_sql_types::EvaluationContext;
 use firn_sql_types::error::{Result, SqlError};
 
 use super::from::FromItem;
 use super::scope::{ColumnSource, Scope, ScopeColumn, ShownColumn};
-use super::{Binder, from, query, scope, target};
+use super::{Binder, Frame, Names, from, query, target};
 
 /// A view as a table of the innermost scope.
 pub(crate) fn bind_view(
@@ -24,32 +22,24 @@ pub(crate) fn bind_view(
     null_supplied: bool,
 ) -> Result<FromItem> {
     let option = table.view().map_or(CheckOption::None, |view| view.check_option);
-    let keeps = binder.keeps_conditions;
-    binder.keeps_conditions |= binder.writes_through_views && option != CheckOption::None;
-    let conditions_before = binder.view_conditions.len();
-    binder.conditions_within.push(Vec::new());
+    let around = binder.views.enter(option);
     let query = view_query(binder, table);
-    let within = binder.conditions_within.pop().unwrap_or_default();
-    binder.keeps_conditions = keeps;
+    let within = binder.views.leave(&around);
     let query = query?;
     let names: Vec<Arc<str>> = table.shown_columns().map(|column| column.name.clone()).collect();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let is_apart = table.view().is_some_and(|view| view.algorithm == ViewAlgorithm::TemporaryTable);
-    let before = binder.block_hints.no_merge;
-    binder.block_hints.no_merge |= is_apart;
+    let before = binder.block.hints.no_merge;
+    binder.block.hints.no_merge |= is_apart;
     let placed = from::place_query(binder, query, alias, &names, false, null_supplied);
-    binder.block_hints.no_merge = before;
+    binder.block.hints.no_merge = before;
     let placed = placed.map_err(|error| match error.code {
         1060 | 1353 => invalid(table),
         _ => error,
     })?;
-    note_conditions(binder, option, &placed.conditions, &within, conditions_before);
-    let is_outermost = binder.conditions_within.is_empty();
-    let checks = match is_outermost {
-        true => std::mem::take(&mut binder.view_conditions),
-        false => Vec::new(),
-    };
-    if let Some(scope_table) = scope::scope(binder).tables.last_mut() {
+    binder.views.note_conditions(&around, &placed.conditions, &within);
+    let checks = binder.views.take_checks();
+    if let Some(scope_table) = binder.names.innermost().tables.last_mut() {
         scope_table.checks = checks;
         scope_table.schema = Some(table.schema.clone());
         scope_table.original = table.name.clone();
@@ -58,72 +48,21 @@ pub(crate) fn bind_view(
     Ok(placed)
 }
 
-/// Adds the conditions of a view's `CHECK OPTION`: a cascaded one includes all conditions that
-/// were merged into the view; a local one includes only the view's own, beside those that inner
-/// views require themselves.
-fn note_conditions(
-    binder: &mut Binder<'_>,
-    option: CheckOption,
-    all: &[Expression],
-    within: &[Expression],
-    before: usize,
-) {
-    match option {
-        CheckOption::None => {}
-        CheckOption::Cascaded => {
-            binder.view_conditions.truncate(before);
-            binder.view_conditions.extend_from_slice(all);
-        }
-        CheckOption::Local => {
-            let mut own = all.to_vec();
-            for other in within {
-                if let Some(at) = own.iter().position(|one| same_expression(one, other)) {
-                    own.remove(at);
-                }
-            }
-            binder.view_conditions.extend(own);
-        }
-    }
-    if let Some(around) = binder.conditions_within.last_mut() {
-        around.extend_from_slice(all);
-    }
-}
-
 /// The body of a view, bound where no name of the statement is visible.
 pub(crate) fn view_query(binder: &mut Binder<'_>, table: &TableModel) -> Result<Query> {
-    binder.expand("View")?;
+    binder.nesting.expand("View")?;
     let view = table.view().ok_or_else(|| invalid(table))?;
     let parsed =
         grammar::parse(&view.body, grammar::Mode::default()).map_err(|_| invalid(table))?;
     let Statement::Select(select) = parsed.statement else { return Err(invalid(table)) };
-    let schema = binder.schema.replace(view.schema.clone());
-    let scopes = std::mem::take(&mut binder.scopes);
-    let names = std::mem::take(&mut binder.common_names);
-    let user = view_user(binder, table, view);
-    binder.view_users.push(user);
+    let hidden = binder.names.hide(view.schema.clone());
+    binder.views.push_user(table, view);
     let bound = binder.deeper(|binder| query::query(binder, &select.query));
-    binder.view_users.pop();
-    binder.schema = schema;
-    binder.scopes = scopes;
-    binder.common_names = names;
+    binder.views.pop_user();
+    binder.names.show(hidden);
     bound.map_err(|error| match error.code {
         1054 | 1146 | 1049 | 1305 => invalid(table),
         _ => error,
-    })
-}
-
-/// The user whose rights count in a view. A view with its invoker's rights, within another
-/// view, has that view's rights.
-fn view_user(binder: &Binder<'_>, table: &TableModel, view: &ViewModel) -> Arc<ViewUser> {
-    let around = binder.view_users.last();
-    let definer = match view.security_definer {
-        true => Some(view.definer.clone()),
-        false => around.and_then(|user| user.definer.clone()),
-    };
-    Arc::new(ViewUser {
-        schema: around.map_or_else(|| table.schema.clone(), |user| user.schema.clone()),
-        view: around.map_or_else(|| table.name.clone(), |user| user.view.clone()),
-        definer,
     })
 }
 
@@ -135,11 +74,11 @@ pub fn is_updatable(
 ) -> bool {
     let context = PlanContext::new(catalog, Some(&view.schema), evaluation);
     let mut binder = Binder::new(&context);
-    binder.scopes.push(Scope::default());
+    binder.names.scopes.push(Scope::default());
     if bind_view(&mut binder, view, view.name.clone(), false).is_err() {
         return false;
     }
-    shows_rows_of_tables(&binder)
+    shows_rows_of_tables(&binder.names, &binder.typing.frame)
 }
 
 /// As [`is_updatable`], for a view that is being created.
@@ -148,10 +87,10 @@ pub fn is_updatable(
 /// Errors of binding the query.
 pub fn would_be_updatable(query: &WrittenQuery, context: &PlanContext<'_>) -> Result<bool> {
     let mut binder = Binder::new(context);
-    binder.scopes.push(Scope::default());
+    binder.names.scopes.push(Scope::default());
     let query = binder.deeper(|binder| query::query(binder, query))?;
     from::place_query(&mut binder, query, "".into(), &[], false, false)?;
-    Ok(shows_rows_of_tables(&binder))
+    Ok(shows_rows_of_tables(&binder.names, &binder.typing.frame))
 }
 
 /// What clients see of a view's column: merged columns are the view's own; others belong to the
@@ -169,10 +108,10 @@ fn tell_of_view(column: &mut ScopeColumn, view: &TableModel) {
     }
 }
 
-fn shows_rows_of_tables(binder: &Binder<'_>) -> bool {
-    let count = binder.scopes[0].tables[0].columns.len();
+fn shows_rows_of_tables(names: &Names, frame: &Frame) -> bool {
+    let count = names.scopes[0].tables[0].columns.len();
     let mut places = (0..count).map(|column| ShownColumn { table: 0, column });
-    places.any(|place| target::base_column(binder, 0, place).is_some())
+    places.any(|place| target::base_column(names, frame, 0, place).is_some())
 }
 
 fn invalid(table: &TableModel) -> SqlError {

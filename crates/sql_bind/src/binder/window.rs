@@ -17,7 +17,8 @@ use firn_sql_types::error::{Result, SqlError};
 
 use super::scope::Clause;
 use super::{
-    Binder, aggregate, cast, coerce, display, expression_builders, expressions, function, scope,
+    Binder, Names, Typing, aggregate, cast, coerce, display, expression_builders, expressions,
+    function,
 };
 
 /// Whether a function requires a window.
@@ -45,7 +46,7 @@ pub(crate) fn window_call(
     name: &str,
     function: &Function,
 ) -> Result<Expression> {
-    if !scope::scope(binder).allows_windows {
+    if !binder.names.innermost().allows_windows {
         let message = format!(
             "You cannot use the window function '{}' in this context.",
             name.to_lowercase()
@@ -58,22 +59,22 @@ pub(crate) fn window_call(
         None => return Err(SqlError::not_supported("OVER without a window")),
     };
     let (of, arguments, ty) = window_function(binder, name, function)?;
-    let output = scope::new_slot(binder, None);
+    let output = binder.typing.frame.new_slot(None);
     let of = match of {
         WindowFunction::Aggregate(call) => {
             WindowFunction::Aggregate(AggregateCall { output, ..call })
         }
         of => of,
     };
-    let display = display::of_window(binder, &of, &arguments, &ty);
-    binder.displays.insert(output, display);
+    let display = display::of_window(&binder.typing, &of, &arguments, &ty);
+    binder.typing.displays.set_slot(output, display);
     let call = WindowCall { function: of, arguments, output, ty: ty.clone() };
-    keep_window(binder, window, call);
+    keep_window(&mut binder.names, window, call);
     Ok(expression_builders::slot(output, ty))
 }
 
-fn keep_window(binder: &mut Binder<'_>, window: Window, call: WindowCall) {
-    let windows = &mut scope::scope(binder).windows;
+fn keep_window(names: &mut Names, window: Window, call: WindowCall) {
+    let windows = &mut names.innermost().windows;
     match windows.iter_mut().find(|other| same_window(other, &window)) {
         Some(present) => present.calls.push(call),
         None => windows.push(Window { calls: vec![call], ..window }),
@@ -97,7 +98,7 @@ fn window_function(
     // In another row's place, the names of an ENUM are texts, and sort as texts.
     if arguments.first().is_some_and(|value| value.ty.kind.is_enum_or_set()) {
         let value = arguments.remove(0);
-        let value = coerce::unified(binder, vec![value], "window")?.0.remove(0);
+        let value = coerce::unified(&mut binder.typing, vec![value], "window")?.0.remove(0);
         arguments.insert(0, value);
     }
     let number = SqlType::bigint_unsigned().not_null();
@@ -110,7 +111,7 @@ fn window_function(
             (WindowFunction::CumulativeDistribution, SqlType::double().not_null(), 0..=0)
         }
         "NTILE" => (WindowFunction::Ntile, number, 1..=1),
-        "LAG" | "LEAD" => return shifted(binder, name == "LAG", arguments),
+        "LAG" | "LEAD" => return shifted(&mut binder.typing, name == "LAG", arguments),
         "FIRST_VALUE" => (WindowFunction::FirstValue, first_type(&arguments), 1..=1),
         "LAST_VALUE" => (WindowFunction::LastValue, first_type(&arguments), 1..=1),
         "NTH_VALUE" => (WindowFunction::NthValue, first_type(&arguments), 2..=2),
@@ -123,7 +124,7 @@ fn window_function(
 }
 
 fn shifted(
-    binder: &mut Binder<'_>,
+    typing: &mut Typing<'_>,
     is_lag: bool,
     mut arguments: Vec<Expression>,
 ) -> Result<(WindowFunction, Vec<Expression>, SqlType)> {
@@ -135,7 +136,7 @@ fn shifted(
     if arguments.len() == 3 {
         let otherwise = arguments.pop().unwrap_or_else(expression_builders::null);
         let value = arguments.remove(0);
-        let (mut both, common) = coerce::unified(binder, vec![value, otherwise], "lag")?;
+        let (mut both, common) = coerce::unified(typing, vec![value, otherwise], "lag")?;
         ty = common.with_nullable(true);
         let otherwise = both.pop().unwrap_or_else(expression_builders::null);
         let value = both.pop().unwrap_or_else(expression_builders::null);
@@ -146,12 +147,12 @@ fn shifted(
 }
 
 fn named_window(binder: &mut Binder<'_>, name: &str) -> Result<Window> {
-    let spec = named_spec(binder, name)?;
+    let spec = named_spec(&mut binder.names, name)?;
     window_of(binder, &spec)
 }
 
-fn named_spec(binder: &mut Binder<'_>, name: &str) -> Result<WindowSpec> {
-    let windows = &scope::scope(binder).named_windows;
+fn named_spec(names: &mut Names, name: &str) -> Result<WindowSpec> {
+    let windows = &names.innermost().named_windows;
     let found = windows.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     found
         .map(|(_, spec)| spec.clone())
@@ -169,7 +170,7 @@ fn window_of(binder: &mut Binder<'_>, spec: &WindowSpec) -> Result<Window> {
                 "There is a circularity in the window dependency graph.",
             ));
         }
-        let base = named_spec(binder, &name)?;
+        let base = named_spec(&mut binder.names, &name)?;
         if spec.partition_by.is_empty() {
             spec.partition_by = base.partition_by;
         }
@@ -185,9 +186,9 @@ fn window_of(binder: &mut Binder<'_>, spec: &WindowSpec) -> Result<Window> {
 }
 
 fn bind_window(binder: &mut Binder<'_>, spec: &WindowSpec) -> Result<Window> {
-    scope::scope(binder).allows_windows = false;
+    binder.names.innermost().allows_windows = false;
     let bound = bind_window_parts(binder, spec);
-    scope::scope(binder).allows_windows = true;
+    binder.names.innermost().allows_windows = true;
     bound
 }
 
@@ -290,7 +291,11 @@ fn frame_distance(
         distance => {
             let distance = expressions::bind_single(binder, distance)?;
             let sign = if minus { "-" } else { "+" };
-            expression_builders::call(binder, sign, vec![key.expression.clone(), distance])?
+            expression_builders::call(
+                &mut binder.typing,
+                sign,
+                vec![key.expression.clone(), distance],
+            )?
         }
     };
     Ok(moved)

@@ -1,10 +1,11 @@
 //! The values of functions and operators.
 
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::Expression;
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
 use firn_sql_types::{Display, SqlType, TypeKind};
 
-use super::super::{Binder, mean};
+use super::super::{Typing, mean};
 use super::choice::common_display;
 use super::{fixed_double, text};
 use crate::binder::display;
@@ -81,18 +82,18 @@ const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
 ];
 
 pub(super) fn of_call(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     name: &str,
     arguments: &[Expression],
     ty: &SqlType,
 ) -> Display {
     let values: Vec<(&SqlType, Display)> =
-        arguments.iter().map(|argument| display::shown_operand(binder, argument)).collect();
+        arguments.iter().map(|argument| display::shown_operand(typing, argument)).collect();
     match (name, values.as_slice()) {
         ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
-        ("/", [left, right]) => of_quotient(binder, left, right, ty),
+        ("/", [left, right]) => of_quotient(typing.context, left, right, ty),
         ("DIV", [_, right]) => {
-            of_whole_quotient(&display::written(binder, &arguments[0]), right, ty)
+            of_whole_quotient(&display::written(typing, &arguments[0]), right, ty)
         }
         ("NEG", [one]) => of_negative(one, ty),
         (mean::SHOWN, [(_, display)]) => *display,
@@ -138,7 +139,7 @@ pub(super) fn of_call(
             let of_type = Display::of_expression(ty);
             let texts: Vec<(&SqlType, Display)> =
                 values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
-            let length = text::length(binder, name, arguments, &texts, ty);
+            let length = text::length(typing, name, arguments, &texts, ty);
             made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
         }
         ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
@@ -154,7 +155,7 @@ pub(super) fn of_call(
             let of_type = Display::of_expression(ty);
             let texts: Vec<(&SqlType, Display)> =
                 values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
-            let length = text::length(binder, name, arguments, &texts, ty);
+            let length = text::length(typing, name, arguments, &texts, ty);
             Display { length: length.unwrap_or(of_type.length), ..of_type }
         }
         _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
@@ -165,12 +166,12 @@ pub(super) fn of_call(
 }
 
 fn of_quotient(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     (left, of_left): &(&SqlType, Display),
     (_, of_right): &(&SqlType, Display),
     ty: &SqlType,
 ) -> Display {
-    let more = binder.context.evaluation.div_precision_increment;
+    let more = context.evaluation.div_precision_increment;
     if !is_exact(ty) {
         let decimals = of_left.decimals.max(of_right.decimals);
         if decimals == NOT_FIXED_DECIMALS {

@@ -4,12 +4,12 @@ use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Datum, Display, SqlType, TypeKind};
 
-use super::super::Binder;
+use super::super::{Frame, Typing};
 use crate::binder::display;
 
 /// One of several values.
 pub(super) fn of_choice<'e>(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     values: impl Iterator<Item = &'e Expression>,
     ty: &SqlType,
 ) -> Display {
@@ -21,8 +21,8 @@ pub(super) fn of_choice<'e>(
     let values: Vec<(SqlType, Display)> = values
         .filter(|value| !is_null(value))
         .map(|value| {
-            let (of, display) = display::shown_operand(binder, value);
-            (own_fixed_type(binder, value).unwrap_or_else(|| of.clone()), display)
+            let (of, display) = display::shown_operand(typing, value);
+            (own_fixed_type(&typing.frame, value).unwrap_or_else(|| of.clone()), display)
         })
         .collect();
     let values: Vec<(&SqlType, Display)> =
@@ -31,9 +31,9 @@ pub(super) fn of_choice<'e>(
 }
 
 /// The type of a `CHAR` or `BINARY` column, which is a `VARCHAR` in an expression.
-fn own_fixed_type(binder: &Binder<'_>, value: &Expression) -> Option<SqlType> {
+fn own_fixed_type(frame: &Frame, value: &Expression) -> Option<SqlType> {
     let ExpressionKind::Slot(slot) = value.kind else { return None };
-    let kind = display::column_kind(binder, slot)?;
+    let kind = display::column_kind(frame, slot)?;
     let is_fixed = matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
     is_fixed.then(|| SqlType::new(kind.clone()))
 }

@@ -6,27 +6,29 @@
 //!   MAX(f) of FLOAT(7,2)                                           FLOAT, 7 characters, 2 decimals
 //! ```
 //!
-//! Slots are looked up in [`Binder::displays`]: a slot that is not there follows its type.
+//! Slots are looked up in [`Displays`]: a slot that is not there follows its type.
 
 mod call;
 mod choice;
 mod kept;
+mod known;
 pub(super) mod nullable;
 mod text;
 
 pub(crate) use choice::common_display;
 pub use kept::kept_type;
+pub(crate) use known::Displays;
 
 use firn_sql_catalog::model::ColumnModel;
 use firn_sql_functions::AggregateFunction;
 use firn_sql_grammar::ast::{Expr, Value};
 use firn_sql_logical::expression::{Expression, ExpressionKind, Slot, Subquery, SubqueryKind};
-use firn_sql_logical::{RelationId, RelationSource, WindowFunction};
+use firn_sql_logical::{PlanContext, WindowFunction};
 use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
-use super::Binder;
 use super::coerce::is_written_cast;
+use super::{Frame, Typing};
 
 /// A truth value.
 pub(crate) const TRUTH_CHARS: u32 = 1;
@@ -63,28 +65,28 @@ pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
 }
 
 /// The values of an expression.
-pub(crate) fn display(binder: &Binder<'_>, expression: &Expression) -> Display {
+pub(crate) fn display(typing: &Typing<'_>, expression: &Expression) -> Display {
     let ty = &expression.ty;
     match &expression.kind {
         ExpressionKind::Literal(datum) => {
             ty.before.get().map_or_else(|| of_literal(datum, ty), |before| before.shown)
         }
         ExpressionKind::Slot(slot) | ExpressionKind::Kept(slot) => {
-            let known = binder.displays.get(slot).copied();
+            let known = typing.displays.of_slot(*slot);
             known.unwrap_or_else(|| Display::of_column(ty).as_expression())
         }
         ExpressionKind::Call { function, arguments } => {
-            call::of_call(binder, function.name, arguments, ty)
+            call::of_call(typing, function.name, arguments, ty)
         }
         ExpressionKind::Case { branches, otherwise } => {
             let values = branches.iter().map(|(_, value)| value);
-            choice::of_choice(binder, values.chain(otherwise.as_deref()), ty)
+            choice::of_choice(typing, values.chain(otherwise.as_deref()), ty)
         }
-        ExpressionKind::Coalesce(list) => choice::of_choice(binder, list.iter(), ty),
+        ExpressionKind::Coalesce(list) => choice::of_choice(typing, list.iter(), ty),
         ExpressionKind::Keep { value, .. } | ExpressionKind::AssignVariable { value, .. } => {
-            display(binder, value).as_expression()
+            display(typing, value).as_expression()
         }
-        ExpressionKind::Subquery(subquery) => of_subquery(binder, subquery, ty),
+        ExpressionKind::Subquery(subquery) => of_subquery(&typing.displays, subquery, ty),
         ExpressionKind::UserVariable(_) => of_variable(ty),
         ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
         ExpressionKind::Compare { .. }
@@ -95,7 +97,7 @@ pub(crate) fn display(binder: &Binder<'_>, expression: &Expression) -> Display {
         | ExpressionKind::Is { .. }
         | ExpressionKind::InList { .. }
         | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
-        ExpressionKind::Cast(operand) => of_cast(binder, operand, ty),
+        ExpressionKind::Cast(operand) => of_cast(typing, operand, ty),
         ExpressionKind::Parameter(_) | ExpressionKind::Row(_) | ExpressionKind::Unresolved(_) => {
             Display::of_expression(ty)
         }
@@ -103,7 +105,7 @@ pub(crate) fn display(binder: &Binder<'_>, expression: &Expression) -> Display {
 }
 
 /// A cast to text without a written length is as long as its operand.
-fn of_cast(binder: &Binder<'_>, operand: &Expression, ty: &SqlType) -> Display {
+fn of_cast(typing: &Typing<'_>, operand: &Expression, ty: &SqlType) -> Display {
     let of_type = Display::of_expression(ty);
     // A double with fixed digits becomes text through an exact number.
     let operand = match &operand.kind {
@@ -128,7 +130,7 @@ fn of_cast(binder: &Binder<'_>, operand: &Expression, ty: &SqlType) -> Display {
     if !has_own_length || operand.ty.kind == TypeKind::Json {
         return of_type;
     }
-    let (from, shown) = shown_operand(binder, operand);
+    let (from, shown) = shown_operand(typing, operand);
     let bytes = match ty.kind.is_binary() {
         true => from.charset().map_or(1, |charset| charset.max_character_bytes()),
         false => 1,
@@ -138,17 +140,13 @@ fn of_cast(binder: &Binder<'_>, operand: &Expression, ty: &SqlType) -> Display {
 }
 
 /// The type of the column behind a slot, whatever the slot is used as.
-fn column_kind<'b>(binder: &'b Binder<'_>, slot: Slot) -> Option<&'b TypeKind> {
-    let RelationId(number) = binder.owners.get(slot.0 as usize).copied().flatten()?;
-    let relation = &binder.relations[number];
-    let RelationSource::Table(table) = &relation.source else { return None };
-    let place = relation.slots.iter().position(|other| *other == Some(slot))?;
-    Some(&table.by_ordinal(place as u16)?.ty.kind)
+fn column_kind(frame: &Frame, slot: Slot) -> Option<&TypeKind> {
+    frame.table_column(slot).map(|column| &column.ty.kind)
 }
 
 /// The display of an operand before it was cast to what the operation wants.
 pub(super) fn shown_operand<'e>(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     expression: &'e Expression,
 ) -> (&'e SqlType, Display) {
     if let ExpressionKind::Cast(inner) = &expression.kind
@@ -156,14 +154,14 @@ pub(super) fn shown_operand<'e>(
         && !is_written_text(inner, &expression.ty)
         && is_implied(&inner.ty, &expression.ty)
     {
-        return (&inner.ty, shown_operand(binder, inner).1);
+        return (&inner.ty, shown_operand(typing, inner).1);
     }
     if matches!(expression.kind, ExpressionKind::Literal(_))
         && let Some(before) = expression.ty.before.get()
     {
         return (&before.operand.0, before.operand.1);
     }
-    let display = display(binder, expression);
+    let display = display(typing, expression);
     match (&expression.kind, &expression.ty.kind) {
         // The width of the type matters, not that of the definition, even if the column is used
         // as a wider type.
@@ -176,7 +174,7 @@ pub(super) fn shown_operand<'e>(
             | TypeKind::Varchar { .. }
             | TypeKind::Varbinary { .. },
         ) => {
-            let kind = column_kind(binder, *slot);
+            let kind = column_kind(&typing.frame, *slot);
             let own = kind.map(|kind| SqlType::new(kind.clone()));
             let display = match own {
                 Some(own) => Display::of_column(&own).as_expression(),
@@ -189,16 +187,16 @@ pub(super) fn shown_operand<'e>(
 }
 
 /// The display of an operand before any cast.
-fn written<'e>(binder: &Binder<'_>, expression: &'e Expression) -> (&'e SqlType, Display) {
+fn written<'e>(typing: &Typing<'_>, expression: &'e Expression) -> (&'e SqlType, Display) {
     match &expression.kind {
-        ExpressionKind::Cast(inner) => shown_operand(binder, inner),
-        _ => shown_operand(binder, expression),
+        ExpressionKind::Cast(inner) => shown_operand(typing, inner),
+        _ => shown_operand(typing, expression),
     }
 }
 
 /// The display of an item of a select list; how it is written may say more.
-pub(crate) fn display_of_item(binder: &Binder<'_>, expr: &Expr, value: &Expression) -> Display {
-    let display = display(binder, value);
+pub(crate) fn display_of_item(typing: &Typing<'_>, expr: &Expr, value: &Expression) -> Display {
+    let display = display(typing, value);
     let Expr::Value(literal) = expr else { return display };
     match literal {
         Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
@@ -209,10 +207,10 @@ pub(crate) fn display_of_item(binder: &Binder<'_>, expr: &Expr, value: &Expressi
     }
 }
 
-fn of_subquery(binder: &Binder<'_>, subquery: &Subquery, ty: &SqlType) -> Display {
+fn of_subquery(displays: &Displays, subquery: &Subquery, ty: &SqlType) -> Display {
     match &subquery.kind {
         SubqueryKind::Scalar => {
-            let column = binder.subqueries.get(subquery.number).copied().flatten();
+            let column = displays.of_subquery(subquery.number);
             column.unwrap_or_else(|| Display::of_column(ty)).as_expression()
         }
         _ => Display::integer(ty, TRUTH_CHARS),
@@ -221,14 +219,14 @@ fn of_subquery(binder: &Binder<'_>, subquery: &Subquery, ty: &SqlType) -> Displa
 
 /// The result of an aggregate.
 pub(crate) fn of_aggregate(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     function: AggregateFunction,
     arguments: &[Expression],
     ty: &SqlType,
 ) -> Display {
     let worked_out = Display::of_expression(ty);
     let Some(argument) = arguments.first() else { return worked_out };
-    let (of, display) = shown_operand(binder, argument);
+    let (of, display) = shown_operand(typing, argument);
     let display = match &argument.kind {
         // Of two digits, and no room for a sign.
         ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
@@ -243,9 +241,9 @@ pub(crate) fn of_aggregate(
             Display { nullable: None, type_code, ..display.as_expression() }
         }
         AggregateFunction::Sum => of_sum(of, display, ty),
-        AggregateFunction::Average => of_average(binder, of, display, ty),
+        AggregateFunction::Average => of_average(typing.context, of, display, ty),
         AggregateFunction::GroupConcat => {
-            let bytes = binder.context.evaluation.group_concat_max_length_bytes;
+            let bytes = typing.context.evaluation.group_concat_max_length_bytes;
             let character_bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
             let length = bytes.saturating_mul(character_bytes.into());
             Display { length: length.min(u32::MAX.into()) as u32, ..worked_out }
@@ -256,19 +254,19 @@ pub(crate) fn of_aggregate(
 
 /// The result of a window function: MySQL stores it in a temporary table.
 pub(crate) fn of_window(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     function: &WindowFunction,
     arguments: &[Expression],
     ty: &SqlType,
 ) -> Display {
     let display = match function {
-        WindowFunction::Aggregate(call) => of_aggregate(binder, call.function, &call.arguments, ty),
+        WindowFunction::Aggregate(call) => of_aggregate(typing, call.function, &call.arguments, ty),
         WindowFunction::Lag | WindowFunction::Lead => {
             let values = arguments.iter().take(1).chain(arguments.get(2));
-            choice::of_choice(binder, values, ty)
+            choice::of_choice(typing, values, ty)
         }
         WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
-            let argument = arguments.first().map(|argument| shown_operand(binder, argument).1);
+            let argument = arguments.first().map(|argument| shown_operand(typing, argument).1);
             let display = argument.unwrap_or_else(|| Display::of_expression(ty));
             Display { nullable: None, ..display }
         }
@@ -288,8 +286,8 @@ fn of_sum(of: &SqlType, display: Display, ty: &SqlType) -> Display {
     }
 }
 
-fn of_average(binder: &Binder<'_>, of: &SqlType, display: Display, ty: &SqlType) -> Display {
-    let more = binder.context.evaluation.div_precision_increment;
+fn of_average(context: &PlanContext<'_>, of: &SqlType, display: Display, ty: &SqlType) -> Display {
+    let more = context.evaluation.div_precision_increment;
     match (&ty.kind, display.decimals) {
         (TypeKind::Decimal { .. }, scale) => {
             let precision = display.precision(&of.kind).saturating_add(more).min(65);

@@ -4,10 +4,11 @@
 //! more careful: a type that is NOT NULL is never NULL.
 
 use firn_sql_functions::Function;
+use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind};
 use firn_sql_types::TypeKind;
 
-use super::super::Binder;
+use super::super::Typing;
 use super::super::expression_builders::is_never_null;
 
 /// Functions that are NULL for some arguments and whose results are not texts, documents or times.
@@ -105,10 +106,10 @@ const BY_ARGUMENTS: &[&str] = &[
 
 /// Whether clients see an expression as nullable. Chains of operators have any length, so this
 /// keeps a list of what is left instead of recursing.
-pub(crate) fn shown_nullable(binder: &Binder<'_>, expression: &Expression) -> bool {
+pub(crate) fn shown_nullable(typing: &Typing<'_>, expression: &Expression) -> bool {
     let mut left = vec![expression];
     while let Some(next) = left.pop() {
-        if adds_null(binder, next, &mut left) {
+        if adds_null(typing, next, &mut left) {
             return true;
         }
     }
@@ -118,7 +119,7 @@ pub(crate) fn shown_nullable(binder: &Binder<'_>, expression: &Expression) -> bo
 /// Whether an operation may itself produce NULL; operands whose NULL makes it NULL are added to
 /// `left`.
 fn adds_null<'e>(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     expression: &'e Expression,
     left: &mut Vec<&'e Expression>,
 ) -> bool {
@@ -132,17 +133,24 @@ fn adds_null<'e>(
             return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
         }
         ExpressionKind::Slot(slot) => {
-            let reported = binder.displays.get(slot).and_then(|display| display.nullable);
+            let reported = typing.displays.of_slot(*slot).and_then(|display| display.nullable);
             return reported.unwrap_or(ty.nullable);
         }
         ExpressionKind::Call { function, arguments } => {
-            return call_adds_null(binder, function, arguments, &ty.kind, ty.nullable, left);
+            return call_adds_null(
+                typing.context,
+                function,
+                arguments,
+                &ty.kind,
+                ty.nullable,
+                left,
+            );
         }
         ExpressionKind::Cast(operand) => {
             left.push(operand);
             // Bytes that are not valid text become NULL; clients see this only in strict modes.
             if operand.ty.kind.is_binary() && ty.kind.is_text() {
-                return binder.context.evaluation.sql_mode.is_strict();
+                return typing.context.evaluation.sql_mode.is_strict();
             }
             return ty.nullable && !operand.ty.nullable;
         }
@@ -166,7 +174,7 @@ fn adds_null<'e>(
             left.extend(branches.iter().map(|(_, value)| value));
         }
         ExpressionKind::Coalesce(list) => {
-            return list.iter().all(|one| shown_nullable(binder, one));
+            return list.iter().all(|one| shown_nullable(typing, one));
         }
         _ => return ty.nullable,
     }
@@ -174,14 +182,14 @@ fn adds_null<'e>(
 }
 
 fn call_adds_null<'e>(
-    binder: &Binder<'_>,
+    context: &PlanContext<'_>,
     function: &Function,
     arguments: &'e [Expression],
     result: &TypeKind,
     nullable: bool,
     left: &mut Vec<&'e Expression>,
 ) -> bool {
-    if may_be_null(binder, function, result) {
+    if may_be_null(context, function, result) {
         return true;
     }
     if is_never_null(function.name, arguments.len()) {
@@ -195,7 +203,7 @@ fn call_adds_null<'e>(
 }
 
 /// Whether MySQL considers a function's value nullable even if no argument is.
-fn may_be_null(binder: &Binder<'_>, function: &Function, result: &TypeKind) -> bool {
+fn may_be_null(context: &PlanContext<'_>, function: &Function, result: &TypeKind) -> bool {
     match function.name {
         "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
         "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME" | "UTC_TIMESTAMP" => {
@@ -203,7 +211,7 @@ fn may_be_null(binder: &Binder<'_>, function: &Function, result: &TypeKind) -> b
         }
         name if name.starts_with("JSON_") => true,
         // A text longer than a packet would be NULL.
-        _ if result.is_string() => binder.context.evaluation.sql_mode.is_strict(),
+        _ if result.is_string() => context.evaluation.sql_mode.is_strict(),
         name => result.is_temporal() || NULLABLE.contains(&name),
     }
 }

@@ -4,7 +4,7 @@ use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::{Datum, Decimal, Display, SqlType, TypeKind};
 
-use super::super::Binder;
+use super::super::Typing;
 use super::call::longest_made;
 use crate::binder::display;
 
@@ -25,7 +25,7 @@ type Operand<'e> = (&'e SqlType, Display);
 
 /// The most characters of a function's text, where they do not follow from its type.
 pub(super) fn length(
-    binder: &Binder<'_>,
+    typing: &Typing<'_>,
     name: &str,
     arguments: &[Expression],
     operands: &[Operand<'_>],
@@ -61,7 +61,7 @@ pub(super) fn length(
         "BIN" | "OCT" | "CONV" => 65,
         "INET_NTOA" => 31,
         "FORMAT" => {
-            let digits = arguments.first().map(|one| display::written(binder, one).1.length)?;
+            let digits = arguments.first().map(|one| display::written(typing, one).1.length)?;
             digits.saturating_add(digits / 3 + 2 + FORMATTED_DECIMALS)
         }
         "SHA2" => match number(1) {
