@@ -5,8 +5,9 @@
 //!   crates/*/src/**.rs  ──tokens, paths──► imports ──┴──rules──► faults, exit code
 //! ```
 //!
-//! `firn-imports types` prints the largest types instead: those with the most methods, and those
-//! that are named in the most files.
+//! `firn-imports types` prints the largest types instead: those with the most methods, those that
+//! are named in the most files, and those that the most free functions take as `&mut`, with the
+//! fields that are read outside the type's own file.
 //!
 //! It reads paths as they are written: `crate::…`, `super::…`, and names that a crate's root
 //! re-exports. It does not see paths that a macro makes.
@@ -14,7 +15,9 @@
 #![allow(clippy::disallowed_methods, reason = "a tool of the developers reads the sources")]
 
 mod graph;
+mod items;
 mod paths;
+mod reach;
 mod rules;
 mod tokens;
 mod types;
@@ -23,6 +26,7 @@ mod workspace;
 use std::path::Path;
 use std::process::ExitCode;
 
+use reach::{Reach, Reached};
 use rules::Rules;
 use types::Types;
 use workspace::Crate;
@@ -58,7 +62,12 @@ fn print_types(folder: &Path) -> ExitCode {
         }
     };
     let mut types = Types::default();
-    sources.iter().for_each(|source| types.add(source, &tokens::tokens(&source.text)));
+    let mut reach = Reach::default();
+    for source in &sources {
+        let tokens = tokens::tokens(&source.text);
+        types.add(source, &tokens);
+        reach.add(source, &tokens);
+    }
     println!("by methods of their own:");
     for (crate_name, name, methods, files) in types.by_methods(LISTED) {
         println!("    {methods:4} in {files:2} files  {crate_name}::{name}");
@@ -67,7 +76,21 @@ fn print_types(folder: &Path) -> ExitCode {
     for (file, name, files) in types.by_files(LISTED) {
         println!("    {files:4}  {name}  ({file})");
     }
+    println!("by free functions that take them as `&mut`:");
+    reach.by_functions(LISTED).iter().for_each(print_reached);
     ExitCode::SUCCESS
+}
+
+fn print_reached(one: &Reached<'_>) {
+    let Reached { crate_name, name, mutably, shared, files, fields, outside } = one;
+    println!(
+        "    {mutably:4} and {shared:3} as `&`, in {files:2} other files  {crate_name}::{name}"
+    );
+    println!(
+        "          {fields} fields, {} read in other files: {}",
+        outside.len(),
+        outside.join(" ")
+    );
 }
 
 fn print(one: &Crate) {

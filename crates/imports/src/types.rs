@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tokens::test_attribute;
+use crate::items::{block_length, name_of, without_tests};
 
 /// Names that also belong to the standard library, another crate or a variant: a file with such a
 /// word need not mean the type.
@@ -110,55 +110,6 @@ impl Types {
         all.truncate(most);
         all
     }
-}
-
-/// The words of a file without the items that are compiled for tests only.
-fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
-    let mut kept = Vec::with_capacity(tokens.len());
-    let mut at = 0;
-    while at < tokens.len() {
-        if test_attribute(&tokens[at..]).is_some() {
-            let rest = &tokens[at..];
-            let end = rest.iter().position(|token| matches!(*token, "{" | ";")).unwrap_or(0);
-            at += end + if rest[end] == "{" { block_length(&rest[end..]) } else { 1 };
-        } else {
-            kept.push(tokens[at]);
-            at += 1;
-        }
-    }
-    kept
-}
-
-/// The number of words of the block that begins here, including its braces.
-fn block_length(tokens: &[&str]) -> usize {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate() {
-        match *token {
-            "{" => depth += 1,
-            "}" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return at + 1;
-        }
-    }
-    tokens.len()
-}
-
-/// The type of an inherent `impl`, from the words between `impl` and the brace.
-fn name_of<'t>(head: &[&'t str]) -> Option<&'t str> {
-    let mut depth = 0_usize;
-    let mut name = None;
-    for token in head {
-        match *token {
-            "<" => depth += 1,
-            ">" => depth = depth.saturating_sub(1),
-            "where" => break,
-            word if depth == 0 && word.starts_with(char::is_uppercase) => name = Some(word),
-            _ => {}
-        }
-    }
-    name
 }
 
 /// The functions directly within a block.
