@@ -95,7 +95,7 @@ impl<'p> Translator<'p, '_, '_> {
         let parted = self.split(plan, &ways);
         let (table, mut parts) = (ways.table, Vec::new());
         for ranges in parted {
-            let Some(reader) = self.execution.transaction.reader() else {
+            let Some(reader) = self.execution.data.transaction.reader() else {
                 return declined("the node lends no readers");
             };
             let reader = self.scope.reader(reader);
@@ -137,7 +137,7 @@ impl<'p> Translator<'p, '_, '_> {
             return vec![ways.ranges.clone()];
         }
         let estimate = |range: &KeyRange| {
-            let found = self.execution.node.estimate(&ways.table, *index, range);
+            let found = self.execution.data.node.estimate(&ways.table, *index, range);
             found.map_or(0.0, |found| found.entries)
         };
         let ranges = split::split(range, threads, &estimate);

@@ -255,17 +255,18 @@ impl StatementRunner {
         }
         execution.limits = self.settings.limits.clone();
         execution.memory().set_limit_bytes(self.settings.statement_memory_bytes);
-        execution.spill = self.instance.spill.clone();
-        execution.deadline = deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
+        execution.workspace.spill = self.instance.spill.clone();
+        execution.interruption.deadline =
+            deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
         if counts {
-            execution.clock = Some(&*clock);
-            execution.counters = Some(Counters::default());
+            execution.measures.clock = Some(&*clock);
+            execution.measures.operators = Some(Counters::default());
         }
         let (instance, status) = (&self.instance, &self.facts.status);
         let ran = executor::run(plan, executor, instance, status, &mut execution, sink);
         let found_rows = execution.found_rows;
-        let counters = execution.counters.take();
-        self.measured.rows.add(&execution.rows);
+        let counters = execution.measures.operators.take();
+        self.measured.rows.add(&execution.measures.rows);
         self.scratch = Some(execution.into_scratch());
         if counts {
             self.state.counters = counters;

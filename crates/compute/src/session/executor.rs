@@ -69,8 +69,8 @@ pub(super) fn run(
     sink: &mut dyn ResultSink,
 ) -> Result<Outcome> {
     let is_vectorised = matches!(chosen, ChosenExecutor::Vectorised)
-        && execution.counters.is_none()
-        && execution.transaction.isolation() != IsolationLevel::Serializable;
+        && execution.measures.operators.is_none()
+        && execution.data.transaction.isolation() != IsolationLevel::Serializable;
     if let Some(engine) = instance.vectorised.as_ref().filter(|_| is_vectorised) {
         let told = execution.context.warning_count();
         match engine.run(plan, execution, sink)? {

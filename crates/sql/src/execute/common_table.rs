@@ -95,7 +95,7 @@ impl Operator for CommonTableScan<'_> {
             }
         };
         for (column, slot) in self.slots {
-            execution.frame[slot.0 as usize] = row[usize::from(*column)].clone();
+            execution.frame.slots[slot.0 as usize] = row[usize::from(*column)].clone();
         }
         Ok(true)
     }
@@ -106,22 +106,22 @@ fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
     let plan = execution.plan;
     let table = plan.common_tables.get(number);
     let table = table.ok_or_else(|| SqlError::new(1105, "Unknown error: no such common table"))?;
-    if execution.common_tables.0.is_empty() {
-        execution.common_tables.0.resize_with(plan.common_tables.len(), Kept::default);
+    if execution.kept.common_tables.0.is_empty() {
+        execution.kept.common_tables.0.resize_with(plan.common_tables.len(), Kept::default);
     }
-    let kept = &execution.common_tables.0[number];
+    let kept = &execution.kept.common_tables.0[number];
     if let Some(delta) = &kept.delta {
         return Ok(delta.clone());
     }
     if let Some((outer, rows)) = &kept.rows {
         let mut same = table.outer_slots.iter().zip(outer);
-        if same.all(|(slot, value)| execution.get(*slot) == value) {
+        if same.all(|(slot, value)| execution.frame.get(*slot) == value) {
             return Ok(rows.clone());
         }
     }
-    let outer = table.outer_slots.iter().map(|slot| execution.get(*slot).clone()).collect();
+    let outer = table.outer_slots.iter().map(|slot| execution.frame.get(*slot).clone()).collect();
     let (rows, held) = work_out(number, table, execution)?;
-    let kept = &mut execution.common_tables.0[number];
+    let kept = &mut execution.kept.common_tables.0[number];
     *kept = Kept { rows: Some((outer, rows.clone())), delta: None, _held: Some(held) };
     Ok(rows)
 }
@@ -149,7 +149,7 @@ impl Growing {
             self.rows.push(row.into());
             return Ok(());
         }
-        let mut file = execution.create_spill_file()?;
+        let mut file = execution.workspace.create_spill_file()?;
         self.rows.iter().try_for_each(|row| file.append(row))?;
         file.append(row)?;
         self.rows.discard();
@@ -254,9 +254,9 @@ fn work_out(
         if passed >= most {
             break;
         }
-        execution.common_tables.0[number].delta = Some(delta);
+        execution.kept.common_tables.0[number].delta = Some(delta);
         let step = gathering.add_all(recursive, execution);
-        execution.common_tables.0[number].delta = None;
+        execution.kept.common_tables.0[number].delta = None;
         step?;
         steps += 1;
     }

@@ -1,9 +1,12 @@
-//! Counts for each operator, for `EXPLAIN ANALYZE`.
+//! What an execution counts: its requests to the node, and for `EXPLAIN ANALYZE` the work of each
+//! operator.
 
 use std::time::Duration;
 
+use firn_base::clock::Clock;
+
 use crate::error::Result;
-use crate::plan::{NodeCounters, PlanNode};
+use crate::plan::{Counters, NodeCounters, PlanNode};
 
 use super::Execution;
 use super::operator::{Input, Operator};
@@ -56,6 +59,17 @@ impl RowCounts {
     }
 }
 
+/// What an execution counts.
+#[derive(Default)]
+pub struct Measures<'a> {
+    /// The clock of operator counts.
+    pub clock: Option<&'a dyn Clock>,
+    /// Operator counts for `EXPLAIN ANALYZE`; `None` otherwise.
+    pub operators: Option<Counters>,
+    /// The requests to the node so far.
+    pub rows: RowCounts,
+}
+
 /// Counts the work of an operator.
 pub(crate) struct Counted<'p> {
     node: &'p PlanNode,
@@ -70,11 +84,11 @@ impl<'p> Counted<'p> {
 }
 
 fn now(execution: &Execution<'_>) -> Duration {
-    execution.clock.map_or(Duration::ZERO, |clock| clock.monotonic())
+    execution.measures.clock.map_or(Duration::ZERO, |clock| clock.monotonic())
 }
 
 fn count(execution: &mut Execution<'_>, node: &PlanNode, change: impl FnOnce(&mut NodeCounters)) {
-    if let Some(counters) = &mut execution.counters {
+    if let Some(counters) = &mut execution.measures.operators {
         change(counters.of_mut(node));
     }
 }

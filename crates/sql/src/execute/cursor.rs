@@ -114,7 +114,7 @@ impl<'p> Cursor<'p> {
         self.steps.clear();
         self.found.clear();
         access::steps(self.plan, &table, execution, &mut self.steps)?;
-        if execution.is_remote && self.steps.iter().any(|(_, step)| !step.is_point()) {
+        if execution.data.is_remote && self.steps.iter().any(|(_, step)| !step.is_point()) {
             let NodeFilter { filter, says_all, is_certain } =
                 access::node_filter(self.plan, &table, execution)?;
             (self.filter, self.is_filter_exact) = (filter, says_all && is_certain);
@@ -161,17 +161,17 @@ impl<'p> Cursor<'p> {
         execution.check_cancelled()?;
         let table = self.open_table(execution)?;
         let mode = self.plan.mode;
-        let looked_up = execution.transaction.get_rows(&table, index, keys, mode, found);
+        let looked_up = execution.data.transaction.get_rows(&table, index, keys, mode, found);
         self.table = Some(table);
         looked_up.map_err(from_rows)?;
-        execution.rows.points += keys.len() as u64;
+        execution.measures.rows.points += keys.len() as u64;
         Ok(())
     }
 
     /// Goes to a row that was looked up.
     pub(crate) fn go_to(&mut self, row: FoundRow, execution: &mut Execution<'_>) {
         (self.key, self.payload) = (row.key, row.payload);
-        execution.rows.found += 1;
+        execution.measures.rows.found += 1;
         self.source = Source::Buffers;
     }
 
@@ -215,7 +215,7 @@ impl<'p> Cursor<'p> {
             if let Source::Scan { scan, position, started } = &mut self.source
                 && advance_scan(&mut **scan, position, started, execution)?
             {
-                count_rows(self.plan, 1, &mut execution.rows);
+                count_rows(self.plan, 1, &mut execution.measures.rows);
                 return Ok(true);
             }
             self.source = Source::Nowhere;
@@ -249,24 +249,24 @@ impl<'p> Cursor<'p> {
             Step::Point(entry) => {
                 execution.check_cancelled()?;
                 let (key, payload) = (&mut self.key, &mut self.payload);
-                let transaction = &mut *execution.transaction;
+                let transaction = &mut *execution.data.transaction;
                 let mode = self.plan.mode;
                 let found = look_up(transaction, table, index, entry, mode, key, payload)?;
-                execution.rows.points += 1;
+                execution.measures.rows.points += 1;
                 if found {
-                    execution.rows.found += 1;
+                    execution.measures.rows.found += 1;
                     self.source = Source::Buffers;
                 }
                 Ok(found)
             }
             Step::Range(range) => {
-                let batch_rows = match execution.scans_row_by_row {
+                let batch_rows = match execution.data.scans_row_by_row {
                     true => 1,
                     false => self.batch_rows,
                 };
                 let options = ScanOptions { batch_rows, ..self.scan_options(index, range) };
-                let scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
-                execution.rows.scans += 1;
+                let scan = execution.data.transaction.scan(table, &options).map_err(from_rows)?;
+                execution.measures.rows.scans += 1;
                 self.source = Source::Scan { scan, position: 0, started: false };
                 Ok(false)
             }
@@ -304,11 +304,11 @@ impl<'p> Cursor<'p> {
             let (index, Step::Range(range)) = &self.steps[number] else { return Ok(None) };
             execution.check_cancelled()?;
             let options = self.scan_options(*index, range.clone());
-            let summary = execution.transaction.summarise(&table, &options, columns);
+            let summary = execution.data.transaction.summarise(&table, &options, columns);
             let Some(summary) = summary.map_err(from_rows)? else { return Ok(None) };
             all.add(&summary);
-            execution.rows.scans += 1;
-            count_rows(self.plan, summary.rows, &mut execution.rows);
+            execution.measures.rows.scans += 1;
+            count_rows(self.plan, summary.rows, &mut execution.measures.rows);
         }
         self.steps.clear();
         Ok(Some(all))
@@ -319,7 +319,7 @@ impl<'p> Cursor<'p> {
     fn asks_for_several(&self, index: Option<usize>, execution: &Execution<'_>) -> bool {
         let is_alike = |step: &(Option<usize>, Step)| step.0 == index && step.1.is_point();
         self.plan.mode == ReadMode::Consistent
-            && execution.is_remote
+            && execution.data.is_remote
             && self.steps.last().is_some_and(is_alike)
     }
 
@@ -379,7 +379,7 @@ fn advance_scan(
     }
     loop {
         execution.check_cancelled()?;
-        if !scan.fetch(execution.transaction).map_err(from_rows)? {
+        if !scan.fetch(execution.data.transaction).map_err(from_rows)? {
             return Ok(false);
         }
         if !scan.is_empty() {

@@ -37,7 +37,7 @@ impl Operator for Derived<'_> {
         for (column, slot) in self.query.columns.iter().zip(self.slots) {
             if let Some(slot) = slot {
                 let value = column.value.evaluate(execution)?;
-                execution.set(*slot, value);
+                execution.frame.set(*slot, value);
             }
         }
         Ok(true)

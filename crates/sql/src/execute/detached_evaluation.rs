@@ -43,11 +43,11 @@ impl RowEvaluator {
     /// An evaluator for the expressions of a statement.
     #[must_use]
     pub fn new(execution: &Execution<'_>) -> RowEvaluator {
-        let catalog = SessionCatalog::new(Arc::clone(execution.catalog.shared()), u64::MAX);
+        let catalog = SessionCatalog::new(Arc::clone(execution.data.catalog.shared()), u64::MAX);
         RowEvaluator {
             catalog: Arc::new(catalog),
             plan: blank_plan(execution.plan.frame_slots),
-            parameters: execution.parameters.into(),
+            parameters: execution.frame.parameters.into(),
         }
     }
 
@@ -111,7 +111,7 @@ impl DetachedExpression {
         self.evaluator.with_frame(evaluation, |execution| {
             for (ordinal, slot) in &self.columns {
                 if let Some(value) = row.get(usize::from(*ordinal)) {
-                    execution.set(*slot, value.clone());
+                    execution.frame.set(*slot, value.clone());
                 }
             }
             self.expression.evaluate(execution)

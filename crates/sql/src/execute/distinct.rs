@@ -56,7 +56,7 @@ impl<'p> Distinct<'p> {
         if !source.next(&mut row)? {
             return Ok(false);
         }
-        execution.restore(&self.saved, row);
+        execution.frame.restore(&self.saved, row);
         Ok(true)
     }
 
@@ -65,13 +65,13 @@ impl<'p> Distinct<'p> {
     fn is_first(&mut self, execution: &Execution<'_>) -> Result<bool> {
         self.key.clear();
         for (slot, ty) in self.slots {
-            write_sort_key(execution.get(*slot), ty, false, &mut self.key);
+            write_sort_key(execution.frame.get(*slot), ty, false, &mut self.key);
         }
         if self.seen.contains(&self.key[..]) {
             return Ok(false);
         }
         if let Some(overflow) = &mut self.overflow {
-            overflow.add(&self.key, &execution.save(&self.saved), execution)?;
+            overflow.add(&self.key, &execution.frame.save(&self.saved), execution)?;
             return Ok(false);
         }
         let held = self.held.get_or_insert_with(|| execution.memory().reservation());
@@ -81,7 +81,7 @@ impl<'p> Distinct<'p> {
         }
         let level = self.source.as_ref().map_or(0, |source| source.level() + 1);
         let mut overflow = Partitions::new(level, execution)?;
-        overflow.add(&self.key, &execution.save(&self.saved), execution)?;
+        overflow.add(&self.key, &execution.frame.save(&self.saved), execution)?;
         self.overflow = Some(overflow);
         Ok(false)
     }

@@ -82,9 +82,9 @@ impl Evaluate for Expression {
     #[inline]
     fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum> {
         match &self.kind {
-            ExpressionKind::Slot(slot) => execution.frame.get(slot.0 as usize),
+            ExpressionKind::Slot(slot) => execution.frame.slots.get(slot.0 as usize),
             ExpressionKind::Literal(datum) => Some(datum),
-            ExpressionKind::Parameter(number) => execution.parameters.get(*number as usize),
+            ExpressionKind::Parameter(number) => execution.frame.parameters.get(*number as usize),
             _ => None,
         }
     }
@@ -114,10 +114,10 @@ impl Evaluate for Expression {
             ExpressionKind::Coalesce(operands) => coalesce(operands, execution),
             ExpressionKind::Keep { slot, value } => {
                 let datum = value.evaluate(execution)?;
-                execution.set(*slot, datum.clone());
+                execution.frame.set(*slot, datum.clone());
                 Ok(datum)
             }
-            ExpressionKind::Kept(slot) => Ok(execution.get(*slot).clone()),
+            ExpressionKind::Kept(slot) => Ok(execution.frame.get(*slot).clone()),
             ExpressionKind::Subquery(subquery) => super::subquery::evaluate(subquery, execution),
             ExpressionKind::UserVariable(name) => execution.session.user_variable(name),
             ExpressionKind::AssignVariable { name, value } => {
@@ -435,12 +435,15 @@ fn like(
     let Datum::Text(wanted) = pattern.of(&other, execution)? else { return Ok(None) };
     let place = KnownPatterns::place(pattern);
     let source = Source { text: wanted, collation, escape };
-    if let Some(known) = execution.patterns.get(place, source) {
+    if let Some(known) = execution.frame.patterns.get(place, source) {
         return Ok(text.of(&one, execution)?.as_bytes().map(|text| known.matches(text)));
     }
     let known = LikePattern::new(collation::get(collation), wanted, escape);
     let matches = text.of(&one, execution)?.as_bytes().map(|text| known.matches(text));
     let wanted = wanted.clone();
-    execution.patterns.learn(place, Known { text: wanted, collation, escape, pattern: known });
+    execution
+        .frame
+        .patterns
+        .learn(place, Known { text: wanted, collation, escape, pattern: known });
     Ok(matches)
 }

@@ -53,7 +53,7 @@ impl Operator for JsonTable<'_> {
     fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         let Some(row) = self.rows.next() else { return Ok(false) };
         for (slot, value) in self.slots.iter().zip(row) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         Ok(true)
     }

@@ -20,6 +20,7 @@ mod background_free;
 mod common_table;
 mod counters;
 mod cursor;
+mod data_access;
 mod definition;
 mod derived;
 mod detached_evaluation;
@@ -27,6 +28,8 @@ mod distinct;
 pub mod error;
 pub(crate) mod evaluate;
 mod execution;
+mod frame;
+mod interruption;
 mod join;
 pub(crate) mod json_table;
 mod known_patterns;
@@ -52,6 +55,7 @@ pub(crate) mod values;
 pub mod vectorised;
 mod virtual_scan;
 mod window;
+mod workspace;
 mod write;
 
 use crate::error::Result;
@@ -59,15 +63,19 @@ use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
 use crate::types::Datum;
 
 pub use background_free::free;
-pub use counters::RowCounts;
+pub use counters::{Measures, RowCounts};
+pub use data_access::DataAccess;
 pub use definition::DefinitionBinder;
 pub use detached_evaluation::DetachedExpression;
 pub use evaluate::{Evaluate, Operand};
-pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};
+pub use execution::{Execution, ExecutionContext, Limits, SessionState};
+pub use frame::Frame;
+pub use interruption::Interruption;
 pub use literal_rows::GivenRows;
 pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};
 pub use sink::ResultSink;
 pub use spill::SpillDirectory;
+pub use workspace::{Scratch, Workspace};
 
 /// The outcome of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,7 +142,7 @@ fn run_directly(
     execution: &mut Execution<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<Option<u64>> {
-    if execution.counters.is_some() {
+    if execution.measures.operators.is_some() {
         return Ok(None);
     }
     if let Some(direct) = stored_row_results::direct(query) {

@@ -46,7 +46,7 @@ pub(crate) type Input<'p> = Box<dyn Operator + 'p>;
 /// The operators of a plan. `counted`: each counts its rows for `EXPLAIN ANALYZE`.
 pub(crate) fn build<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'p> {
     let operator = build_uncounted(node, execution);
-    if execution.counters.is_none() {
+    if execution.measures.operators.is_none() {
         return operator;
     }
     Box::new(Counted::new(node, operator))
@@ -70,8 +70,8 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::Filter { input, conditions } => Box::new(Filter::new(below(input), conditions)),
         NodeKind::Compute { input, outputs } => Box::new(Compute::new(below(input), outputs)),
         NodeKind::NestedLoop { left, right, join, conditions, right_slots } => {
-            if execution.is_remote
-                && execution.counters.is_none()
+            if execution.data.is_remote
+                && execution.measures.operators.is_none()
                 && let Some(plan) = KeyJoinPlan::of(node, execution)
             {
                 let left = below(plan.left());
@@ -83,13 +83,13 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
             Box::new(HashJoin::new(below(left), below(right), node))
         }
         NodeKind::Aggregate { input, .. } => {
-            let is_counted = execution.counters.is_some();
+            let is_counted = execution.measures.operators.is_some();
             let by_rows: Input<'p> = match AggregateOverScan::of(node) {
                 // To count the work of each node, each node must do its own part.
                 Some(over_scan) if !is_counted => Box::new(over_scan),
                 _ => Box::new(Aggregate::new(below(input), node)),
             };
-            if is_counted || !execution.is_remote {
+            if is_counted || !execution.data.is_remote {
                 return by_rows;
             }
             match AggregateAtNode::of(node) {
@@ -103,7 +103,7 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         }
         NodeKind::Limit { input, offset, count, count_all } => {
             let input = match &input.kind {
-                NodeKind::Scan(plan) if execution.counters.is_none() && !count_all => {
+                NodeKind::Scan(plan) if execution.measures.operators.is_none() && !count_all => {
                     // It is unknown how many rows must be examined for those that are wanted.
                     let wanted = match plan.conditions.is_empty() {
                         true => rows_wanted(offset.as_ref(), count.as_ref(), execution),

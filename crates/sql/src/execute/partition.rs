@@ -32,7 +32,7 @@ impl Partitions {
             let message = "Out of memory; the statement's limit is too small";
             return Err(SqlError::of_kind(ErrorKind::OutOfMemory, 1041, message));
         }
-        let files = (0..PARTS).map(|_| execution.create_spill_file());
+        let files = (0..PARTS).map(|_| execution.workspace.create_spill_file());
         Ok(Partitions { level, files: files.collect::<Result<_>>()? })
     }
 

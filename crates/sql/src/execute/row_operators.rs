@@ -63,7 +63,7 @@ impl Operator for Values<'_> {
             // The writer fills in the placeholder for a column's default.
             let value =
                 if value.is_default() { Default::default() } else { value.evaluate(execution)? };
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         Ok(true)
     }
@@ -120,7 +120,7 @@ impl Operator for Compute<'_> {
         }
         for (slot, expression) in self.outputs {
             let value = expression.evaluate(execution)?;
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         Ok(true)
     }

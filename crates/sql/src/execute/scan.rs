@@ -61,10 +61,10 @@ impl<'p> TableScan<'p> {
     fn fill(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let row = self.cursor.row();
         let Some(table) = self.cursor.table() else { return Ok(()) };
-        let (frame, context) = (&mut execution.frame, execution.context);
+        let (frame, context) = (&mut execution.frame.slots, execution.context);
         match row.content {
             RowContent::Payload(payload) => {
-                let transaction = &*execution.transaction;
+                let transaction = &*execution.data.transaction;
                 let overflow = &mut self.overflow;
                 fill_from_payload(
                     &self.columns,
@@ -96,7 +96,7 @@ impl<'p> TableScan<'p> {
         if let Some(table) = self.cursor.table()
             && self.plan.mode != firn_api::rows::ReadMode::Consistent
         {
-            execution.transaction.unlock(table, self.cursor.row().key);
+            execution.data.transaction.unlock(table, self.cursor.row().key);
         }
     }
 }

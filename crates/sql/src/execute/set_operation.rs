@@ -105,7 +105,7 @@ impl<'p> SetOperator<'p> {
             .map(|column| column.value.evaluate(execution))
             .collect::<Result<_>>()?;
         for ((slot, _), value) in self.slots.iter().zip(row) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         Ok(true)
     }
@@ -121,7 +121,7 @@ impl<'p> SetOperator<'p> {
     fn write_key(&mut self, execution: &Execution<'_>) {
         self.key.clear();
         for (slot, ty) in self.slots {
-            write_sort_key(execution.get(*slot), ty, false, &mut self.key);
+            write_sort_key(execution.frame.get(*slot), ty, false, &mut self.key);
         }
     }
 
@@ -186,7 +186,7 @@ impl<'p> SetOperator<'p> {
             self.open_side(side, execution)?;
             while self.next_of(side, execution)? {
                 self.write_key(execution);
-                parts.add(&self.key, &execution.save(&slots), execution)?;
+                parts.add(&self.key, &execution.frame.save(&slots), execution)?;
             }
             sides.push(parts.into_all_readers()?.into_iter());
         }
@@ -227,7 +227,7 @@ impl<'p> SetOperator<'p> {
     /// Puts a row from the disk in the slots, and writes its key.
     fn restore(&mut self, row: &mut Vec<Datum>, execution: &mut Execution<'_>) {
         for ((slot, _), value) in self.slots.iter().zip(row.drain(..)) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         self.write_key(execution);
     }

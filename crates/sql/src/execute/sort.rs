@@ -138,7 +138,7 @@ impl Sorter {
             return Ok(());
         }
         let mut merge = Merge::new(std::mem::take(&mut self.in_memory))?;
-        let mut file = execution.create_spill_file()?;
+        let mut file = execution.workspace.create_spill_file()?;
         let mut row = Vec::new();
         while let Some(entry) = merge.next()? {
             execution.check_cancelled()?;
@@ -314,10 +314,10 @@ impl Operator for Sort<'_> {
             execution.check_cancelled()?;
             key.clear();
             write_keys(self.keys, execution, &mut key)?;
-            sorter.add(&key, execution, || execution.save(self.keep))?;
+            sorter.add(&key, execution, || execution.frame.save(self.keep))?;
         }
-        execution.rows.sorted += sorter.number;
-        execution.rows.sort_runs += sorter.runs.len() as u64;
+        execution.measures.rows.sorted += sorter.number;
+        execution.measures.rows.sort_runs += sorter.runs.len() as u64;
         self.sorted = Some(sorter.finish()?);
         Ok(())
     }
@@ -325,7 +325,7 @@ impl Operator for Sort<'_> {
     fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         let Some(sorted) = &mut self.sorted else { return Ok(false) };
         let Some(values) = sorted.next()? else { return Ok(false) };
-        execution.restore(self.keep, values);
+        execution.frame.restore(self.keep, values);
         Ok(true)
     }
 }

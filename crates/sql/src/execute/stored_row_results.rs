@@ -108,11 +108,11 @@ impl<'p> Direct<'p> {
         execution: &mut Execution<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<u64> {
-        let mut key = std::mem::take(&mut execution.scratch.key);
-        let mut payload = std::mem::take(&mut execution.scratch.payload);
+        let mut key = std::mem::take(&mut execution.workspace.scratch.key);
+        let mut payload = std::mem::take(&mut execution.workspace.scratch.payload);
         let found = self.point_into(values, &mut key, &mut payload, execution, sink);
-        execution.scratch.key = key;
-        execution.scratch.payload = payload;
+        execution.workspace.scratch.key = key;
+        execution.workspace.scratch.payload = payload;
         found.map(u64::from)
     }
 
@@ -138,14 +138,14 @@ impl<'p> Direct<'p> {
             return Ok(false);
         }
         payload.clear();
-        let found = execution.transaction.get(table, key, self.scan.mode, payload);
-        execution.rows.points += 1;
+        let found = execution.data.transaction.get(table, key, self.scan.mode, payload);
+        execution.measures.rows.points += 1;
         if !found.map_err(from_rows)? {
             return Ok(false);
         }
-        execution.rows.found += 1;
-        let overflow = &mut execution.scratch.overflow;
-        let transaction = &*execution.transaction;
+        execution.measures.rows.found += 1;
+        let overflow = &mut execution.workspace.scratch.overflow;
+        let transaction = &*execution.data.transaction;
         self.emit_row(&self.readers(table), payload, table, transaction, overflow, sink)?;
         Ok(true)
     }
@@ -165,9 +165,9 @@ impl<'p> Direct<'p> {
         let mut cursor = Cursor::new(self.scan).wanting(most).ending_after(Some(most));
         cursor.open(execution)?;
         while given < count && cursor.advance(execution)? {
-            let overflow = &mut execution.scratch.overflow;
-            let transaction = &*execution.transaction;
-            if let Some((batch, table)) = cursor.take_batch(&mut execution.rows) {
+            let overflow = &mut execution.workspace.scratch.overflow;
+            let transaction = &*execution.data.transaction;
+            if let Some((batch, table)) = cursor.take_batch(&mut execution.measures.rows) {
                 let skipped = skip.min(batch.spans.len() as u64);
                 skip -= skipped;
                 let spans = &batch.spans[skipped as usize..];

@@ -155,11 +155,11 @@ impl ShortSort<'_> {
         execution: &mut Execution<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<Option<u64>> {
-        let mut bytes = std::mem::take(&mut execution.scratch.rows);
+        let mut bytes = std::mem::take(&mut execution.workspace.scratch.rows);
         bytes.clear();
         let given = self.run_in(&mut bytes, execution, sink);
         if bytes.capacity() <= MOST_BYTES {
-            execution.scratch.rows = bytes;
+            execution.workspace.scratch.rows = bytes;
         }
         given
     }
@@ -175,9 +175,9 @@ impl ShortSort<'_> {
         let mut cursor = Cursor::new(self.direct.scan);
         cursor.open(execution)?;
         let mut entries: SmallVec<[Entry; 128]> = SmallVec::new();
-        let mut scratch = std::mem::take(&mut execution.scratch.key);
+        let mut scratch = std::mem::take(&mut execution.workspace.scratch.key);
         while count > 0 && cursor.advance(execution)? {
-            let Some((batch, table)) = cursor.take_batch(&mut execution.rows) else {
+            let Some((batch, table)) = cursor.take_batch(&mut execution.measures.rows) else {
                 return Ok(None);
             };
             let size_bytes = batch.bytes.len() + size_of_val(batch.spans);
@@ -195,9 +195,9 @@ impl ShortSort<'_> {
                 entries.push(Entry { head, start, end: bytes.len() as u32 });
             }
         }
-        execution.scratch.key = scratch;
+        execution.workspace.scratch.key = scratch;
         let Some(table) = cursor.table() else { return Ok(Some(0)) };
-        execution.rows.sorted += entries.len() as u64;
+        execution.measures.rows.sorted += entries.len() as u64;
         self.sort(&mut entries, bytes, table);
         self.give(&entries, bytes, table, (skip, count), execution, sink).map(Some)
     }
@@ -258,7 +258,7 @@ impl ShortSort<'_> {
                 continue;
             }
             let (transaction, overflow) =
-                (&*execution.transaction, &mut execution.scratch.overflow);
+                (&*execution.data.transaction, &mut execution.workspace.scratch.overflow);
             let row = row_of(entry, bytes);
             self.direct.emit_row(&readers, row, table, transaction, overflow, sink)?;
             given += 1;

@@ -60,21 +60,23 @@ pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Re
         let values: Vec<Datum> =
             operands.iter().map(|operand| operand.evaluate(execution)).collect::<Result<_>>()?;
         prepare(subquery, execution)?;
-        let truth =
-            match (execution.answers.0.get(&number).map(|kept| &kept.answer), &subquery.kind) {
-                (Some(Answer::Rows(rows)), SubqueryKind::Quantified { all, .. }) => {
-                    quantified(&values, rows, *operator, kinds, *all)
-                }
-                (Some(Answer::Row(Some(row))), _) => {
-                    compare_tuples(*operator, kinds.iter(), &values, row)
-                }
-                // An empty result is not even equal to a row of NULLs.
-                _ => (*operator == CompareOperator::NullSafeEqual).then_some(false),
-            };
+        let truth = match (
+            execution.kept.answers.0.get(&number).map(|kept| &kept.answer),
+            &subquery.kind,
+        ) {
+            (Some(Answer::Rows(rows)), SubqueryKind::Quantified { all, .. }) => {
+                quantified(&values, rows, *operator, kinds, *all)
+            }
+            (Some(Answer::Row(Some(row))), _) => {
+                compare_tuples(*operator, kinds.iter(), &values, row)
+            }
+            // An empty result is not even equal to a row of NULLs.
+            _ => (*operator == CompareOperator::NullSafeEqual).then_some(false),
+        };
         return Ok(Datum::from_bool(truth));
     }
     prepare(subquery, execution)?;
-    match execution.answers.0.get(&number).map(|kept| &kept.answer) {
+    match execution.kept.answers.0.get(&number).map(|kept| &kept.answer) {
         Some(Answer::Datum(datum)) => Ok(datum.clone()),
         Some(Answer::Row(Some(row))) if row.len() == 1 => Ok(row[0].clone()),
         Some(Answer::Row(None)) | None => Ok(Datum::Null),
@@ -86,7 +88,7 @@ impl Execution<'_> {
     /// Whether there is a result of a subquery for the current values that it reads from outside.
     #[must_use]
     pub fn has_answer(&self, subquery: &Subquery) -> bool {
-        self.answers.0.contains_key(&subquery.number)
+        self.kept.answers.0.contains_key(&subquery.number)
     }
 
     /// Keeps the result of a subquery that reads nothing from outside: its only row, or that it has
@@ -98,7 +100,7 @@ impl Execution<'_> {
         let plan = &self.plan.subqueries[subquery.number];
         assert!(plan.outer_slots.is_empty(), "an answer for all rows");
         let kept = Kept { outer: Vec::new(), answer: Answer::Row(row) };
-        self.answers.0.insert(subquery.number, kept);
+        self.kept.answers.0.insert(subquery.number, kept);
     }
 }
 
@@ -107,15 +109,15 @@ fn prepare(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<()> {
     let number = subquery.number;
     let plan = execution.plan.subqueries.get(number);
     let plan = plan.ok_or_else(|| SqlError::not_supported("a subquery here"))?;
-    if let Some(kept) = execution.answers.0.get(&number) {
+    if let Some(kept) = execution.kept.answers.0.get(&number) {
         let same = plan.outer_slots.iter().zip(&kept.outer);
-        if same.into_iter().all(|(slot, value)| execution.get(*slot) == value) {
+        if same.into_iter().all(|(slot, value)| execution.frame.get(*slot) == value) {
             return Ok(());
         }
     }
-    let outer = plan.outer_slots.iter().map(|slot| execution.get(*slot).clone()).collect();
+    let outer = plan.outer_slots.iter().map(|slot| execution.frame.get(*slot).clone()).collect();
     let answer = answer(subquery, plan, execution)?;
-    execution.answers.0.insert(number, Kept { outer, answer });
+    execution.kept.answers.0.insert(number, Kept { outer, answer });
     Ok(())
 }
 

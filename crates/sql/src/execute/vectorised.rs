@@ -95,12 +95,12 @@ impl Execution<'_> {
     /// The value of a slot.
     #[must_use]
     pub fn value(&self, slot: Slot) -> &Datum {
-        self.get(slot)
+        self.frame.get(slot)
     }
 
     /// Puts a value in a slot.
     pub fn put(&mut self, slot: Slot, value: Datum) {
-        self.set(slot, value);
+        self.frame.set(slot, value);
     }
 
     /// The plan that is executed.

@@ -50,7 +50,7 @@ impl Operator for VirtualScan<'_> {
         let mut held = execution.memory().reservation();
         let mut rows: Vec<Box<[Datum]>> = Vec::new();
         let context = VirtualContext {
-            catalog: execution.catalog,
+            catalog: execution.data.catalog,
             session: execution.session.tables(),
             evaluation: execution.context,
             views: &Binding,
@@ -71,7 +71,7 @@ impl Operator for VirtualScan<'_> {
     fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         let Some(row) = self.rows.next() else { return Ok(false) };
         for ((_, slot), value) in self.slots.iter().zip(row) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         Ok(true)
     }

@@ -141,7 +141,7 @@ impl Database {
             cancelled: &cancelled,
         };
         let mut execution = Execution::new(&plan, context, Box::default());
-        execution.spill = Some(self.support.spill.clone());
+        execution.workspace.spill = Some(self.support.spill.clone());
         let mut sink = Rows { rows: Vec::new(), evaluation: &self.evaluation };
         let outcome = run(&plan, &mut execution, &mut sink);
         let rows = sink.rows;

@@ -80,7 +80,7 @@ impl<'p> AggregateAtNode<'p> {
                 }
             }
             let value = accumulator.finish(call, execution.context)?;
-            execution.set(call.output, value);
+            execution.frame.set(call.output, value);
         }
         Ok(())
     }

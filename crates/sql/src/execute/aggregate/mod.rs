@@ -186,7 +186,7 @@ impl<'p> Aggregate<'p> {
     /// Reads rows up to the end of a group.
     fn next_sorted(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         for ((slot, _), value) in self.groups.iter().zip(self.displaced.drain(..)) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         loop {
             let more = self.input.next(execution)?;
@@ -418,18 +418,18 @@ impl Operator for Aggregate<'_> {
         let Some(group) = self.ready.pop() else { return Ok(false) };
         if self.sorted {
             self.displaced.clear();
-            let present = self.groups.iter().map(|(slot, _)| execution.get(*slot).clone());
+            let present = self.groups.iter().map(|(slot, _)| execution.frame.get(*slot).clone());
             self.displaced.extend(present);
         }
         for ((slot, _), value) in self.groups.iter().zip(group.values) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         for (call, accumulator) in self.calls.iter().zip(group.accumulators) {
             let value = accumulator.finish(call, execution.context)?;
-            execution.set(call.output, value);
+            execution.frame.set(call.output, value);
         }
         for (number, slot) in self.rollup.iter().copied().flatten().enumerate() {
-            execution.set(*slot, Datum::Int(i64::from(number >= group.depth)));
+            execution.frame.set(*slot, Datum::Int(i64::from(number >= group.depth)));
         }
         Ok(true)
     }

@@ -66,7 +66,7 @@ impl<'p> AggregateOverScan<'p> {
     ) -> Result<()> {
         let mut held = execution.memory().reservation();
         while self.cursor.advance(execution)? {
-            if let Some((batch, table)) = self.cursor.take_batch(&mut execution.rows) {
+            if let Some((batch, table)) = self.cursor.take_batch(&mut execution.measures.rows) {
                 add_batch(&self.calls, batch, table, accumulators, &mut held, execution)?;
                 continue;
             }
@@ -189,7 +189,7 @@ impl Operator for AggregateOverScan<'_> {
         self.gather(&mut accumulators, execution)?;
         for ((call, _), accumulator) in self.calls.iter().zip(accumulators) {
             let value = accumulator.finish(call, execution.context)?;
-            execution.set(call.output, value);
+            execution.frame.set(call.output, value);
         }
         Ok(true)
     }

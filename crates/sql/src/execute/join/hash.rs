@@ -181,7 +181,7 @@ impl<'p> HashJoin<'p> {
             if !self.plan.right_key(&mut self.key, execution)? {
                 continue;
             }
-            let row = execution.save(self.plan.right_slots);
+            let row = execution.frame.save(self.plan.right_slots);
             if !self.table.add(&self.key, &row, execution) {
                 return self.split(&row, execution);
             }
@@ -204,7 +204,7 @@ impl<'p> HashJoin<'p> {
         drop(table);
         while self.right.next(execution)? {
             if self.plan.right_key(&mut self.key, execution)? {
-                let row = execution.save(self.plan.right_slots);
+                let row = execution.frame.save(self.plan.right_slots);
                 right.add(&self.key, &with_key(&self.key, &row), execution)?;
             }
         }
@@ -215,7 +215,7 @@ impl<'p> HashJoin<'p> {
             if !self.plan.left_key(&mut self.key, execution)? {
                 self.key.clear();
             }
-            let row = execution.save(&self.plan.left_slots);
+            let row = execution.frame.save(&self.plan.left_slots);
             left.add(&self.key, &row, execution)?;
         }
         let (left, right) = (left.into_all_readers()?, right.into_all_readers()?);
@@ -234,7 +234,7 @@ impl<'p> HashJoin<'p> {
             if let Some(present) = &mut parts.present {
                 if present.left.next(&mut row)? {
                     present.number += 1;
-                    execution.restore(&self.plan.left_slots, row);
+                    execution.frame.restore(&self.plan.left_slots, row);
                     return Ok(true);
                 }
                 if !present.is_last_piece() {
@@ -306,7 +306,7 @@ impl<'p> HashJoin<'p> {
             execution.check_cancelled()?;
             self.chain = *next;
             for (slot, value) in self.plan.right_slots.iter().zip(row) {
-                execution.frame[slot.0 as usize] = value.clone();
+                execution.frame.slots[slot.0 as usize] = value.clone();
             }
             if all_true(self.plan.conditions, execution)? {
                 return Ok(true);

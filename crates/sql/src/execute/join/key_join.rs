@@ -90,7 +90,7 @@ impl<'p> KeyJoinPlan<'p> {
                 |one: &Expression| matches!(one.kind, ExpressionKind::UserVariable(_));
             !is_row_dependent(one) && !has_subquery(one) && !any(one, &reads_variable)
         };
-        let isolation = execution.transaction.isolation();
+        let isolation = execution.data.transaction.isolation();
         let may_apply = !scan.mode.locks(isolation)
             && !any_locks(left, isolation)
             && key.iter().all(is_early)
@@ -163,7 +163,7 @@ impl<'p> KeyJoin<'p> {
             batch.keys.push(key);
             batch.pairs.push(self.pairs.len());
         }
-        let left = execution.save(&self.left_slots);
+        let left = execution.frame.save(&self.left_slots);
         batch.size_bytes += size_of_values(&left);
         self.pairs.push_back(Pair { left, right: None });
         Ok(true)
@@ -171,7 +171,7 @@ impl<'p> KeyJoin<'p> {
 
     /// Fills the slots with a pair; false if it does not match.
     fn show(&mut self, pair: Pair, execution: &mut Execution<'_>) -> Result<bool> {
-        execution.restore(&self.left_slots, pair.left);
+        execution.frame.restore(&self.left_slots, pair.left);
         match pair.right {
             Some(row) => {
                 Ok(self.plan.right.show(row, execution)?

@@ -53,7 +53,7 @@ impl<'p> NestedLoop<'p> {
 /// Fills slots with NULL.
 pub(super) fn fill_null(slots: &[Slot], execution: &mut Execution<'_>) {
     for slot in slots {
-        execution.set(*slot, Datum::Null);
+        execution.frame.set(*slot, Datum::Null);
     }
 }
 

@@ -194,7 +194,7 @@ impl Database {
         };
         let mut execution = Execution::new(plan, context, Box::new(scratch));
         execution.limits = self.limits.clone();
-        execution.spill = Some(self.support.spill.clone());
+        execution.workspace.spill = Some(self.support.spill.clone());
         let outcome = run(plan, &mut execution, sink);
         let scratch = execution.into_scratch();
         assert_eq!(scratch.memory.used_bytes(), 0, "all memory is given back");

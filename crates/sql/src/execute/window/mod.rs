@@ -109,7 +109,7 @@ impl<'p> Window<'p> {
 
     /// The current row as it is kept, and its key.
     fn row(&self, key: &mut Vec<u8>, execution: &mut Execution<'_>) -> Result<Box<[Datum]>> {
-        let mut row: Vec<Datum> = execution.save(&self.plan.keep).into();
+        let mut row: Vec<Datum> = execution.frame.save(&self.plan.keep).into();
         for call in &self.plan.calls {
             for argument in arguments_of(call) {
                 row.push(argument.evaluate(execution)?);
@@ -213,13 +213,13 @@ impl Operator for Window<'_> {
             execution.check_cancelled()?;
             let value =
                 running.value(call, *place, &self.partition, number, frame.clone(), execution)?;
-            execution.set(call.output, value);
+            execution.frame.set(call.output, value);
         }
         let row = self.partition.rows.get(number)?;
         for (slot, value) in self.plan.keep.iter().zip(row.iter().cloned()) {
             // A function's own output may be among the slots that are read above.
             if !self.plan.calls.iter().any(|call| call.output == *slot) {
-                execution.set(*slot, value);
+                execution.frame.set(*slot, value);
             }
         }
         Ok(true)

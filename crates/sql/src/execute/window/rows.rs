@@ -80,7 +80,7 @@ impl Rows {
             self.memory.push(row);
             return Ok(());
         }
-        let file = Some(execution.create_spill_file()?);
+        let file = Some(execution.workspace.create_spill_file()?);
         let (places, pieces) = (Vec::new(), RefCell::default());
         let mut disk = OnDisk { file, reader: None, places, pieces };
         self.memory.iter().try_for_each(|row| disk.push(row))?;

@@ -118,7 +118,7 @@ pub(super) fn write_all(
             }),
         })
         .collect();
-    match execution.transaction.write_rows(table, &writes) {
+    match execution.data.transaction.write_rows(table, &writes) {
         Ok(()) => Ok(Written::All),
         Err(RowsError::DuplicateKey { .. } | RowsError::Other { .. }) => Ok(Written::None),
         Err(error) => Err(from_rows(error)),

@@ -92,10 +92,10 @@ impl RowChange<'_> {
         work: impl FnOnce(&mut Execution<'_>) -> Result<R>,
     ) -> Result<R> {
         let saved: SmallVec<[Datum; 8]> =
-            self.row.iter().map(|(_, slot)| execution.get(*slot).clone()).collect();
+            self.row.iter().map(|(_, slot)| execution.frame.get(*slot).clone()).collect();
         let done = work(execution);
         for ((_, slot), value) in self.row.iter().zip(saved) {
-            execution.set(*slot, value);
+            execution.frame.set(*slot, value);
         }
         done
     }
@@ -185,7 +185,7 @@ impl RowChange<'_> {
     /// Makes a column's new value visible to the following evaluations.
     fn set_slot(&self, ordinal: u16, value: &Datum, execution: &mut Execution<'_>) {
         if let Some((_, slot)) = self.row.iter().find(|(of, _)| *of == ordinal) {
-            execution.set(*slot, value.clone());
+            execution.frame.set(*slot, value.clone());
         }
     }
 }
@@ -206,8 +206,8 @@ fn drop_unchanged(
 ) -> Result<()> {
     let mut failed = None;
     let columns = &table.definition().columns;
-    let overflow = &mut execution.scratch.overflow;
-    let (context, transaction) = (execution.context, &*execution.transaction);
+    let overflow = &mut execution.workspace.scratch.overflow;
+    let (context, transaction) = (execution.context, &*execution.data.transaction);
     changes.retain(|(ordinal, value)| {
         let column_type = columns[usize::from(*ordinal)].column_type;
         let same = store(value, column_type, context).and_then(|value| {
@@ -236,10 +236,10 @@ pub(super) fn fill_from_payload(
     for (ordinal, slot) in slots {
         let Some(column) = model.by_ordinal(*ordinal) else { continue };
         let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
-        let overflow = &mut execution.scratch.overflow;
-        let value = firn_api::rows::cell_value(&*execution.transaction, table, cell, overflow);
+        let overflow = &mut execution.workspace.scratch.overflow;
+        let value = firn_api::rows::cell_value(&*execution.data.transaction, table, cell, overflow);
         let value = values::datum(value.map_err(from_rows)?, &column.ty, execution.context)?;
-        execution.frame[slot.0 as usize] = value;
+        execution.frame.slots[slot.0 as usize] = value;
     }
     Ok(())
 }

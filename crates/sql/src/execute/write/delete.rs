@@ -29,8 +29,8 @@ fn delete_row(
     payload: &[u8],
     execution: &mut Execution<'_>,
 ) -> Result<()> {
-    execution.transaction.delete(table, key, payload).map_err(from_rows)?;
-    execution.rows.deleted += 1;
+    execution.data.transaction.delete(table, key, payload).map_err(from_rows)?;
+    execution.measures.rows.deleted += 1;
     keys.after_delete(table, payload, None, execution)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn delete(plan: &DeletePlan, execution: &mut Execution<'_>) -> Result
 impl Deleter<'_> {
     /// Lets deletions wait for others where that saves messages and changes nothing else.
     fn batch_writes(&mut self, execution: &Execution<'_>) -> Result<()> {
-        if !execution.is_remote || self.rereads {
+        if !execution.data.is_remote || self.rereads {
             return Ok(());
         }
         for target in &mut self.targets {
@@ -119,7 +119,7 @@ impl Deleter<'_> {
     }
 
     fn delete_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
-        execution.scans_row_by_row = self.rereads && !self.gathers;
+        execution.data.scans_row_by_row = self.rereads && !self.gathers;
         let mut source = build(&self.plan.source, execution);
         source.open(execution)?;
         while source.next(execution)? {
@@ -135,8 +135,10 @@ impl Deleter<'_> {
     fn visit(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
         let plan = self.targets[number].plan;
         // NULL: the row of an outer join that matched nothing.
-        let Datum::Text(key) = execution.get(plan.row_key).clone() else { return Ok(()) };
-        let Datum::Text(payload) = execution.get(plan.row_payload).clone() else { return Ok(()) };
+        let Datum::Text(key) = execution.frame.get(plan.row_key).clone() else { return Ok(()) };
+        let Datum::Text(payload) = execution.frame.get(plan.row_payload).clone() else {
+            return Ok(());
+        };
         if !self.gathers {
             return self.delete_present(number, &key, &payload, execution);
         }
@@ -213,7 +215,7 @@ impl Deleter<'_> {
         match write_all(&rows, &target.table, execution)? {
             Written::All => {
                 self.affected += rows.len() as u64;
-                execution.rows.deleted += rows.len() as u64;
+                execution.measures.rows.deleted += rows.len() as u64;
             }
             Written::None => {
                 // More of them may follow.
@@ -238,11 +240,11 @@ impl Deleter<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let Target { table, keys, .. } = &mut self.targets[number];
-        let before = self.plan.ignore.then(|| execution.transaction.savepoint());
+        let before = self.plan.ignore.then(|| execution.data.transaction.savepoint());
         match (delete_row(table, keys, key, payload, execution), before) {
             (Ok(()), _) => self.affected += 1,
             (Err(error), Some(before)) if is_ignorable(&error) => {
-                execution.transaction.rollback_to(before).map_err(from_rows)?;
+                execution.data.transaction.rollback_to(before).map_err(from_rows)?;
                 execution.context.warn(error.code, || error.message.clone());
             }
             (Err(error), _) => return Err(error),

@@ -153,7 +153,7 @@ impl ForeignKeys {
                 }
                 if !visited.contains(&table.id) {
                     visited.push(table.id);
-                    let catalog = execution.catalog.shared();
+                    let catalog = execution.data.catalog.shared();
                     waiting.push(catalog.referencing(&table.schema, &table.name)?);
                 }
             }
@@ -197,7 +197,7 @@ impl ForeignKeys {
     fn children(&mut self, execution: &Execution<'_>) -> Result<Option<Arc<[ReferencingKey]>>> {
         if let Children::Unknown = self.children {
             let model = &self.model;
-            let found = execution.catalog.shared().referencing(&model.schema, &model.name)?;
+            let found = execution.data.catalog.shared().referencing(&model.schema, &model.name)?;
             self.children = if found.is_empty() { Children::None } else { Children::Known(found) };
         }
         Ok(match &self.children {
@@ -319,7 +319,7 @@ impl ForeignKeys {
                 let value = changes.iter().find(|(of, _)| *of == usize::from(*ordinal));
                 let value = match value {
                     Some((_, value)) => value.to_value(),
-                    None => stored_value(old, *ordinal, table, &*execution.transaction)?,
+                    None => stored_value(old, *ordinal, table, &*execution.data.transaction)?,
                 };
                 kept.push((*ordinal, value));
             }
@@ -392,7 +392,7 @@ fn parent_table(
     let (schema, name) = (&foreign_key.parent_schema, &foreign_key.parent_table);
     let model = match *child.schema == **schema && *child.name == **name {
         true => Some(Arc::clone(child)),
-        false => execution.catalog.shared().find_table(schema, name)?,
+        false => execution.data.catalog.shared().find_table(schema, name)?,
     };
     let Some(model) = model else { return Ok(None) };
     let columns = parent_columns(&model, foreign_key)?;
@@ -420,7 +420,7 @@ fn values_of(
     columns: &[u16],
     execution: &Execution<'_>,
 ) -> Result<Values> {
-    let transaction = &*execution.transaction;
+    let transaction = &*execution.data.transaction;
     columns.iter().map(|ordinal| stored_value(payload, *ordinal, table, transaction)).collect()
 }
 
@@ -482,8 +482,8 @@ fn child_changes(
         let change = Cascade { table: &table, key: &key, payload: &payload, cause, generated };
         match (action, new) {
             (ReferentialAction::Cascade, None) => {
-                execution.transaction.delete(&table, &key, &payload).map_err(from_rows)?;
-                execution.rows.deleted += 1;
+                execution.data.transaction.delete(&table, &key, &payload).map_err(from_rows)?;
+                execution.measures.rows.deleted += 1;
                 keys.after_delete(&table, &payload, Some(cause), execution)?;
             }
             (ReferentialAction::Cascade, Some(new)) => {
@@ -531,9 +531,10 @@ impl Cascade<'_> {
         let computed = stored.iter().map(|(ordinal, value)| (*ordinal, value.as_ref()));
         let changes: SmallVec<[(usize, ValueRef<'_>); 2]> =
             given.iter().copied().chain(computed).collect();
-        let updated = execution.transaction.update(self.table, self.key, self.payload, &changes);
+        let updated =
+            execution.data.transaction.update(self.table, self.key, self.payload, &changes);
         updated.map_err(from_rows)?;
-        execution.rows.updated += 1;
+        execution.measures.rows.updated += 1;
         keys.after_update(self.table, self.payload, &changes, Some(self.cause), execution)
     }
 }
@@ -546,7 +547,7 @@ struct Generated {
 
 impl Generated {
     fn of(model: &Arc<TableModel>, execution: &Execution<'_>) -> Result<Generated> {
-        let context = PlanContext::new(execution.catalog, None, execution.context);
+        let context = PlanContext::new(execution.data.catalog, None, execution.context);
         let columns = model.columns.iter().filter_map(|column| {
             let text = &column.generated.as_ref()?.text;
             let bound = bind_row_expression(model, text, &context);
@@ -577,9 +578,9 @@ impl Generated {
                     None => self.present(*read, table, payload, changes, execution)?,
                 };
             }
-            let frame_before = std::mem::replace(&mut execution.frame, frame);
+            let frame_before = std::mem::replace(&mut execution.frame.slots, frame);
             let value = bound.expression.evaluate(execution);
-            execution.frame = frame_before;
+            execution.frame.slots = frame_before;
             let value =
                 assign(&value?, Assigned::expression(&bound.expression), column, 1, execution)?;
             values.push((*ordinal, value));
@@ -599,7 +600,7 @@ impl Generated {
         if let Some((_, value)) = changes.iter().find(|(of, _)| *of == usize::from(ordinal)) {
             return values::datum(*value, &column.ty, execution.context);
         }
-        let stored = stored_value(payload, ordinal, table, &*execution.transaction)?;
+        let stored = stored_value(payload, ordinal, table, &*execution.data.transaction)?;
         values::datum(stored.as_ref(), &column.ty, execution.context)
     }
 }
@@ -629,15 +630,15 @@ fn visit_rows(
         filter: None,
         limit: None,
     };
-    let mut scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
+    let mut scan = execution.data.transaction.scan(table, &options).map_err(from_rows)?;
     let mut shown = 0;
-    while scan.fetch(execution.transaction).map_err(from_rows)? {
+    while scan.fetch(execution.data.transaction).map_err(from_rows)? {
         execution.check_cancelled()?;
         for number in 0..scan.len() {
             let row = scan.row(number);
             let RowContent::Payload(payload) = row.content else { continue };
             if checks_rows && !has_values(table, payload, columns, values, execution)? {
-                execution.transaction.unlock(table, row.key);
+                execution.data.transaction.unlock(table, row.key);
                 continue;
             }
             shown += 1;
@@ -689,7 +690,7 @@ fn has_values(
     let mut overflow = Vec::new();
     for (column, value) in columns.iter().zip(values) {
         let cell = view.column(usize::from(*column)).map_err(from_row)?;
-        let stored = cell_value(&*execution.transaction, table, cell, &mut overflow);
+        let stored = cell_value(&*execution.data.transaction, table, cell, &mut overflow);
         if stored.map_err(from_rows)? != *value {
             return Ok(false);
         }

@@ -246,7 +246,7 @@ impl<'p> Inserter<'p> {
         for (ordinal, slot) in &self.plan.old_row {
             let column = self.plan.table.by_ordinal(*ordinal);
             let default = column.and_then(|column| default_with(column, false, execution).ok());
-            execution.set(*slot, default.unwrap_or_default());
+            execution.frame.set(*slot, default.unwrap_or_default());
         }
         for (number, (slot, value)) in slots.iter().zip(row).enumerate() {
             if value.is_default() {
@@ -256,7 +256,7 @@ impl<'p> Inserter<'p> {
             if !self.plan.old_row.is_empty() {
                 self.show_value(number, &datum, &value.ty, execution)?;
             }
-            execution.set(*slot, datum);
+            execution.frame.set(*slot, datum);
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ impl<'p> Inserter<'p> {
                     value.unwrap_or_default()
                 }
             };
-            execution.set(slot, value);
+            execution.frame.set(slot, value);
         }
         Ok(())
     }
@@ -386,9 +386,9 @@ impl<'p> Inserter<'p> {
             extend_stored(row, &self.table, execution.context, &mut stored)?;
         }
         let values: Vec<ValueRef<'_>> = stored.iter().map(Fitted::as_ref).collect();
-        let inserted = execution.transaction.insert_rows(&self.table, &values);
+        let inserted = execution.data.transaction.insert_rows(&self.table, &values);
         if inserted.is_ok() {
-            execution.rows.inserted += rows.len() as u64;
+            execution.measures.rows.inserted += rows.len() as u64;
         }
         Ok(inserted)
     }
@@ -400,7 +400,7 @@ impl<'p> Inserter<'p> {
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let ignores = self.plan.ignore && self.foreign_keys.is_child();
-        let before = ignores.then(|| execution.transaction.savepoint());
+        let before = ignores.then(|| execution.data.transaction.savepoint());
         let inserted_before = self.inserted;
         let error = match self.write(row, execution) {
             Ok(Written::Inserted) => {
@@ -416,7 +416,7 @@ impl<'p> Inserter<'p> {
         self.or_ignored(error, execution)?;
         self.note_left_out(number, self.id_of(row));
         if let Some(before) = before {
-            execution.transaction.rollback_to(before).map_err(from_rows)?;
+            execution.data.transaction.rollback_to(before).map_err(from_rows)?;
         }
         self.inserted = inserted_before;
         Ok(())
@@ -633,8 +633,8 @@ impl<'p> Inserter<'p> {
     ) -> std::result::Result<(), Refusal> {
         let stored = stored_row(row, &self.table, execution.context).map_err(Refusal::Other)?;
         let values: SmallVec<[ValueRef<'_>; 16]> = stored.iter().map(Fitted::as_ref).collect();
-        let inserted = execution.transaction.insert(&self.table, &values);
-        execution.rows.inserted += u64::from(inserted.is_ok());
+        let inserted = execution.data.transaction.insert(&self.table, &values);
+        execution.measures.rows.inserted += u64::from(inserted.is_ok());
         inserted.map_err(|error| {
             let mut value = |ordinal: u16| row[usize::from(ordinal)].clone();
             refusal(error, &self.plan.table, &mut value, execution.context)
@@ -646,7 +646,7 @@ impl<'p> Inserter<'p> {
         let Some(ordinal) = self.plan.table.auto_increment else { return Ok(()) };
         match positive(&row[usize::from(ordinal)]) {
             Some(number) if !self.numbers.is_own(number) => {
-                execution.node.pass_auto_increment(&self.table, number).map_err(from_rows)
+                execution.data.node.pass_auto_increment(&self.table, number).map_err(from_rows)
             }
             _ => Ok(()),
         }
@@ -679,11 +679,18 @@ impl<'p> Inserter<'p> {
         let is_there = match index {
             None => {
                 primary_key.extend_from_slice(key);
-                execution.transaction.get(&self.table, key, mode, payload)
+                execution.data.transaction.get(&self.table, key, mode, payload)
             }
             Some(index) => {
                 let table = &self.table;
-                execution.transaction.get_by_entry(table, index, key, mode, primary_key, payload)
+                execution.data.transaction.get_by_entry(
+                    table,
+                    index,
+                    key,
+                    mode,
+                    primary_key,
+                    payload,
+                )
             }
         };
         is_there.map_err(from_rows)
@@ -708,8 +715,8 @@ impl<'p> Inserter<'p> {
             self.inserted += 1;
             return Ok(true);
         }
-        execution.transaction.delete(&self.table, key, payload).map_err(from_rows)?;
-        execution.rows.deleted += 1;
+        execution.data.transaction.delete(&self.table, key, payload).map_err(from_rows)?;
+        execution.measures.rows.deleted += 1;
         let value = |ordinal: u16| new[usize::from(ordinal)].as_ref();
         self.foreign_keys.after_replace(&self.table, payload, &value, execution)?;
         self.deleted += 1;
@@ -729,7 +736,8 @@ impl<'p> Inserter<'p> {
     ) -> Result<bool> {
         let written = self.plan.table.columns.iter().filter(|column| column.generated.is_none());
         for column in written {
-            let old = stored_value(payload, column.ordinal, &self.table, &*execution.transaction)?;
+            let old =
+                stored_value(payload, column.ordinal, &self.table, &*execution.data.transaction)?;
             if old.as_ref() != new[usize::from(column.ordinal)].as_ref() {
                 return Ok(false);
             }
@@ -798,7 +806,7 @@ impl<'p> Inserter<'p> {
             positive(&value).into_iter().for_each(|number| self.numbers.pass(number, execution));
             return Ok(reported_id(&value));
         }
-        let transaction = &*execution.transaction;
+        let transaction = &*execution.data.transaction;
         Ok(match stored_value(payload, ordinal, &self.table, transaction)?.as_ref() {
             ValueRef::Int(number) => number as u64,
             ValueRef::UInt(number) => number,
@@ -860,7 +868,7 @@ fn greatest_number(ty: &SqlType) -> u64 {
 /// Puts a row's values in slots.
 pub(super) fn fill_slots(slots: &[(u16, Slot)], row: &Row, execution: &mut Execution<'_>) {
     for (ordinal, slot) in slots {
-        execution.frame[slot.0 as usize] = row[usize::from(*ordinal)].clone();
+        execution.frame.slots[slot.0 as usize] = row[usize::from(*ordinal)].clone();
     }
 }
 

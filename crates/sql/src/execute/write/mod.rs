@@ -39,12 +39,12 @@ pub(crate) fn atomically(
     execution: &mut Execution<'_>,
     statement: impl FnOnce(&mut Execution<'_>) -> Result<Outcome>,
 ) -> Result<Outcome> {
-    let before = execution.transaction.savepoint();
+    let before = execution.data.transaction.savepoint();
     let done = statement(execution);
     if let Err(error) = &done
         && !error.ends_transaction()
     {
-        execution.transaction.rollback_to(before).map_err(from_rows)?;
+        execution.data.transaction.rollback_to(before).map_err(from_rows)?;
     }
     done
 }

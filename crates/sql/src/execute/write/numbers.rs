@@ -72,7 +72,7 @@ impl Numbers {
         };
         self.intervals += 1;
         let reserved = count.saturating_mul(step);
-        let first = execution.node.take_auto_increment(table, reserved).map_err(from_rows)?;
+        let first = execution.data.node.take_auto_increment(table, reserved).map_err(from_rows)?;
         self.next = following(first.min(greatest).saturating_sub(1), execution);
         self.end = first.saturating_add(reserved);
         self.reserved = self.reserved.max(self.end);

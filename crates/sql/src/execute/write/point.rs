@@ -38,7 +38,7 @@ impl<'p> Point<'p> {
     pub(super) fn of(source: &'p PlanNode, execution: &Execution<'_>) -> Option<Point<'p>> {
         let NodeKind::Scan(scan) = &source.kind else { return None };
         match &scan.access {
-            Access::Point { index: None, key } if execution.counters.is_none() => {
+            Access::Point { index: None, key } if execution.measures.operators.is_none() => {
                 Some(Point { scan, key })
             }
             _ => None,
@@ -52,7 +52,7 @@ impl<'p> Point<'p> {
         execution: &mut Execution<'_>,
         change: impl FnOnce(&PointRow, &mut Execution<'_>) -> Result<()>,
     ) -> Result<()> {
-        let scratch = &mut execution.scratch;
+        let scratch = &mut execution.workspace.scratch;
         let mut row = PointRow {
             key: std::mem::take(&mut scratch.key),
             payload: std::mem::take(&mut scratch.payload),
@@ -61,8 +61,8 @@ impl<'p> Point<'p> {
             Ok(true) => change(&row, execution),
             other => other.map(|_| ()),
         };
-        execution.scratch.key = row.key;
-        execution.scratch.payload = row.payload;
+        execution.workspace.scratch.key = row.key;
+        execution.workspace.scratch.payload = row.payload;
         done
     }
 
@@ -78,16 +78,16 @@ impl<'p> Point<'p> {
             return Ok(false);
         }
         row.payload.clear();
-        let found = execution.transaction.get(table, &row.key, scan.mode, &mut row.payload);
-        execution.rows.points += 1;
+        let found = execution.data.transaction.get(table, &row.key, scan.mode, &mut row.payload);
+        execution.measures.rows.points += 1;
         if !found.map_err(from_rows)? {
             return Ok(false);
         }
-        execution.rows.found += 1;
+        execution.measures.rows.found += 1;
         fill_from_payload(&scan.slots, &scan.table, table, &row.payload, execution)?;
         let matches = all_true(&scan.conditions, execution)?;
         if !matches {
-            execution.transaction.unlock(table, &row.key);
+            execution.data.transaction.unlock(table, &row.key);
         }
         Ok(matches)
     }

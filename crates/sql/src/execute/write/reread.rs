@@ -54,5 +54,5 @@ pub(super) fn read_again(
 ) -> Result<bool> {
     payload.clear();
     let mode = ReadMode::Update(WaitPolicy::Wait);
-    execution.transaction.get(table, key, mode, payload).map_err(from_rows)
+    execution.data.transaction.get(table, key, mode, payload).map_err(from_rows)
 }

@@ -65,12 +65,12 @@ pub(super) fn update_row(
         .map_err(Refusal::Other)?;
     let values: SmallVec<[(usize, ValueRef<'_>); 4]> =
         stored.iter().map(|(ordinal, value)| (*ordinal, value.as_ref())).collect();
-    if let Err(error) = execution.transaction.update(table, key, payload, &values) {
+    if let Err(error) = execution.data.transaction.update(table, key, payload, &values) {
         let mut value =
             |ordinal: u16| new_value(ordinal, model, table, payload, changes, execution);
         return Err(refusal(error, model, &mut value, context));
     }
-    execution.rows.updated += 1;
+    execution.measures.rows.updated += 1;
     pass_number(given_number(model, changes), table, execution).map_err(Refusal::Other)?;
     keys.after_update(table, payload, &values, None, execution).map_err(Refusal::Other)
 }
@@ -85,7 +85,7 @@ fn given_number(model: &TableModel, changes: &Changes) -> Option<u64> {
 /// Reports to the counter an `AUTO_INCREMENT` value that a row was given.
 fn pass_number(number: Option<u64>, table: &TableRef, execution: &Execution<'_>) -> Result<()> {
     match number {
-        Some(number) => execution.node.pass_auto_increment(table, number).map_err(from_rows),
+        Some(number) => execution.data.node.pass_auto_increment(table, number).map_err(from_rows),
         None => Ok(()),
     }
 }
@@ -102,7 +102,7 @@ fn new_value(
     if let Some((_, value)) = changes.iter().find(|(of, _)| *of == ordinal) {
         return value.clone();
     }
-    let value = super::row::stored_value(payload, ordinal, table, &*execution.transaction);
+    let value = super::row::stored_value(payload, ordinal, table, &*execution.data.transaction);
     let column = model.by_ordinal(ordinal);
     let datum = value.ok().zip(column).and_then(|(value, column)| {
         values::datum(value.as_ref(), &column.ty, execution.context).ok()
@@ -242,7 +242,7 @@ impl<'p> Target<'p> {
     ) -> Result<Option<PendingChange>> {
         if rereads {
             let values = change.assigned_values(execution)?;
-            let beside = execution.save(&self.beside);
+            let beside = execution.frame.save(&self.beside);
             return Ok(Some(PendingChange::Assigned { values, beside }));
         }
         Ok(match change.work_out(&self.table, payload, execution)? {
@@ -268,7 +268,7 @@ impl Pending {
 impl Updater<'_> {
     /// Lets writes wait for others where that saves messages and changes nothing else.
     fn batch_writes(&mut self, execution: &Execution<'_>) -> Result<()> {
-        if !execution.is_remote || self.rereads {
+        if !execution.data.is_remote || self.rereads {
             return Ok(());
         }
         for target in &mut self.targets {
@@ -284,7 +284,7 @@ impl Updater<'_> {
 
     fn update_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         if self.rereads {
-            execution.scans_row_by_row = !self.gathers;
+            execution.data.scans_row_by_row = !self.gathers;
             for target in &mut self.targets {
                 let mut reads = SlotSet::default();
                 target.plan.checks.iter().for_each(|check| add_reads(&check.condition, &mut reads));
@@ -309,11 +309,11 @@ impl Updater<'_> {
         let first = self.targets.iter().map(|target| target.plan).find(|target| target.in_turn);
         let slots: SmallVec<[Slot; 8]> =
             first.into_iter().flat_map(|target| &target.row).map(|(_, slot)| *slot).collect();
-        let saved = execution.save(&slots);
+        let saved = execution.frame.save(&slots);
         if let Some(leading) = &self.leading {
             let target = &self.targets[leading.number];
             let is_same = |key: &Datum| key.as_bytes() == Some(&leading.key[..]);
-            if is_same(execution.get(target.plan.row_key)) {
+            if is_same(execution.frame.get(target.plan.row_key)) {
                 target.row_change(0).show(&leading.changes, execution);
             }
         }
@@ -321,7 +321,7 @@ impl Updater<'_> {
             self.visit(number, execution)?;
         }
         // Joins continue with the row as it was found.
-        execution.restore(&slots, saved);
+        execution.frame.restore(&slots, saved);
         Ok(())
     }
 
@@ -341,8 +341,8 @@ impl Updater<'_> {
     fn visit(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
         let target = self.targets[number].plan;
         // NULL: the row of an outer join that matched nothing.
-        let Datum::Text(key) = execution.get(target.row_key).clone() else { return Ok(()) };
-        let Datum::Text(payload) = execution.get(target.row_payload).clone() else {
+        let Datum::Text(key) = execution.frame.get(target.row_key).clone() else { return Ok(()) };
+        let Datum::Text(payload) = execution.frame.get(target.row_payload).clone() else {
             return Ok(());
         };
         if self.gathers || !self.rereads {
@@ -414,7 +414,7 @@ impl Updater<'_> {
                     let message = format!("Can't find record in '{}'", target.plan.table.name);
                     return Err(SqlError::new(1032, message));
                 }
-                execution.restore(&target.beside, beside);
+                execution.frame.restore(&target.beside, beside);
                 let change = target.row_change(row_number);
                 match change.apply(values, &target.table, &present, execution) {
                     Ok(Change::None) => {}
@@ -464,7 +464,7 @@ impl Updater<'_> {
         match write_all(&rows, &target.table, execution)? {
             Written::All => {
                 self.changed += rows.len() as u64;
-                execution.rows.updated += rows.len() as u64;
+                execution.measures.rows.updated += rows.len() as u64;
                 let changes = rows.iter().filter_map(|row| row.changes.as_ref());
                 let numbers = changes.filter_map(|one| given_number(&target.plan.table, one));
                 pass_number(numbers.max(), &target.table, execution)
@@ -504,13 +504,13 @@ impl Updater<'_> {
     ) -> Result<()> {
         let target = &mut self.targets[number];
         let ignores = self.plan.ignore;
-        let before = ignores.then(|| execution.transaction.savepoint());
+        let before = ignores.then(|| execution.data.transaction.savepoint());
         let (model, table) = (&target.plan.table, &target.table);
         let updated = update_row(model, table, &mut target.keys, key, payload, changes, execution);
         match (updated.map_err(SqlError::from), before) {
             (Ok(()), _) => self.changed += 1,
             (Err(error), Some(before)) if is_ignorable(&error) => {
-                execution.transaction.rollback_to(before).map_err(from_rows)?;
+                execution.data.transaction.rollback_to(before).map_err(from_rows)?;
                 execution.context.warn(error.code, || error.message.clone());
             }
             (Err(error), _) => return Err(error),
