@@ -93,3 +93,8 @@ fn hand_over() {
 fn one_member() {
     check("one_member");
 }
+
+#[test]
+fn pipelined() {
+    check("pipelined");
+}
