@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use firn_base::Lsn;
-use firn_base::random::{RandomSource, SplitMix};
+use firn_base::random::{RandomSource, SplitMix, mix};
 use firn_consensus::{
     Base, Batch, Command, Member, MemberChange, MemberId, Members, Message, Options, ReadId, Role,
     Term, WriteNumber,
@@ -56,6 +56,8 @@ pub(crate) struct Summary {
     pub(crate) changes: u64,
     pub(crate) restarts: u64,
     pub(crate) truncated: u64,
+    /// A hash of all messages, in order.
+    pub(crate) trace: u64,
 }
 
 impl Summary {
@@ -406,6 +408,9 @@ impl Simulation {
     fn send(&mut self, message: &Message) {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
+        for byte in &bytes {
+            self.summary.trace = mix(self.summary.trace ^ u64::from(*byte));
+        }
         let id = message.to().0;
         let copies = if !self.is_faulty() {
             1
