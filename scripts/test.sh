@@ -64,7 +64,27 @@ lints() {
 # Everything but what has a step of its own. All three ask for the workspace, so that features, and
 # with them what is built, are the same.
 tests() {
+    are_skipped_tests_run_elsewhere || return 1
     cargo test --locked --release --workspace -- --skip simulated:: --skip kill_loop::
+}
+
+# `--skip` takes any part of a test's path, so it may hit tests of other crates, which no step would
+# run. What the two patterns hit anywhere must be what the steps `simulation` and `crash_loop` run.
+are_skipped_tests_run_elsewhere() {
+    local skipped run lost
+    skipped=$(tests_that_match --workspace) || return 1
+    run=$(tests_that_match --workspace --test node) || return 1
+    [ -n "$run" ] || { echo "no test is called simulated:: or kill_loop::"; return 1; }
+    lost=$(comm -23 <(echo "$skipped") <(echo "$run"))
+    [ -z "$lost" ] && return 0
+    echo "no step runs these tests; rename their modules:"
+    echo "$lost"
+    return 1
+}
+
+tests_that_match() {
+    cargo test --locked --release --quiet "$@" -- --list --format terse simulated:: kill_loop:: |
+        sort
 }
 
 # The SQL suites with the codec of the row messages between SQL and its database node.

@@ -28,7 +28,7 @@ mod error;
 mod lease;
 mod local_images;
 #[cfg(feature = "conformance")]
-pub mod simulated;
+pub mod page_service;
 mod tier;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use firn_api::page_store::page_service::{SimulatedOptions, SimulatedPages};
 use firn_api::{
     ImageSource, LocalImages, LogStore, Offer, PageLease, PageRead, PageStore, PageStoreError,
     PageVersion, TimestampError, TimestampSource, Timestamps, WriterEpoch,
@@ -91,6 +92,15 @@ pub(crate) fn memory_pages(pool_bytes: usize) -> Pages {
 
 /// Pages whose log publishes its durable position in a region.
 fn pages_over(log: &MemoryLog, durable: &OwnedRegion, pool_bytes: usize) -> Pages {
+    pages_over_store(Arc::new(MemoryPages::default()), log, durable, pool_bytes)
+}
+
+fn pages_over_store(
+    store: Arc<dyn PageStore>,
+    log: &impl LogStore,
+    durable: &OwnedRegion,
+    pool_bytes: usize,
+) -> Pages {
     let environment = Environment::system();
     let (durable, published) = (durable.clone(), durable.clone());
     let log = RedoLog::start(
@@ -100,7 +110,7 @@ fn pages_over(log: &MemoryLog, durable: &OwnedRegion, pool_bytes: usize) -> Page
     );
     let pool = BufferPool::new(
         environment,
-        Arc::new(MemoryPages::default()),
+        store,
         Arc::new(move || Lsn(durable.words()[0].load(Ordering::Acquire))),
         BufferPoolOptions::with_budget(pool_bytes),
     );
@@ -157,9 +167,20 @@ impl Node {
 
     /// A node whose commits a shared source numbers.
     pub(crate) fn with_timestamps(options: TransactionOptions, timestamps: &Timestamps) -> Node {
+        let (log, store) = (MemoryLog::default(), Arc::new(MemoryPages::default()));
+        Node::over(log, store, 64 << 20, options, timestamps)
+    }
+
+    fn over(
+        log: MemoryLog,
+        store: Arc<dyn PageStore>,
+        pool_bytes: usize,
+        options: TransactionOptions,
+        timestamps: &Timestamps,
+    ) -> Node {
         let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
-        let log = MemoryLog::default();
-        let pages = pages_over(&log, &fabric.register(DURABLE_REGION, 1).unwrap(), 64 << 20);
+        let durable = fabric.register(DURABLE_REGION, 1).unwrap();
+        let pages = pages_over_store(store, &log, &durable, pool_bytes);
         let forest = Arc::new(forest_over(pages, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
         let index = create_root(&forest);
@@ -206,6 +227,32 @@ impl Node {
     }
 }
 
+/// A log in memory, and a page service that follows it.
+#[derive(Clone)]
+pub(crate) struct MemoryStorage {
+    pub(crate) log: MemoryLog,
+    pub(crate) pages: Arc<SimulatedPages>,
+}
+
+impl MemoryStorage {
+    pub(crate) fn new(options: SimulatedOptions) -> MemoryStorage {
+        let log = MemoryLog::default();
+        let followed = log.clone();
+        let read = move |from| {
+            let mut bytes = Vec::new();
+            followed.read(from, usize::MAX, &mut bytes).ok().map(|_| bytes)
+        };
+        MemoryStorage { log, pages: SimulatedPages::new(options, Box::new(read)) }
+    }
+
+    /// A node over this storage, which is empty, with a pool of `pool_bytes`.
+    pub(crate) fn open(&self, pool_bytes: usize) -> Node {
+        let options = TransactionOptions { table_slots: 64, ..Default::default() };
+        let pages = Arc::clone(&self.pages);
+        Node::over(self.log.clone(), pages, pool_bytes, options, &Timestamps::Local)
+    }
+}
+
 /// A node with a dictionary and the schema `s`.
 pub(crate) struct Database {
     pub(crate) node: Node,
@@ -214,7 +261,10 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn new() -> Database {
-        let node = Node::new();
+        Database::over(Node::new())
+    }
+
+    pub(crate) fn over(node: Node) -> Database {
         let dictionary = Dictionary::open(&node.system, Arc::new(BinaryCollation)).unwrap();
         let mut ddl = dictionary.ddl().unwrap();
         ddl.create_schema("s", b"").unwrap();

@@ -2,6 +2,7 @@
 //!
 //! * A crate depends only on crates below it in `order.txt`.
 //! * Modules of a crate do not import each other in a cycle.
+//! * Each source file belongs to a module; otherwise nobody notices that it is not compiled.
 
 use crate::workspace::Crate;
 
@@ -26,6 +27,10 @@ impl Rules {
         for one in crates {
             self.judge_dependencies(one, &mut faults);
             let name = &one.name;
+            let unnamed = one.unnamed.iter();
+            faults.extend(unnamed.map(|file| {
+                format!("{name}: no `mod` names the file of {file}, so nothing compiles it")
+            }));
             faults.extend(one.modules.cyclic().into_iter().map(|(from, to)| {
                 format!("{name}: {from} imports {to}, which imports it, perhaps through others")
             }));
@@ -60,7 +65,7 @@ mod tests {
         arrows.iter().for_each(|(from, to)| modules.add(from, to));
         let dependencies: BTreeSet<String> =
             dependencies.iter().map(|one| (*one).to_owned()).collect();
-        Crate { name: name.to_owned(), dependencies, modules }
+        Crate { name: name.to_owned(), dependencies, modules, unnamed: Vec::new() }
     }
 
     #[test]
@@ -76,6 +81,14 @@ mod tests {
                 "order.txt does not name the crate other"
             ]
         );
+    }
+
+    #[test]
+    fn a_file_of_no_module_is_a_fault() {
+        let rules = Rules::new("sql");
+        let one = Crate { unnamed: vec!["a::lost".to_owned()], ..of("sql", &[], &[]) };
+        let found = rules.faults(&[one]);
+        assert_eq!(found, ["sql: no `mod` names the file of a::lost, so nothing compiles it"]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Crate {
     pub(crate) dependencies: BTreeSet<String>,
     /// Imports between its modules.
     pub(crate) modules: Graph,
+    /// Source files that no `mod` names, so that nothing compiles them.
+    pub(crate) unnamed: Vec<String>,
 }
 
 /// Reads all crates under a folder, in the order of their names.
@@ -68,11 +70,33 @@ fn name_of(path: &Path) -> String {
 fn read_crate(folder: &Path) -> io::Result<Crate> {
     let name = name_of(folder);
     let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
-    let mut files = BTreeMap::new();
+    let (mut files, mut declared) = (BTreeMap::new(), BTreeSet::new());
     read_files(&folder.join("src"), &mut Vec::new(), &mut |place, _, text| {
-        files.insert(place.to_vec(), named(&tokens(&text)));
+        let tokens = tokens(&text);
+        declared.extend(children(place, &tokens));
+        files.insert(place.to_vec(), named(&tokens));
     })?;
-    Ok(Crate { name, dependencies: dependencies(&manifest), modules: modules(&files) })
+    let unnamed = files.keys().filter(|place| !is_root(place) && !declared.contains(*place));
+    Ok(Crate {
+        name,
+        dependencies: dependencies(&manifest),
+        modules: modules(&files),
+        unnamed: unnamed.map(|place| place.join("::")).collect(),
+    })
+}
+
+/// The modules that a file names with `mod`.
+fn children(place: &[String], tokens: &[&str]) -> Vec<Vec<String>> {
+    let named = tokens.windows(3).filter_map(|window| match window {
+        ["mod", name, ";"] => Some([place, &[(*name).to_owned()]].concat()),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// Whether the module is a crate's root, which nothing names.
+fn is_root(place: &[String]) -> bool {
+    place.is_empty() || place[0] == "bin"
 }
 
 /// The workspace's crates among the dependencies of a manifest.
@@ -180,7 +204,7 @@ fn first_in_crate(place: &[String], path: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, dependencies, modules};
+    use super::{Files, children, dependencies, is_root, modules};
     use crate::paths::named;
     use crate::tokens::tokens;
 
@@ -227,6 +251,15 @@ mod tests {
             (&["b"], "#[cfg(test)] use crate::a::Y;"),
         ]);
         assert_eq!(found, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_is_compiled_if_a_module_names_it() {
+        let place = |names: &[&str]| names.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        let source = "#[cfg(test)] mod tests; pub(crate) mod b; // mod c;\nmod d { fn f() {} }";
+        let named = children(&place(&["a"]), &tokens(source));
+        assert_eq!(named, [place(&["a", "tests"]), place(&["a", "b"])]);
+        assert!(is_root(&[]) && is_root(&place(&["bin", "tool"])) && !is_root(&place(&["a"])));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! and restarts, against a model that has every version of every page.
 //!
 //! An implementation wraps itself in a [`Subject`] and calls [`check`] with some seeds. The suite's
-//! own tests show which broken promises it notices ([`super::simulated::Fault`]).
+//! own tests show which broken promises it notices ([`super::page_service::Fault`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

