@@ -11,6 +11,10 @@
 //!   }
 //! ```
 //!
+//! A store that keeps its log in copies elsewhere can lose some of them, be reached by one process
+//! and not by another, and be told to take log only from another node. It also runs
+//! [`REMOTE_CASES`], which ask for these events through [`Copies`].
+//!
 //! Cases start their tasks with the environment's spawner and wait on events or by sleeping, so
 //! they run under a simulator as well.
 
@@ -24,6 +28,7 @@ mod appender;
 mod epochs;
 mod following;
 mod kept;
+mod remote;
 mod writing;
 
 pub use appender::Appender;
@@ -44,6 +49,33 @@ pub trait Node: Sync {
     /// Tells the store that only its readers still need log before `lsn`. The store may truncate it
     /// later, and only in part.
     fn let_go(&self, lsn: Lsn);
+
+    /// The copies of the log that other nodes keep, if this is such a store.
+    fn copies(&self) -> Option<&dyn Copies> {
+        None
+    }
+}
+
+/// What can happen to the copies of a log that is kept elsewhere. Each of these lasts until
+/// [`Copies::heal`] or the end of the process.
+pub trait Copies: Sync {
+    /// Some copies stop to answer, and a majority goes on.
+    fn lose_minority(&self);
+
+    /// So many copies stop to answer that none can be found that is certain to be complete.
+    fn lose_majority(&self);
+
+    /// This process no longer reaches any copy; the process of [`Node::other_store`] does.
+    fn isolate(&self);
+
+    /// The copies take no more log, because they are full or slow.
+    fn hold_back(&self);
+
+    /// The copies take log only from the node that is called `leader`.
+    fn lead_at(&self, leader: &str);
+
+    /// Everything works again.
+    fn heal(&self);
 }
 
 /// What happens in one life.
@@ -78,4 +110,15 @@ pub const CASES: &[Case] = &[
     Case { name: "a reader gets each durable group once", run: following::each_group_once },
     Case { name: "leases hold truncation", run: following::leases_hold },
     Case { name: "a reader beyond its limit is dropped", run: following::limit_drops },
+];
+
+/// The cases for stores whose log is in copies elsewhere; [`Node::copies`] must return them.
+pub const REMOTE_CASES: &[Case] = &[
+    Case { name: "a minority is not missed", run: remote::minority },
+    Case { name: "copies come and go and lose nothing", run: remote::coming_and_going },
+    Case { name: "without a majority nothing becomes durable", run: remote::majority },
+    Case { name: "what waited for a majority is whole or gone", run: remote::waited },
+    Case { name: "a writer that was cut off is fenced", run: remote::cut_off },
+    Case { name: "another leader is named", run: remote::another_leader },
+    Case { name: "what is not taken stays with the writer", run: remote::back_pressure },
 ];

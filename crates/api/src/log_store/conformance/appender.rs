@@ -119,6 +119,11 @@ impl Appender {
         waiting.end()
     }
 
+    /// Bytes of appended groups that the store has not taken.
+    pub fn waiting_bytes(&self) -> usize {
+        self.queue.waiting.lock().bytes.len()
+    }
+
     /// Groups appended from now on count as incomplete until [`Appender::close_hole`].
     pub fn open_hole(&self) {
         let mut waiting = self.queue.waiting.lock();

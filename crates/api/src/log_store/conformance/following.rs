@@ -14,7 +14,7 @@ use crate::log_store::{
 
 const GROUPS: u32 = 60;
 
-fn options(name: &str, from: Lsn) -> FollowOptions {
+pub(super) fn options(name: &str, from: Lsn) -> FollowOptions {
     FollowOptions {
         name: name.to_owned(),
         from,

@@ -13,30 +13,31 @@ use crate::log_store::{LogError, LogStore, WriterEpoch};
 
 /// What all lives appended, and how much of it was reported as durable.
 #[derive(Default)]
-struct Model {
+pub(super) struct Model {
     bytes: Vec<u8>,
     durable: Lsn,
     groups: u32,
 }
 
 impl Model {
-    fn end(&self) -> Lsn {
+    pub(super) fn end(&self) -> Lsn {
         Lsn::FIRST.advance(self.bytes.len() as u64)
     }
 
     /// Starts a life: nothing that was reported as durable may be missing, and everything that is
-    /// there was appended in this order.
-    fn settle(&mut self, log: &Appender, store: &dyn LogStore) {
+    /// there was appended in this order. All of it is durable from now on.
+    pub(super) fn settle(&mut self, log: &Appender, store: &dyn LogStore) {
         let end = log.tail.end;
         assert!(end >= self.durable, "the log ends at {end}; {} was durable", self.durable);
         assert!(end <= self.end(), "the log ends at {end}, but {} was appended", self.end());
         self.bytes.truncate(end.since(Lsn::FIRST) as usize);
+        self.durable = end;
         assert_eq!(store.durable_lsn(), end, "an opened log is durable");
         assert!(read_all(store) == self.bytes, "the log is not what was appended");
     }
 
     /// Appends a group to the log and to the model, so both have the same order.
-    fn append(&mut self, log: &Appender, length: usize) -> Lsn {
+    pub(super) fn append(&mut self, log: &Appender, length: usize) -> Lsn {
         self.groups += 1;
         let group = group(self.groups, length);
         self.bytes.extend_from_slice(&group);
@@ -45,7 +46,7 @@ impl Model {
         end
     }
 
-    fn is_durable(&mut self, lsn: Lsn) {
+    pub(super) fn is_durable(&mut self, lsn: Lsn) {
         self.durable = self.durable.max(lsn);
     }
 }
