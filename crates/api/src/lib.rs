@@ -16,7 +16,7 @@ pub use log_store::{
     LogStore, LogWriter, OpenedLog, PageFilter, Room, Tail, Watermarks, WriterEpoch,
 };
 pub use page_store::{
-    ImageSource, LocalImages, Offer, PageLease, PageRead, PageRequest, PageSink, PageStore,
+    ImageSource, LocalImages, NoTier, Offer, PageLease, PageRead, PageRequest, PageSink, PageStore,
     PageStoreError, PageTier, PageVersion, TierLatch, TierLatchMode,
 };
 pub use server::Incarnation;

@@ -40,7 +40,7 @@ pub use batch::{PageRequest, PageSink, read_in_turn};
 pub use error::PageStoreError;
 pub use lease::PageLease;
 pub use local_images::{ImageSource, LocalImages, Offer};
-pub use tier::{PageTier, TierLatch, TierLatchMode};
+pub use tier::{NoTier, PageTier, TierLatch, TierLatchMode};
 
 /// The version of a page that a read wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

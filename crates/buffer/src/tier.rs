@@ -1,5 +1,6 @@
-//! What the pool reports to a tier before the page stores. Without a tier, this costs a look at an
-//! `Option` on the way to a change or to the page store, and nothing on the way to a cached page.
+//! What the pool reports to a tier before the page stores. Without a tier, which is the default,
+//! nothing is called: this costs a look at an `Option` on the way to a change or to the page store,
+//! and nothing on the way to a cached page.
 
 use firn_api::{PageStoreError, TierLatch, TierLatchMode};
 use firn_base::PageId;
@@ -8,6 +9,13 @@ use firn_format::page::PageBuf;
 use crate::pool::BufferPool;
 
 impl BufferPool {
+    /// Whether this node shares a memory pool with others.
+    #[must_use]
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.tier.is_some()
+    }
+
     /// Latches a page across all nodes that share a memory pool; `None` if this node shares none.
     /// Blocks; called with no guard held.
     ///

@@ -125,6 +125,16 @@ pub(crate) fn memory_forest(pool_bytes: usize, changes: StructureChanges) -> For
     forest_over(memory_pages(pool_bytes), changes)
 }
 
+/// A forest with one space over pages in `store`.
+pub(crate) fn forest_over_store(
+    store: Arc<dyn PageStore>,
+    log: &impl LogStore,
+    pool_bytes: usize,
+) -> Forest {
+    let pages = pages_over_store(store, log, &OwnedRegion::unregistered(1), pool_bytes);
+    forest_over(pages, StructureChanges::Concurrent)
+}
+
 fn forest_over(pages: Pages, changes: StructureChanges) -> Forest {
     let spaces = Arc::new(Spaces::new(pages.clone()));
     spaces.create(TEST_SPACE, SpacePurpose::Table, TableId(1)).unwrap();
@@ -137,7 +147,8 @@ pub(crate) fn create_tree(forest: &Forest) -> IndexId {
     create_root(forest)
 }
 
-fn create_root(forest: &Forest) -> IndexId {
+/// Creates one tree in the tests' space.
+pub(crate) fn create_root(forest: &Forest) -> IndexId {
     let mut frames = forest.pages().pool.reserve(1);
     let index = forest.pages().run(|| {
         let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;

@@ -34,6 +34,30 @@ pub enum TierLatchMode {
 /// another node asks (the paper's stickiness).
 pub trait TierLatch: Send {}
 
+/// A tier that does nothing. A node of which all pages are its own needs no tier at all
+/// ([`super::PageStore::tier`] returns none); this is for code that wants one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTier;
+
+impl TierLatch for NoTier {}
+
+impl PageTier for NoTier {
+    fn created(&self, _page: PageId) {}
+
+    fn changing(&self, _page: PageId) {}
+
+    fn released(&self, _page: PageId, _image: Option<&PageBuf>) {}
+
+    fn latch(
+        &self,
+        _page: PageId,
+        _mode: TierLatchMode,
+    ) -> Result<Box<dyn TierLatch>, PageStoreError> {
+        // A value without a size: the box allocates nothing.
+        Ok(Box::new(NoTier))
+    }
+}
+
 /// What the buffer pool reports to a tier. `created`, `changing` and `released` are called under
 /// the page's latch: they must not block, and must not call back.
 pub trait PageTier: Send + Sync {

@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::{Held, MiniTransaction};
 use crate::pages::Restart;
+use crate::tree::node_latches::NodeLatches;
 use crate::tree::write::UNDERFULL_BYTES;
 use crate::tree::{Target, Tree};
 use firn_format::tree::TREE_BODY_BYTES;
@@ -63,7 +64,7 @@ impl<'f> Tree<'f> {
     }
 
     fn try_merge(&self, target: Target<'_>, level: u8) -> Result<Merged, EngineError> {
-        self.pages().run(|| {
+        self.change_structure(|latches| {
             let mut mtr = MiniTransaction::begin_large(self.pages(), Purpose::Completion)?;
             let epoch = crossbeam_epoch::pin();
             let left = self.arrive_exclusive(target, level, &epoch)?.guard;
@@ -84,16 +85,15 @@ impl<'f> Tree<'f> {
             let right = mtr.exclusive(right)?;
             let parent = self.arrive_exclusive(Target::At(&high), level + 1, &epoch)?.guard;
             let parent = mtr.hold(parent);
-            self.merge_held(mtr, left, right, parent, &high)
+            self.merge_held(mtr, latches, [left, right, parent], &high)
         })
     }
 
     fn merge_held(
         &self,
         mut mtr: MiniTransaction<'f>,
-        left: Held,
-        right: Held,
-        parent: Held,
+        latches: &NodeLatches<'_>,
+        [left, right, parent]: [Held; 3],
         separator: &[u8],
     ) -> Result<Merged, Restart> {
         let (left_node, right_node) = (self.node(mtr.page(left))?, self.node(mtr.page(right))?);
@@ -110,6 +110,7 @@ impl<'f> Tree<'f> {
         if !is_small || !are_siblings || !left_node.can_absorb(&right_node, spare) {
             return Ok(Merged::No);
         }
+        latches.require(&[left_node.page_id(), gone, parent_node.page_id()])?;
         let entries = right_node.entries(0..right_node.slot_count());
         let high = right_node.high_fence().map(<[u8]>::to_vec);
         let next = right_node.right();
@@ -150,7 +151,7 @@ impl<'f> Tree<'f> {
     /// Replaces the content of the root by the content of its only child. The child is latched
     /// first (rule 2).
     fn shrink_root(&self) -> Result<(), EngineError> {
-        let gone = self.pages().run(|| {
+        let gone = self.change_structure(|latches| {
             let mut mtr = MiniTransaction::begin_large(self.pages(), Purpose::Completion)?;
             let Some(child) = self.only_child()? else { return Ok(None) };
             let child = mtr.exclusive(child)?;
@@ -163,6 +164,7 @@ impl<'f> Tree<'f> {
                 return Ok(None);
             }
             let (gone, level) = (node.page_id(), node.level());
+            latches.require(&[gone, self.root()])?;
             let entries = node.entries(0..node.slot_count());
             let right = node.right();
             self.forest.spaces.retire(&mut mtr, gone)?;

@@ -28,7 +28,9 @@
 //!    marked dead and *retired*. It is freed when every descent that might know its number has
 //!    ended (epochs).
 //! 5. The root never moves: when it splits, its content moves to two new pages.
-//! 6. A descent runs inside one epoch from its first read of the root until it has latched its
+//! 6. Before the first page of a structure change changes, all existing pages that it changes are
+//!    latched among the nodes that share memory, until it has committed (`node_latches.rs`).
+//! 7. A descent runs inside one epoch from its first read of the root until it has latched its
 //!    page.
 //!
 //! Departures from the paper: explicit fences instead of trying the right neighbour; inner nodes
@@ -38,6 +40,7 @@ pub mod bulk;
 pub mod descend;
 pub mod estimate;
 pub mod merge;
+mod node_latches;
 mod posting;
 pub mod prefetch;
 pub mod split;

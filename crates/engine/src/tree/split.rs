@@ -54,7 +54,7 @@ impl<'f> Tree<'f> {
     /// Posts the separator of `child`. If the parent has no room, returns the key and level to
     /// split at.
     fn try_post(&self, child: PageId) -> Result<Option<(Vec<u8>, u8)>, EngineError> {
-        self.pages().run(|| {
+        self.change_structure(|latches| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
             let epoch = crossbeam_epoch::pin();
             let guard = self.pages().pool.shared(child)?;
@@ -72,6 +72,7 @@ impl<'f> Tree<'f> {
             if !node.fits(separator.len(), size_of::<PageNo>()) {
                 return Ok(Some((separator.to_vec(), level)));
             }
+            latches.require(&[node.page_id()])?;
             let value = child.page_no.0.to_le_bytes();
             mtr.change(
                 parent,
@@ -92,7 +93,7 @@ impl<'f> Tree<'f> {
     ) -> Result<NewPage<'f>, EngineError> {
         let mut picked = self.forest.spaces.pick(self.root().space)?;
         let mut frames = self.pages().pool.reserve(2);
-        self.pages().run(|| {
+        self.change_structure(|latches| {
             let mut mtr = MiniTransaction::begin_large(self.pages(), Purpose::Completion)?;
             let epoch = crossbeam_epoch::pin();
             let arrived = self.arrive_exclusive(Target::At(key), level, &epoch)?;
@@ -106,6 +107,7 @@ impl<'f> Tree<'f> {
             if has_room {
                 return Ok(None);
             }
+            latches.require(&[node.page_id()])?;
             let cut = Cut::choose(&node, key);
             self.forest.statistics().splits.add(1);
             if node.page_id() == self.root() {
