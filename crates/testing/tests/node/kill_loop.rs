@@ -122,7 +122,7 @@ fn victim() {
                     report,
                     stop,
                     lock_wait: Duration::from_secs(2),
-                    is_disk_bad: false,
+                    is_storage_bad: false,
                 };
                 worker.run();
             });

@@ -1,5 +1,6 @@
 //! Tests of a whole node, an engine over log and pages: killed as a real process over a real disk,
-//! crashed under the simulator, and checked by the reads of its transactions.
+//! crashed under the simulator over its own disk or over a log in copies elsewhere, and checked by
+//! the reads of its transactions.
 //!
 //! ```text
 //!   FIRN_ROUNDS=200 FIRN_SEED=7 cargo test --release -p firn-testing --test node kill_loop -- --nocapture
@@ -10,6 +11,7 @@ mod isolation;
 mod kill_loop;
 mod mirror;
 mod plan;
+mod quorum;
 mod restart_time;
 mod simulated;
 mod structure;

@@ -107,7 +107,7 @@ fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option
                 report: outside.report(),
                 stop: &outside.stop,
                 lock_wait: Duration::from_millis(200),
-                is_disk_bad: outside.is_disk_bad,
+                is_storage_bad: outside.is_disk_bad,
             };
             worker.run();
         };

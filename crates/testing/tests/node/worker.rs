@@ -45,8 +45,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// The longest wait for a lock.
     pub(crate) lock_wait: Duration,
-    /// Whether the disk may refuse to read, which ends the worker.
-    pub(crate) is_disk_bad: bool,
+    /// Whether the storage may refuse to read or leave a commit unconfirmed, which ends the worker.
+    pub(crate) is_storage_bad: bool,
 }
 
 /// The name under which a transaction is prepared.
@@ -101,9 +101,12 @@ impl Worker<'_> {
     }
 
     fn complain(&self, sequence: u64, error: &EngineError) {
-        let is_disk = matches!(error, EngineError::Log(_) | EngineError::Page(_));
+        let is_storage = matches!(
+            error,
+            EngineError::Log(_) | EngineError::OutcomeUnknown(_) | EngineError::Page(_)
+        );
         let is_end = error.is_fatal();
-        let is_expected = is_end || (is_disk && self.is_disk_bad);
+        let is_expected = is_end || (is_storage && self.is_storage_bad);
         if !is_expected {
             println!("thread {} at {sequence}: {error:?}", self.thread);
             (self.report)(self.thread, sequence, Said::Wrong);
