@@ -20,6 +20,7 @@ pub mod network;
 pub mod number_text;
 pub mod pool_thread;
 pub mod random;
+pub mod reaper;
 mod scheduler;
 pub mod stack;
 pub mod sync;

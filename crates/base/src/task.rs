@@ -6,13 +6,9 @@
 //! [`yield_now`] and every disk call, and a seeded scheduler chooses the next task. No latch is
 //! held across any of these calls, so a simulated task never meets a latch that another task holds.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use crate::event::Event;
-use crate::scheduler::scheduler;
 use crate::stack;
 
 pub use crate::scheduler::{
@@ -34,27 +30,6 @@ pub trait Spawner: Send + Sync {
 pub fn sleep(duration: Duration) {
     // A single wait may end early, when a signal arrives; the deadline as a whole does not.
     Event::new().wait_until(Some(duration), || false);
-}
-
-/// Runs `body` on its own thread, without waiting for it. Runs it here and now under simulation, or
-/// if no thread can be started.
-pub fn run_aside(name: &str, body: impl FnOnce() + Send + 'static) {
-    if scheduler().is_some() {
-        return body();
-    }
-    let body = Arc::new(Mutex::new(Some(body)));
-    let taken = Arc::clone(&body);
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&taken));
-    if started.is_err() {
-        run(&body);
-    }
-}
-
-fn run(body: &Mutex<Option<impl FnOnce()>>) {
-    let body = body.lock().take();
-    if let Some(body) = body {
-        body();
-    }
 }
 
 /// Starts threads of the operating system.

@@ -1,8 +1,6 @@
-//! Collections that may grow large: a separate thread frees their elements.
-//!
-//! Freeing millions of small allocations takes a while, and no client should wait for it, least of
-//! all one whose statement was killed. The statement's memory account does not include the memory
-//! in the meantime.
+//! Collections that may grow large: the process's reaper frees their elements, see
+//! [`firn_base::reaper`]. The statement's memory account does not include the memory in the
+//! meantime.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
@@ -58,8 +56,7 @@ pub fn free<T: Send + 'static>(count: usize, take: impl FnOnce() -> T) {
     if count <= FEW {
         return;
     }
-    let remains = take();
-    firn_base::task::run_aside("remains", move || drop(remains));
+    firn_base::reaper::drop_aside(take());
 }
 
 impl<T: Send + 'static> Collection for Vec<T> {
@@ -88,5 +85,47 @@ impl<K: Send + 'static, V: Send + 'static, S: Default + Send + 'static> Collecti
 impl<K: Send + 'static, S: Default + Send + 'static> Collection for HashSet<K, S> {
     fn count(&self) -> usize {
         self.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread::{ThreadId, current};
+
+    use super::{Bulk, FEW};
+
+    /// Tells which thread dropped it.
+    struct Tells(Sender<ThreadId>);
+
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            // A test that has failed does not listen.
+            let _ = self.0.send(current().id());
+        }
+    }
+
+    fn elements(count: usize, told: &Sender<ThreadId>) -> Bulk<Vec<Tells>> {
+        (0..count).map(|_| Tells(told.clone())).collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn one_thread_frees_all_large_collections() {
+        let (told, dropped) = channel();
+        (0..8).for_each(|_| drop(elements(FEW + 1, &told)));
+        drop(told);
+        let mut threads: Vec<ThreadId> = dropped.iter().collect();
+        assert_eq!(threads.len(), 8 * (FEW + 1));
+        threads.dedup();
+        assert_eq!(threads.len(), 1, "{threads:?}");
+        assert_ne!(threads[0], current().id());
+    }
+
+    #[test]
+    fn a_few_elements_are_freed_in_place() {
+        let (told, dropped) = channel();
+        drop(elements(FEW, &told));
+        drop(told);
+        assert!(dropped.try_iter().all(|thread| thread == current().id()));
     }
 }
