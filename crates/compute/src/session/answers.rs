@@ -84,10 +84,10 @@ pub(super) struct Answers<'s> {
     facts: &'s Facts,
 }
 
-impl StatementRunner {
+impl<'s> Answers<'s> {
     #[inline]
-    pub(super) fn answers(&mut self) -> Answers<'_> {
-        let StatementRunner { settings, transactions, state, evaluation, facts, .. } = self;
+    pub(super) fn of(runner: &'s mut StatementRunner) -> Answers<'s> {
+        let StatementRunner { settings, transactions, state, evaluation, facts, .. } = runner;
         Answers { settings, transactions, state, evaluation, facts }
     }
 }

@@ -10,9 +10,11 @@ use firn_sql::execute::DefinitionBinder;
 use firn_sql::grammar::ast::{self, Statement, TableName};
 use firn_wire::Replies;
 
-use super::answers::Answered;
+use super::answers::{Answered, Answers};
 use super::arguments::Arguments;
+use super::definition_locks::DefinitionLocks;
 use super::definition_needs::DefinitionNeeds;
+use super::permission::Permission;
 use super::planning::tell_conditions;
 use super::runner::StatementRunner;
 use super::sinks::NoRows;
@@ -35,7 +37,7 @@ impl DefinitionStatements<'_> {
                 runner.state.diagnostics.keep(&runner.evaluation);
                 runner.state.diagnostics.count();
                 runner.facts.row_count.store(affected as i64, Ordering::Relaxed);
-                runner.answers().affected(affected, 0, &info, replies)
+                Answers::of(runner).affected(affected, 0, &info, replies)
             }
             Err(error) => Err(self.runner.refused(error)),
         }
@@ -57,9 +59,9 @@ impl DefinitionStatements<'_> {
             }
             _ => {}
         }
-        self.runner.permission().refuse_read_only(statement)?;
+        Permission::of(self.runner).refuse_read_only(statement)?;
         self.runner.rights.count_update()?;
-        let writing = self.runner.permission().begin_writing()?;
+        let writing = Permission::of(self.runner).begin_writing()?;
         let is_temporary = ddl::is_temporary(statement);
         if !is_temporary {
             self.runner.transactions.commit()?;
@@ -76,7 +78,7 @@ impl DefinitionStatements<'_> {
         if is_temporary {
             return done;
         }
-        let kept = self.runner.definition_locks().keep_locked_tables();
+        let kept = DefinitionLocks::of(self.runner).keep_locked_tables();
         self.runner.transactions.metadata.release_transaction();
         done.and_then(|done| kept.map(|()| done))
     }
@@ -162,7 +164,7 @@ impl DefinitionStatements<'_> {
     ) -> Result<(u64, String)> {
         if !is_temporary {
             let (lock, duration) = (MetadataLock::Exclusive, LockDuration::Transaction);
-            self.runner.definition_locks().acquire(rest.table.id, lock, duration)?;
+            DefinitionLocks::of(self.runner).acquire(rest.table.id, lock, duration)?;
         }
         let filled = self.insert_query(rest);
         let filled = match is_temporary {

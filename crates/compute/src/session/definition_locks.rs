@@ -37,10 +37,11 @@ pub(super) struct DefinitionLocks<'s> {
     clock: &'s dyn Clock,
 }
 
-impl StatementRunner {
+impl<'s> DefinitionLocks<'s> {
     #[inline]
-    pub(super) fn definition_locks(&mut self) -> DefinitionLocks<'_> {
-        let StatementRunner { transactions, locked, catalog, settings, facts, instance, .. } = self;
+    pub(super) fn of(runner: &'s mut StatementRunner) -> DefinitionLocks<'s> {
+        let StatementRunner { transactions, locked, catalog, settings, facts, instance, .. } =
+            runner;
         let clock = &*instance.facts.environment.clock as &dyn Clock;
         DefinitionLocks { transactions, locked, catalog, settings, facts, clock }
     }

@@ -14,9 +14,11 @@ use firn_sql::execute::{Execution, ExecutionContext, GivenRows, Outcome, ResultS
 use firn_sql::plan::{Counters, PreparedPlan, StatementPlan};
 use firn_wire::Replies;
 
-use super::answers::Answered;
+use super::answers::{Answered, Answers};
 use super::arguments::Arguments;
+use super::definition_locks::DefinitionLocks;
 use super::executor;
+use super::permission::Permission;
 use super::runner::StatementRunner;
 use super::sinks::NoRows;
 use crate::plan_cache::{CachedPlan, ChosenExecutor};
@@ -48,7 +50,9 @@ impl StatementRunner {
         if plan.columns.is_none() {
             let done = self.execute(plan, arguments, &mut NoRows);
             return match done {
-                Ok(outcome) => self.answers().written(plan.kind, &outcome, counts_found, replies),
+                Ok(outcome) => {
+                    Answers::of(self).written(plan.kind, &outcome, counts_found, replies)
+                }
                 Err(error) => Err(self.refused(error)),
             };
         }
@@ -56,7 +60,7 @@ impl StatementRunner {
         match self.execute(plan, arguments, &mut sink) {
             Ok(_) => {
                 self.measured.rows_sent += sink.rows();
-                sink.finish(&self.answers().completion())
+                sink.finish(&Answers::of(self).completion())
             }
             Err(error) => Err(sink.into_broken().unwrap_or_else(|| self.refused(error))),
         }
@@ -113,14 +117,14 @@ impl StatementRunner {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
         self.rights.check_needs(&plan.needs)?;
-        let permission = self.permission();
+        let permission = Permission::of(self);
         permission.judge_plan(plan)?;
         if plan.kind.writes() {
             permission.refuse_read_only_plan(plan)?;
             self.rights.count_update()?;
         }
         let writes = plan.kind.writes() || plan.kind == StatementKind::LockingSelect;
-        let _writing = if writes { self.permission().begin_writing()? } else { None };
+        let _writing = if writes { Permission::of(self).begin_writing()? } else { None };
         self.facts.has_given_id.store(false, Ordering::Relaxed);
         let deadline = self.deadline(plan);
         let begun = self.lock_definitions(plan, deadline).and_then(|()| self.begin_execution(plan));
@@ -181,7 +185,7 @@ impl StatementRunner {
     /// 1205, 1213, 1317, 3024; 1412 if the plan is no longer valid, see
     /// [`StatementRunner::plan_is_stale`].
     fn lock_definitions(&mut self, plan: &CachedPlan, deadline: Option<Duration>) -> Result<()> {
-        if plan.plan.locks.is_empty() || self.definition_locks().lock(plan, deadline)? {
+        if plan.plan.locks.is_empty() || DefinitionLocks::of(self).lock(plan, deadline)? {
             return Ok(());
         }
         self.plan_is_stale = true;

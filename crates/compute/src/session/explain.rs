@@ -6,7 +6,7 @@ use firn_sql::plan::{Counters, ExplainRow, explain_json, explain_table, explain_
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::Replies;
 
-use super::answers::{Answered, Table, text_type};
+use super::answers::{Answered, Answers, Table, text_type};
 use super::arguments::Arguments;
 use super::executor;
 use super::runner::StatementRunner;
@@ -24,7 +24,7 @@ impl ExplainStatements<'_> {
     pub(super) fn run(&mut self, wanted: &Explain, replies: &mut Replies<'_>) -> Answered {
         let explained = self.explain(wanted);
         match explained {
-            Ok(table) => self.runner.answers().table(&table, replies),
+            Ok(table) => Answers::of(self.runner).table(&table, replies),
             Err(error) => Err(self.runner.refused(error)),
         }
     }

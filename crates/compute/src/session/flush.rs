@@ -3,6 +3,7 @@
 use firn_sql::error::Result;
 use firn_sql::grammar::ast;
 
+use super::permission::Permission;
 use super::runner::StatementRunner;
 use super::table_locks::TableLockStatements;
 
@@ -24,7 +25,7 @@ impl FlushStatements<'_> {
             match one {
                 ast::Flush::Tables { tables, with_read_lock: true, .. } if tables.is_empty() => {
                     self.runner.transactions.commit()?;
-                    return self.runner.permission().take_read_lock();
+                    return Permission::of(self.runner).take_read_lock();
                 }
                 ast::Flush::Tables { tables, with_read_lock, for_export }
                     if *with_read_lock || *for_export =>

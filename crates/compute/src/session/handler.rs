@@ -28,8 +28,9 @@ use firn_sql::grammar::ast::{
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::Replies;
 
-use super::answers::{Answered, Table};
+use super::answers::{Answered, Answers, Table};
 use super::arguments::Arguments;
+use super::definition_locks::DefinitionLocks;
 use super::runner::StatementRunner;
 use super::sinks::Gathered;
 use crate::accounts::Privilege;
@@ -123,8 +124,8 @@ impl HandlerStatements<'_> {
             Handler::Read(read) => self.read_handler(read).map(Some),
         };
         match done {
-            Ok(Some(table)) => self.runner.answers().table(&table, replies),
-            Ok(None) => self.runner.answers().ok(replies),
+            Ok(Some(table)) => Answers::of(self.runner).table(&table, replies),
+            Ok(None) => Answers::of(self.runner).ok(replies),
             Err(error) => Err(self.runner.refused(error)),
         }
     }
@@ -145,7 +146,7 @@ impl HandlerStatements<'_> {
         let locked = is_stored.then_some(model.id);
         if let Some(table) = locked {
             let (shared, explicit) = (MetadataLock::Shared, LockDuration::Explicit);
-            self.runner.definition_locks().acquire(table, shared, explicit)?;
+            DefinitionLocks::of(self.runner).acquire(table, shared, explicit)?;
         }
         let table = table.name.clone();
         self.handlers.open.push(OpenHandler { alias, schema, table, place: None, locked });

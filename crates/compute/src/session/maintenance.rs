@@ -13,7 +13,7 @@ use firn_sql::grammar::ast::{MaintenanceOperation, TableMaintenance, TableName};
 use firn_sql::types::Datum;
 use firn_wire::Replies;
 
-use super::answers::{Answered, Table};
+use super::answers::{Answered, Answers, Table};
 use super::arguments::Arguments;
 use super::runner::StatementRunner;
 use super::sinks::Gathered;
@@ -64,7 +64,7 @@ impl MaintenanceStatements<'_> {
                 }
             }
         }
-        self.runner.answers().table(&answer, replies)
+        Answers::of(self.runner).table(&answer, replies)
     }
 
     fn may_maintain(&self, work: &TableMaintenance) -> Result<()> {

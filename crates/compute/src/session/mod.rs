@@ -95,8 +95,8 @@ use crate::instance::Instance;
 use crate::session_facts::Facts;
 use crate::variables::{SessionVariables, Setting};
 
-use answers::Answered;
 pub(crate) use answers::wire_error;
+use answers::{Answered, Answers};
 pub use document::DocumentError;
 use handler::Handlers;
 pub use handover::HandoverError;
@@ -243,7 +243,7 @@ impl SqlSession {
     /// OK to a command that is not a statement.
     pub(crate) fn answer_plainly(&mut self, replies: &mut Replies<'_>) -> Answered {
         self.runner.state.diagnostics.clear();
-        self.runner.answers().ok(replies)
+        Answers::of(&mut self.runner).ok(replies)
     }
 
     /// The status for OK packets.

@@ -33,9 +33,9 @@ pub(super) struct Permission<'s> {
     pub(super) locked: &'s LockedTables,
 }
 
-impl StatementRunner {
+impl<'s> Permission<'s> {
     #[inline]
-    pub(super) fn permission(&self) -> Permission<'_> {
+    pub(super) fn of(runner: &'s StatementRunner) -> Permission<'s> {
         let StatementRunner {
             instance,
             facts,
@@ -45,7 +45,7 @@ impl StatementRunner {
             transactions,
             locked,
             ..
-        } = self;
+        } = runner;
         Permission { instance, facts, catalog, rights, settings, transactions, locked }
     }
 }

@@ -19,6 +19,7 @@ use super::parameters::written_value;
 use super::prepared::PreparedStatement;
 use super::runner::StatementRunner;
 use super::statement::Statements;
+use super::statement_measurement::StatementMeasurement;
 use crate::plan_cache::{CachedPlan, LONGEST_KEY_BYTES};
 use crate::status::count;
 
@@ -53,10 +54,11 @@ impl PreparedExecution<'_> {
     /// Runs the statement as a command of its own, counts and times it.
     pub(super) fn run_measured(&mut self, replies: &mut Replies<'_>) -> Answered {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
-        let began = self.runner.measurement().begin(&self.prepared.text, Some(self.arguments));
+        let began =
+            StatementMeasurement::of(self.runner).begin(&self.prepared.text, Some(self.arguments));
         let done = self.run_until_current(replies);
         let text = &self.prepared.text;
-        self.runner.measurement().end(began, text, Some(self.arguments), &done);
+        StatementMeasurement::of(self.runner).end(began, text, Some(self.arguments), &done);
         done
     }
 

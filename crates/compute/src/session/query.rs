@@ -12,7 +12,7 @@ use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::grammar;
 use firn_wire::{Query, Replies};
 
-use super::answers::{Answered, wire_error};
+use super::answers::{Answered, Answers, wire_error};
 use super::arguments::{literal_value, write_key};
 use super::handler::Handlers;
 use super::lifted_text::LiftedText;
@@ -21,6 +21,7 @@ use super::prepared::PreparedStatements;
 use super::rows::RowStatements;
 use super::runner::StatementRunner;
 use super::statement::Statements;
+use super::statement_measurement::StatementMeasurement;
 use super::text_buffers::TextBuffers;
 use crate::status::count;
 
@@ -57,12 +58,12 @@ impl TextStatements<'_> {
     /// Runs one statement, counts and times it.
     fn run_text(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
-        let began = self.runner.measurement().begin(text, None);
+        let began = StatementMeasurement::of(self.runner).begin(text, None);
         let done = match self.runner.rights.count_use() {
             Ok(()) => self.run_until_current(text, replies),
             Err(error) => Err(wire_error(error)),
         };
-        self.runner.measurement().end(began, text, None, &done);
+        StatementMeasurement::of(self.runner).end(began, text, None, &done);
         if text.len() > KEPT_TEXT_BYTES {
             self.buffers.shrink();
         }
@@ -147,7 +148,7 @@ impl TextStatements<'_> {
         let parsed = match self.runner.parse(text, lifted) {
             Ok(parsed) => parsed,
             Err(error) if error.kind == ErrorKind::EmptyQuery && is_comment(text) => {
-                return self.runner.answers().ok(replies);
+                return Answers::of(self.runner).ok(replies);
             }
             Err(error) => {
                 self.runner.evaluation.take_conditions();

@@ -10,7 +10,7 @@ use firn_sql::types::{Datum, EvaluationContext, SqlType};
 use firn_wire::Replies;
 use std::sync::Arc;
 
-use super::answers::Answered;
+use super::answers::{Answered, Answers};
 use super::arguments::{Arguments, literal_value, write_key};
 use super::runner::StatementRunner;
 use super::sinks::NoRows;
@@ -125,7 +125,7 @@ fn run_given(
     runner.note_plan(plan);
     let counts_found = replies.counts_found_rows();
     match runner.execute_given(plan, &Arguments::default(), Some(rows), &mut NoRows) {
-        Ok(outcome) => runner.answers().written(plan.kind, &outcome, counts_found, replies),
+        Ok(outcome) => Answers::of(runner).written(plan.kind, &outcome, counts_found, replies),
         Err(error) => Err(runner.refused(error)),
     }
 }

@@ -24,18 +24,18 @@ impl StatementRunner {
         let ty = sink.types.pop().unwrap_or_else(SqlType::null);
         Ok((value, ty))
     }
+}
 
-    /// The value of an expression that is a number.
-    ///
-    /// # Errors
-    /// 1210 for another value, errors of binding and evaluation.
-    pub(super) fn evaluate_number(&mut self, expression: &Expr) -> Result<u64> {
-        match self.evaluate(expression)?.0 {
-            Datum::Int(number) => {
-                u64::try_from(number).map_err(|_| SqlError::new(1210, "Incorrect arguments"))
-            }
-            Datum::UInt(number) => Ok(number),
-            _ => Err(SqlError::new(1210, "Incorrect arguments")),
+/// The value of an expression that is a number.
+///
+/// # Errors
+/// 1210 for another value, errors of binding and evaluation.
+pub(super) fn evaluate_number(runner: &mut StatementRunner, expression: &Expr) -> Result<u64> {
+    match runner.evaluate(expression)?.0 {
+        Datum::Int(number) => {
+            u64::try_from(number).map_err(|_| SqlError::new(1210, "Incorrect arguments"))
         }
+        Datum::UInt(number) => Ok(number),
+        _ => Err(SqlError::new(1210, "Incorrect arguments")),
     }
 }

@@ -6,7 +6,7 @@ use firn_sql::grammar::ast::{Into, Select};
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::Replies;
 
-use super::answers::Answered;
+use super::answers::{Answered, Answers};
 use super::arguments::Arguments;
 use super::runner::StatementRunner;
 use super::sinks::Gathered;
@@ -28,7 +28,7 @@ impl SelectIntoStatements<'_> {
     ) -> Answered {
         let done = self.select_into(select, plan, arguments);
         match done {
-            Ok(rows) => self.runner.answers().affected(rows, 0, "", replies),
+            Ok(rows) => Answers::of(self.runner).affected(rows, 0, "", replies),
             Err(error) => Err(self.runner.refused(error)),
         }
     }

@@ -13,7 +13,7 @@ use firn_sql::types::{Datum, SqlType};
 use firn_wire::{EncodedColumns, Replies};
 
 use super::account::AccountStatements;
-use super::answers::{Answered, Table, text_type};
+use super::answers::{Answered, Answers, Table, text_type};
 use super::arguments::Arguments;
 use super::runner::StatementRunner;
 use super::statement_view::State;
@@ -75,7 +75,9 @@ impl ShowStatements<'_> {
     pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
         let shown = section(show).and_then(virtual_table_metadata::shown);
         match Showing::of(self.runner).way(show) {
-            Ok(Way::Rows(table)) => self.runner.answers().table(&Table { shown, ..table }, replies),
+            Ok(Way::Rows(table)) => {
+                Answers::of(self.runner).table(&Table { shown, ..table }, replies)
+            }
             Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
             Err(error) => Err(self.runner.refused(error)),
         }

@@ -8,7 +8,7 @@ use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::Replies;
 
 use super::account::AccountStatements;
-use super::answers::{Answered, Table};
+use super::answers::{Answered, Answers, Table};
 use super::definition::DefinitionStatements;
 use super::diagnostics::DiagnosticsStatements;
 use super::explain::ExplainStatements;
@@ -18,8 +18,10 @@ use super::kill;
 use super::lifted_text::{self, LiftedText};
 use super::load::LoadStatements;
 use super::maintenance::MaintenanceStatements;
+use super::permission::Permission;
 use super::prepared::{NamedStatements, PreparedStatements};
 use super::runner::StatementRunner;
+use super::scalar_expressions::evaluate_number;
 use super::set::SetStatements;
 use super::show::{ShowStatements, shown_columns};
 use super::table_locks::TableLockStatements;
@@ -90,7 +92,7 @@ impl Statements<'_> {
             Statement::LoadData(load) => LoadStatements { runner }.run_load_data(load, replies),
             Statement::Xa(xa) => {
                 let done = XaStatements::of(runner).run_xa(xa);
-                runner.answers().optional_table(done, replies)
+                Answers::of(runner).optional_table(done, replies)
             }
             Statement::Handler(handler) => {
                 let handlers = &mut *self.handlers;
@@ -99,19 +101,19 @@ impl Statements<'_> {
             // There are no help tables, so there are no topics.
             Statement::Help(_) => {
                 let topics = Table::of_text(&["name", "is_it_category"]);
-                runner.answers().table(&topics, replies)
+                Answers::of(runner).table(&topics, replies)
             }
             Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::SetPassword(_) => {
                 let done = runner.transactions.commit();
                 let done = done.and_then(|()| change_accounts(runner, statement));
-                runner.answers().optional_table(done, replies)
+                Answers::of(runner).optional_table(done, replies)
             }
             other if ddl::is_ddl(other) => {
                 DefinitionStatements { runner }.run_definition(other, replies)
             }
             other => {
                 let done = self.run_simple(other);
-                self.runner.answers().done(done, replies)
+                Answers::of(self.runner).done(done, replies)
             }
         }
     }
@@ -135,7 +137,7 @@ impl Statements<'_> {
             Statement::Prepare { name, source } => self.named()?.run_prepare(name, source),
             Statement::Deallocate(name) => self.named()?.run_deallocate(name),
             Statement::Kill { query_only, id } => {
-                let id = runner.evaluate_number(id)?;
+                let id = evaluate_number(runner, id)?;
                 let scope = if *query_only { KillScope::Statement } else { KillScope::Connection };
                 kill::kill(&runner.instance, &runner.rights, id, scope)
             }
@@ -162,7 +164,7 @@ impl Statements<'_> {
             Statement::Signal(signal) => Err(signalled(runner, signal)),
             Statement::GetDiagnostics(get) => {
                 let condition = get.condition.as_ref();
-                let condition = condition.map(|number| runner.evaluate_number(number));
+                let condition = condition.map(|number| evaluate_number(runner, number));
                 let condition = condition.transpose()?;
                 DiagnosticsStatements::of(runner).get_diagnostics(get, condition)
             }
@@ -197,7 +199,7 @@ fn may_run(runner: &mut StatementRunner, statement: &Statement) -> Result<()> {
     // For DDL, privileges are checked first.
     match ddl::is_ddl(statement) {
         true => Ok(()),
-        false => runner.permission().refuse_read_only(statement),
+        false => Permission::of(runner).refuse_read_only(statement),
     }
 }
 

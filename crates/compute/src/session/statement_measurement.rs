@@ -91,11 +91,11 @@ pub(super) struct StatementMeasurement<'s> {
     measured: &'s mut Measured,
 }
 
-impl StatementRunner {
+impl<'s> StatementMeasurement<'s> {
     #[inline]
-    pub(super) fn measurement(&mut self) -> StatementMeasurement<'_> {
-        let StatementRunner { instance, facts, control, settings, transactions, .. } = self;
-        let StatementRunner { evaluation, measured, state, .. } = self;
+    pub(super) fn of(runner: &'s mut StatementRunner) -> StatementMeasurement<'s> {
+        let StatementRunner { instance, facts, control, settings, transactions, .. } = runner;
+        let StatementRunner { evaluation, measured, state, .. } = runner;
         StatementMeasurement {
             instance,
             facts,

@@ -3,7 +3,9 @@
 use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{self, TableLockKind};
 
+use super::definition_locks::DefinitionLocks;
 use super::locked_tables::{LockedTable, LockedTables};
+use super::permission::Permission;
 use super::runner::StatementRunner;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
@@ -39,8 +41,8 @@ impl TableLockStatements<'_> {
             locked.push(LockedTable { schema, table, alias, writes });
         }
         let writes = locked.iter().any(|one| one.writes);
-        let writing = if writes { self.runner.permission().begin_writing()? } else { None };
-        self.runner.definition_locks().lock_tables(LockedTables { tables: locked, writing })
+        let writing = if writes { Permission::of(self.runner).begin_writing()? } else { None };
+        DefinitionLocks::of(self.runner).lock_tables(LockedTables { tables: locked, writing })
     }
 
     /// `UNLOCK TABLES`

@@ -26,7 +26,7 @@ use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
-use super::answers::Answered;
+use super::answers::{Answered, Answers};
 use super::arguments::Arguments;
 use super::outfile::secure_path;
 use super::runner::StatementRunner;
@@ -68,7 +68,7 @@ impl LoadStatements<'_> {
                     "Records: {}  Deleted: 0  Skipped: {}  Warnings: {warnings}",
                     totals.records, totals.skipped
                 );
-                self.runner.answers().affected(totals.affected, 0, &info, replies)
+                Answers::of(self.runner).affected(totals.affected, 0, &info, replies)
             }
             Err(error) => Err(self.runner.refused(error)),
         }
