@@ -12,7 +12,7 @@ use std::sync::Arc;
 use firn_api::Incarnation;
 use firn_api::rows::{DatabaseNode, TableRef};
 use firn_base::TableId;
-use firn_sql_types::error::{Result, SqlError, from_rows};
+use firn_sql_types::error::{ErrorKind, Result, SqlError, from_rows};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
@@ -266,11 +266,12 @@ impl Catalog {
 /// `Table 'db.t' doesn't exist`
 #[must_use]
 pub fn no_such_table(schema: &str, name: &str) -> SqlError {
-    SqlError::new(1146, format!("Table '{schema}.{name}' doesn't exist"))
+    let message = format!("Table '{schema}.{name}' doesn't exist");
+    SqlError::of_kind(ErrorKind::UnknownName, 1146, message)
 }
 
 /// `Unknown database 'db'`
 #[must_use]
 pub fn unknown_schema(schema: &str) -> SqlError {
-    SqlError::new(1049, format!("Unknown database '{schema}'"))
+    SqlError::of_kind(ErrorKind::UnknownName, 1049, format!("Unknown database '{schema}'"))
 }

@@ -52,6 +52,12 @@ pub enum ErrorKind {
     InvalidJson,
     /// No table in reach has a column with this name.
     UnknownColumn,
+    /// There is no schema, table or function with this name.
+    UnknownName,
+    /// The names for a query's columns do not fit: two are alike, or their number is another one.
+    ColumnNamesMisfit,
+    /// An aggregate function stands where there are no groups.
+    MisplacedAggregate,
 }
 
 /// The result of any SQL operation.
@@ -185,13 +191,18 @@ impl SqlError {
         SqlError::of_kind(ErrorKind::UnknownColumn, 1054, message)
     }
 
-    /// The name in an [`SqlError::unknown_column`], as it is shown.
+    /// A column's name that means nothing in a check constraint.
     #[must_use]
-    pub fn unknown_column_name(&self) -> Option<&str> {
-        let is_unknown = self.kind == ErrorKind::UnknownColumn;
-        // Names may have quotes, clauses have none.
-        let (name, _clause) = self.message.rsplit_once("' in '").filter(|_| is_unknown)?;
-        name.strip_prefix("Unknown column '")
+    pub fn unknown_column_of_check(name: &str, check: &str) -> SqlError {
+        let message = format!("Check constraint '{check}' refers to non-existing column '{name}'.");
+        SqlError::of_kind(ErrorKind::UnknownColumn, 3820, message)
+    }
+
+    /// Two columns of one query or table with the same name.
+    #[must_use]
+    pub fn duplicate_column(name: &str) -> SqlError {
+        let message = format!("Duplicate column name '{name}'");
+        SqlError::of_kind(ErrorKind::ColumnNamesMisfit, 1060, message)
     }
 
     /// A text without a statement.
@@ -231,6 +242,7 @@ pub fn from_rows(error: RowsError) -> SqlError {
         RowsError::NoMemory { .. } => ErrorKind::OutOfMemory,
         RowsError::DuplicateKey { .. } => ErrorKind::DuplicateKey,
         RowsError::LockWaitTimeout => ErrorKind::LockWaitTimeout,
+        RowsError::NoSuchTable(_) | RowsError::NoSuchSchema(_) => ErrorKind::UnknownName,
         error if error.ends_transaction() => ErrorKind::TransactionGone,
         _ => ErrorKind::Statement,
     };

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::bind::{
-    BoundRowExpression, bind_row_expression, kept_type, query_columns, would_be_updatable,
+    BoundRowExpression, bind_check, bind_row_expression, kept_type, query_columns,
+    would_be_updatable,
 };
 use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{ExpressionBinder, QueryColumn, RowExpression};
-use crate::catalog::model::TableModel;
+use crate::catalog::model::{CheckModel, TableModel};
 use crate::error::Result;
 use crate::expression::volatility::volatile_function;
 use crate::grammar::ast::Query;
@@ -30,6 +31,15 @@ impl<'a> DefinitionBinder<'a> {
         evaluation: &'a EvaluationContext,
     ) -> DefinitionBinder<'a> {
         DefinitionBinder { catalog, evaluation }
+    }
+
+    fn detached(&self, bound: BoundRowExpression) -> Box<dyn RowExpression> {
+        let BoundRowExpression { expression, columns: slots, frame_slots } = bound;
+        let columns = slots.iter().map(|(ordinal, _)| *ordinal).collect();
+        let volatile = volatile_function(&expression);
+        let catalog = Arc::clone(self.catalog);
+        let inner = DetachedExpression::new(catalog, expression, slots, frame_slots);
+        Box::new(BoundExpression { inner, columns, volatile })
     }
 }
 
@@ -61,13 +71,16 @@ impl RowExpression for BoundExpression {
 impl ExpressionBinder for DefinitionBinder<'_> {
     fn bind(&self, table: &Arc<TableModel>, text: &str) -> Result<Box<dyn RowExpression>> {
         let context = PlanContext::new(self.catalog, None, self.evaluation);
-        let BoundRowExpression { expression, columns: slots, frame_slots } =
-            bind_row_expression(table, text, &context)?;
-        let columns = slots.iter().map(|(ordinal, _)| *ordinal).collect();
-        let volatile = volatile_function(&expression);
-        let catalog = Arc::clone(self.catalog);
-        let inner = DetachedExpression::new(catalog, expression, slots, frame_slots);
-        Ok(Box::new(BoundExpression { inner, columns, volatile }))
+        Ok(self.detached(bind_row_expression(table, text, &context)?))
+    }
+
+    fn bind_check(
+        &self,
+        table: &Arc<TableModel>,
+        check: &CheckModel,
+    ) -> Result<Box<dyn RowExpression>> {
+        let context = PlanContext::new(self.catalog, None, self.evaluation);
+        Ok(self.detached(bind_check(table, check, &context)?))
     }
 
     fn is_updatable(&self, query: &Query, schema: &str) -> Result<bool> {

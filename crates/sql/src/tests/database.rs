@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::bind::{bind_row_expression, query_columns};
 use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{self, DdlContext, ExpressionBinder, QueryColumn, RowExpression};
-use crate::catalog::model::TableModel;
+use crate::catalog::model::{CheckModel, TableModel};
 use crate::error::Result;
 use crate::execute::{Execution, ExecutionContext, ResultSink, run};
 use crate::grammar;
@@ -230,6 +230,14 @@ impl ExpressionBinder for Database {
         let bound = bind_row_expression(table, text, &context)?;
         let columns = bound.columns.iter().map(|(ordinal, _)| *ordinal).collect();
         Ok(Box::new(Bound { ty: bound.expression.ty, columns }))
+    }
+
+    fn bind_check(
+        &self,
+        table: &Arc<TableModel>,
+        check: &CheckModel,
+    ) -> Result<Box<dyn RowExpression>> {
+        self.bind(table, &check.text)
     }
 
     fn is_updatable(&self, _: &crate::grammar::ast::Query, _: &str) -> Result<bool> {

@@ -17,7 +17,7 @@ use firn_sql_logical::expression::equivalence::{same_expression, same_list};
 use firn_sql_logical::expression::visit::{SlotSet, reads_of};
 use firn_sql_logical::expression::{AggregateCall, Expression, Slot, SortKey};
 use firn_sql_types::SqlType;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 
 use super::mean;
 use super::scope::Clause;
@@ -211,7 +211,8 @@ fn type_aggregate(typing: &mut Typing<'_>, call: &mut AggregateCall) -> Result<(
 }
 
 fn misplaced() -> SqlError {
-    SqlError::new(1111, "Invalid use of group function")
+    let message = "Invalid use of group function";
+    SqlError::of_kind(ErrorKind::MisplacedAggregate, 1111, message)
 }
 
 /// `ORDER BY 2`

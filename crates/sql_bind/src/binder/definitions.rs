@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use firn_sql_catalog::model::TableModel;
+use firn_sql_catalog::model::{CheckModel, TableModel};
 use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::Query;
 use firn_sql_logical::expression::{Expression, Slot};
@@ -32,8 +32,29 @@ pub fn bind_row_expression(
     text: &str,
     context: &PlanContext<'_>,
 ) -> Result<BoundRowExpression> {
-    let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
+    bind_over_row(Binder::new(context), table, text)
+}
+
+/// As [`bind_row_expression`], for the condition of a check constraint, which errors name.
+///
+/// # Errors
+/// 3820 for unknown columns, as [`bind_row_expression`] otherwise.
+pub fn bind_check(
+    table: &Arc<TableModel>,
+    check: &CheckModel,
+    context: &PlanContext<'_>,
+) -> Result<BoundRowExpression> {
     let mut binder = Binder::new(context);
+    binder.names.check = Some(Arc::clone(&check.name));
+    bind_over_row(binder, table, &check.text)
+}
+
+fn bind_over_row(
+    mut binder: Binder<'_>,
+    table: &Arc<TableModel>,
+    text: &str,
+) -> Result<BoundRowExpression> {
+    let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
     let source = RelationSource::Table(Arc::clone(table));
     let relation = binder.typing.frame.add_relation(source, table.name.clone());
     let row = target::row_table(table, relation, table.name.clone());

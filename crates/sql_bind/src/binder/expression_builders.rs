@@ -5,7 +5,7 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{
     CompareOperator, Expression, ExpressionKind, IsTest, Slot, volatility,
 };
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
@@ -113,7 +113,7 @@ pub(crate) fn call(
     let Some(function) = functions::find(name) else {
         let schema = typing.context.schema.map(|schema| format!("{schema}."));
         let message = format!("FUNCTION {}{name} does not exist", schema.unwrap_or_default());
-        return Err(SqlError::new(1305, message));
+        return Err(SqlError::of_kind(ErrorKind::UnknownName, 1305, message));
     };
     call_function(typing, function, arguments)
 }

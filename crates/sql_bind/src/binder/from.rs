@@ -19,7 +19,7 @@ use firn_sql_logical::expression::Expression;
 use firn_sql_logical::{
     ColumnOrigin, IndexHints, JoinKind, JoinTree, Query, Relation, RelationId, RelationSource,
 };
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::metadata::flag;
 use firn_sql_types::{Display, SqlType};
 
@@ -334,13 +334,14 @@ pub(crate) fn column_names(query: &Query, written: &[&str]) -> Result<Vec<Arc<st
         for (number, name) in names.iter().enumerate() {
             let is_same = |other: &Arc<str>| firn_sql_catalog::model::same_name(other, name);
             if names[..number].iter().any(is_same) {
-                return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
+                return Err(SqlError::duplicate_column(name));
             }
         }
         return Ok(names);
     }
     if written.len() != query.columns.len() {
-        return Err(SqlError::new(
+        return Err(SqlError::of_kind(
+            ErrorKind::ColumnNamesMisfit,
             1353,
             "In definition of view, derived table or common table expression, SELECT list and column \
              names list have different column counts",

@@ -35,7 +35,7 @@ pub(crate) fn json_table(binder: &mut Binder<'_>, table: &JsonTable) -> Result<F
     for (at, name) in names.iter().enumerate() {
         let is_same = |other: &Arc<str>| firn_sql_catalog::model::same_name(other, name);
         if names[..at].iter().any(is_same) {
-            return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
+            return Err(SqlError::duplicate_column(name));
         }
     }
     let slots: Vec<Slot> = types.iter().map(|_| binder.typing.frame.new_slot(None)).collect();

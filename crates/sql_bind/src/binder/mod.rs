@@ -54,7 +54,7 @@ mod view;
 mod view_stack;
 mod window;
 
-pub use definitions::{BoundRowExpression, bind_row_expression, query_columns};
+pub use definitions::{BoundRowExpression, bind_check, bind_row_expression, query_columns};
 pub use display::kept_type;
 pub use statement::bind_statement;
 pub use view::{is_updatable, would_be_updatable};

@@ -18,6 +18,8 @@ pub(crate) struct Names {
     pub(crate) schema: Option<Arc<str>>,
     /// The clause that is being bound.
     pub(crate) clause: Clause,
+    /// The check constraint whose condition is being bound.
+    pub(crate) check: Option<Arc<str>>,
 }
 
 /// Names that a view's body does not see.
@@ -35,6 +37,7 @@ impl Names {
             common: Vec::new(),
             schema: schema.map(Arc::from),
             clause: Clause::FieldList,
+            check: None,
         }
     }
 

@@ -332,7 +332,10 @@ pub(crate) fn resolve_column(binder: &mut Binder<'_>, path: &ColumnPath<'_>) -> 
 }
 
 fn unknown_column(names: &Names, path: &ColumnPath<'_>) -> SqlError {
-    SqlError::unknown_column(&path.written(), names.clause.name())
+    match &names.check {
+        Some(check) => SqlError::unknown_column_of_check(&path.written(), check),
+        None => SqlError::unknown_column(&path.written(), names.clause.name()),
+    }
 }
 
 fn resolve_in(

@@ -17,7 +17,7 @@ use firn_sql_logical::{
     Block, Body, ColumnOrigin, Grouping, JoinTree, OutputColumn, Query, RelationId,
 };
 use firn_sql_types::Display;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 
 use super::aggregate::{positional, unknown_position};
 use super::from::FromItem;
@@ -560,8 +560,10 @@ fn selected<'l>(list: &'l [SelectItem], name: &str) -> Option<&'l Expr> {
 
 /// An aggregate in a grouping expression: error 1056.
 fn group_error(error: SqlError, expr: &Expr) -> SqlError {
-    match error.code {
-        1111 => SqlError::new(1056, format!("Can't group on '{}'", shown(expr))),
+    match error.kind {
+        ErrorKind::MisplacedAggregate => {
+            SqlError::new(1056, format!("Can't group on '{}'", shown(expr)))
+        }
         _ => error,
     }
 }

@@ -8,7 +8,7 @@ use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::{Query as WrittenQuery, Statement};
 use firn_sql_logical::{PlanContext, Query};
 use firn_sql_types::EvaluationContext;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
 
 use super::from::FromItem;
 use super::scope::{ColumnSource, Scope, ScopeColumn, ShownColumn};
@@ -33,8 +33,8 @@ pub(crate) fn bind_view(
     binder.block.hints.no_merge |= is_apart;
     let placed = from::place_query(binder, query, alias, &names, false, null_supplied);
     binder.block.hints.no_merge = before;
-    let placed = placed.map_err(|error| match error.code {
-        1060 | 1353 => invalid(table),
+    let placed = placed.map_err(|error| match error.kind {
+        ErrorKind::ColumnNamesMisfit => invalid(table),
         _ => error,
     })?;
     binder.views.note_conditions(&around, &placed.conditions, &within);
@@ -60,8 +60,8 @@ pub(crate) fn view_query(binder: &mut Binder<'_>, table: &TableModel) -> Result<
     let bound = binder.deeper(|binder| query::query(binder, &select.query));
     binder.views.pop_user();
     binder.names.show(hidden);
-    bound.map_err(|error| match error.code {
-        1054 | 1146 | 1049 | 1305 => invalid(table),
+    bound.map_err(|error| match error.kind {
+        ErrorKind::UnknownColumn | ErrorKind::UnknownName => invalid(table),
         _ => error,
     })
 }

@@ -158,7 +158,7 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<FollowsAc
     }
     let mut read_by_checks = Vec::new();
     for check in &draft.checks {
-        let bound = bind_check(context, &model, check)?;
+        let bound = context.expressions.bind_check(&model, check)?;
         check_own_column(draft, check, bound.columns())?;
         read_by_checks.push((&check.name, bound.columns().to_vec()));
         if let Some(function) = bound.volatile_function() {
@@ -188,21 +188,6 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<FollowsAc
     }
     check_set_columns(draft, &read_by_checks)?;
     Ok(follows)
-}
-
-fn bind_check(
-    context: &DdlContext<'_>,
-    model: &Arc<TableModel>,
-    check: &CheckModel,
-) -> Result<Box<dyn super::RowExpression>> {
-    context.expressions.bind(model, &check.text).map_err(|error| {
-        let Some(name) = error.unknown_column_name() else { return error };
-        let check = &check.name;
-        SqlError::new(
-            3820,
-            format!("Check constraint '{check}' refers to non-existing column '{name}'."),
-        )
-    })
 }
 
 /// The `CHECK` of a column may only read that column.

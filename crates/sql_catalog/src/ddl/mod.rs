@@ -45,7 +45,7 @@ use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, EvaluationContext, SqlType};
 
 use super::lookup::no_such_table;
-use super::model::{TableKind, TableModel};
+use super::model::{CheckModel, TableKind, TableModel};
 use super::session::SessionCatalog;
 use table_builder::TableDraft;
 
@@ -60,6 +60,17 @@ pub trait ExpressionBinder {
     /// # Errors
     /// Unknown names and incompatible types.
     fn bind(&self, table: &Arc<TableModel>, text: &str) -> Result<Box<dyn RowExpression>>;
+
+    /// As [`ExpressionBinder::bind`], for the condition of a check constraint, which errors name.
+    ///
+    /// # Errors
+    /// 3820 for unknown columns, incompatible types.
+    fn bind_check(
+        &self,
+        table: &Arc<TableModel>,
+        check: &CheckModel,
+    ) -> Result<Box<dyn RowExpression>>;
+
     /// The columns of a query; names without a schema are in `schema`.
     ///
     /// # Errors

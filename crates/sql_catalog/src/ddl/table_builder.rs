@@ -261,7 +261,7 @@ pub(super) fn stored_part(part: &IndexPartModel) -> IndexPart {
 
 /// `Duplicate column name 'c'`
 pub(super) fn duplicate_column(name: &str) -> SqlError {
-    SqlError::new(1060, format!("Duplicate column name '{name}'"))
+    SqlError::duplicate_column(name)
 }
 
 /// `Unknown column 'c' in 't'`

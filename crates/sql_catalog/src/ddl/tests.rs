@@ -13,7 +13,7 @@ use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, EvaluationContext, SqlType};
 
 use crate::Catalog;
-use crate::model::TableModel;
+use crate::model::{CheckModel, TableModel};
 use crate::session::SessionCatalog;
 use crate::show::create::table_text;
 use crate::test_support::TestNode;
@@ -41,6 +41,14 @@ impl ExpressionBinder for TestBinder {
         Ok(Box::new(TestExpression { table: Arc::clone(table), expression, ty, columns }))
     }
 
+    fn bind_check(
+        &self,
+        table: &Arc<TableModel>,
+        check: &CheckModel,
+    ) -> Result<Box<dyn RowExpression>> {
+        self.bind(table, &check.text).map_err(|_| SqlError::new(3820, "unknown"))
+    }
+
     fn is_updatable(&self, _: &Query, _: &str) -> Result<bool> {
         Ok(true)
     }
@@ -59,7 +67,7 @@ impl ExpressionBinder for TestBinder {
 fn collect(table: &TableModel, expression: &Expr, columns: &mut Vec<u16>) -> Result<()> {
     match expression {
         Expr::Identifier(name) => {
-            let unknown = || SqlError::unknown_column(&name.to_string(), "field list");
+            let unknown = || SqlError::unknown_column(name, "field list");
             columns.push(table.column(name).ok_or_else(unknown)?.ordinal);
             Ok(())
         }

@@ -13,7 +13,7 @@ use firn_sql_types::error::{Result, SqlError};
 
 use crate::Catalog;
 use crate::ddl::{DdlContext, ExpressionBinder, QueryColumn, RowExpression, execute};
-use crate::model::TableModel;
+use crate::model::{CheckModel, TableModel};
 use crate::notation::literal_text;
 use crate::session::{NoSessionTables, SessionCatalog};
 use crate::test_support::TestNode;
@@ -27,6 +27,14 @@ struct NoExpressions;
 impl ExpressionBinder for NoExpressions {
     fn bind(&self, _table: &Arc<TableModel>, text: &str) -> Result<Box<dyn RowExpression>> {
         Err(SqlError::not_supported(text))
+    }
+
+    fn bind_check(
+        &self,
+        _table: &Arc<TableModel>,
+        check: &CheckModel,
+    ) -> Result<Box<dyn RowExpression>> {
+        Err(SqlError::not_supported(&check.text))
     }
 
     fn is_updatable(&self, _: &Query, _: &str) -> Result<bool> {
