@@ -27,6 +27,7 @@ use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::execute::SpillDirectory;
 use firn_sql_collation::Collations;
+use firn_sql_evaluation::PureEvaluator;
 use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};
@@ -208,7 +209,9 @@ impl Endpoint {
 pub fn open_rows(node: &Arc<LocalNode>) -> Result<Arc<dyn DatabaseNode>, EngineError> {
     let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
     let reporter = Arc::new(NodeReporter::of(node));
-    Ok(Arc::new(EngineNode::new(dictionary).with_reporter(reporter)))
+    Ok(Arc::new(
+        EngineNode::new(dictionary).with_evaluator(Arc::new(PureEvaluator)).with_reporter(reporter),
+    ))
 }
 
 /// The compute node behind an endpoint.

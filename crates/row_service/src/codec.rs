@@ -1,7 +1,7 @@
 //! Messages as bytes: a version, then the message as `postcard` encodes it.
 //!
 //! ```text
-//!   03 │ message
+//!   04 │ message
 //! ```
 //!
 //! The network's frame around them has the length and the checksum
@@ -12,7 +12,7 @@ use firn_format::definition::DefinitionError;
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
 
 /// The bytes are not a message of this version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

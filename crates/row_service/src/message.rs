@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use firn_api::report::NodeReport;
 use firn_api::rows::{
-    BuildProgress, Estimate, Fetched, FoundRow, IsolationLevel, LeafVersion, LockDuration,
-    LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowWrite, RowsError,
-    Savepoint, ScanOptions, Summary,
+    BuildProgress, Estimate, Fetched, FoundRow, Grouping, IsolationLevel, LeafVersion,
+    LockDuration, LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan,
+    RowWrite, RowsError, Savepoint, ScanOptions, Summed,
 };
 use firn_base::{Cts, TableId};
 use firn_format::key::KeyRange;
@@ -48,7 +48,7 @@ pub enum Message<'a> {
     Cancel(CallNumber),
     /// The client no longer uses this object; unfinished work of it is undone. Has no reply.
     Close(Handle),
-    /// The client no longer uses this scan. Has no reply.
+    /// The client no longer uses this scan or summary. Has no reply.
     CloseScan {
         /// The scan's transaction.
         transaction: Handle,
@@ -241,10 +241,12 @@ pub enum TransactionCall<'a> {
         table: TableVersion,
         options: ScanOptions,
     },
+    /// The first groups are in the reply; `handle` is for those that follow.
     Summarise {
+        handle: Handle,
         table: TableVersion,
-        options: ScanOptions,
-        columns: Vec<u16>,
+        options: Box<ScanOptions>,
+        grouping: Box<Grouping>,
     },
     Fetch {
         scan: Handle,
@@ -301,6 +303,10 @@ pub enum TransactionCall<'a> {
         table: TableVersion,
         #[serde(borrow)]
         rows: Vec<RowWrite<'a>>,
+    },
+    /// The following groups of a summary.
+    NextGroups {
+        summaries: Handle,
     },
 }
 
@@ -492,8 +498,8 @@ pub enum Answer {
     Row(Option<(ByteBuf, ByteBuf)>),
     /// The result for each key.
     Found(Vec<Option<FoundRow>>),
-    /// The summary of rows.
-    Summary(Summary),
+    /// Groups of a summary; `None` if the node can do no better than a scan.
+    Summed(Option<Summed>),
     /// A batch of a scan; `None` at the end.
     Batch(Option<Rows>),
     /// The result of [`TransactionCall::FetchUnlessHeld`].

@@ -1,10 +1,11 @@
-//! Conditions on rows that a node evaluates by itself. They need no session, no expression and no
-//! SQL type, only the bytes that sort as a column's values do.
+//! Conditions on rows that a node evaluates by itself, without a session: ranges of keys, which
+//! need only the bytes that sort as a column's values do, and expressions.
 //!
 //! ```text
 //!   c BETWEEN 3 AND 5             Column c in [key(3), after key(5))
 //!   c IN (1, 9) AND name = 'ann'  All [ Column c in [1] [9],  Column name in [sort key of 'ann'] ]
 //!   c < 3 OR name IS NULL         Any [ Column c in (NULL, key(3)),  Column name in [NULL] ]
+//!   c + d > 9                     Expression, see [`super::expression`]
 //! ```
 //!
 //! A range consists of keys that are the whole column, ascending
@@ -12,18 +13,20 @@
 //! visit the same rows. Collations, NULLs and the order of numbers are those of keys.
 //!
 //! Invariant: a row is left out only if the filter is false for it. A row that does not say enough,
-//! such as one with a value stored out of line, stays, and does not count towards a limit.
+//! such as one with a value stored out of line, stays, and does not count towards a limit. Conditions
+//! are evaluated from the first: behind an expression that raised a warning or an error, none can
+//! leave the row out, because the statement would have raised it before it came to them.
 
 use firn_format::key::{KeyLayout, KeyRange};
 use firn_format::row::{ColumnValue, RowView};
-use firn_format::value::ValueRef;
 
+use super::expression::{Expression, ExpressionEvaluator, RowExpression, RowValues};
 use super::{
     RowBatch, RowContent, RowSpan, RowsResult, Scan, ScanOptions, ScanRow, TableRef, Transaction,
 };
 
 /// A condition on a row of a table.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Filter {
     /// The column's value lies in one of these ranges.
     Column {
@@ -36,10 +39,12 @@ pub enum Filter {
     All(Vec<Filter>),
     /// One of these is true.
     Any(Vec<Filter>),
+    /// This is true.
+    Expression(Expression),
 }
 
 /// A filter with the codecs of its columns.
-enum Test {
+pub(super) enum Test {
     Column {
         ordinal: usize,
         layout: KeyLayout,
@@ -47,59 +52,99 @@ enum Test {
     },
     All(Vec<Test>),
     Any(Vec<Test>),
-    /// On a column that the table does not have: the result is unknown.
+    Expression(Box<dyn RowExpression>),
+    /// On a column that the table does not have, or unknown to the evaluator.
     Unknown,
 }
 
+/// The result of a test.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Holds,
+    Fails,
+    /// The row does not say enough.
+    Unknown,
+    /// Unknown, and the statement has to see the row whatever later tests say.
+    Raised,
+}
+
+impl From<bool> for Verdict {
+    fn from(holds: bool) -> Verdict {
+        if holds { Verdict::Holds } else { Verdict::Fails }
+    }
+}
+
 impl Test {
-    fn of(filter: Filter, table: &TableRef) -> Test {
-        let all = |filters: Vec<Filter>| {
-            filters.into_iter().map(|filter| Test::of(filter, table)).collect()
+    /// The test of a filter on rows of a table.
+    pub(super) fn of(
+        filter: &Filter,
+        table: &TableRef,
+        evaluator: &dyn ExpressionEvaluator,
+    ) -> Test {
+        let all = |filters: &[Filter]| {
+            filters.iter().map(|filter| Test::of(filter, table, evaluator)).collect()
         };
         match filter {
-            Filter::Column { ordinal, ranges } => match table.definition().column_key(ordinal) {
-                Some(layout) => Test::Column { ordinal: ordinal.into(), layout, ranges },
+            Filter::Column { ordinal, ranges } => match table.definition().column_key(*ordinal) {
+                Some(layout) => {
+                    Test::Column { ordinal: (*ordinal).into(), layout, ranges: ranges.clone() }
+                }
                 None => Test::Unknown,
             },
+            Filter::Expression(expression) => {
+                let compiled = evaluator.compile(table.definition(), expression);
+                compiled.map_or(Test::Unknown, Test::Expression)
+            }
             Filter::All(filters) => Test::All(all(filters)),
             Filter::Any(filters) => Test::Any(all(filters)),
         }
     }
 
-    /// Whether a row satisfies it; `None` if the row does not say enough. `value` returns a
-    /// column's value, if the row has it; `key` is a buffer.
-    fn holds<'v>(
-        &self,
+    /// Whether a row satisfies it. `value` returns a column's value, if the row has it; `key` is a
+    /// buffer.
+    pub(super) fn verdict(
+        &mut self,
         table: &TableRef,
-        value: &impl Fn(usize) -> Option<ValueRef<'v>>,
+        value: &RowValues<'_, '_>,
         key: &mut Vec<u8>,
-    ) -> Option<bool> {
+    ) -> Verdict {
         match self {
             Test::Column { ordinal, layout, ranges } => {
+                let Some(value) = value(*ordinal) else { return Verdict::Unknown };
                 key.clear();
-                // A value that makes no key is damaged; the statement meets it and reports it.
-                layout.encode_parts(&[value(*ordinal)?], table.collations(), key).ok()?;
-                Some(ranges.iter().any(|range| range.contains(key)))
+                match layout.encode_parts(&[value], table.collations(), key) {
+                    Ok(_) => ranges.iter().any(|range| range.contains(key)).into(),
+                    // The value is damaged; the statement meets it and reports it.
+                    Err(_) => Verdict::Unknown,
+                }
             }
-            Test::All(tests) => decided(tests, false, |test| test.holds(table, value, key)),
-            Test::Any(tests) => decided(tests, true, |test| test.holds(table, value, key)),
-            Test::Unknown => None,
+            Test::All(tests) => {
+                decided(tests, Verdict::Fails, |test| test.verdict(table, value, key))
+            }
+            Test::Any(tests) => {
+                decided(tests, Verdict::Holds, |test| test.verdict(table, value, key))
+            }
+            Test::Expression(expression) => {
+                expression.holds(value).map_or(Verdict::Raised, Verdict::from)
+            }
+            Test::Unknown => Verdict::Raised,
         }
     }
 }
 
-/// `decisive` if one of the tests gives it, otherwise unknown if one of them does.
+/// `decisive` as soon as one of the tests gives it, unless one before it has raised something;
+/// otherwise unknown if one of them is, or the opposite.
 fn decided(
-    tests: &[Test],
-    decisive: bool,
-    mut holds: impl FnMut(&Test) -> Option<bool>,
-) -> Option<bool> {
-    let mut result = Some(!decisive);
+    tests: &mut [Test],
+    decisive: Verdict,
+    mut verdict: impl FnMut(&mut Test) -> Verdict,
+) -> Verdict {
+    let mut result = Verdict::from(decisive == Verdict::Fails);
     for test in tests {
-        match holds(test) {
-            Some(held) if held == decisive => return Some(decisive),
-            Some(_) => {}
-            None => result = None,
+        match verdict(test) {
+            last if last == decisive || last == Verdict::Raised => return last,
+            Verdict::Unknown => result = Verdict::Unknown,
+            _ => {}
         }
     }
     result
@@ -123,12 +168,18 @@ pub struct FilteredScan {
 
 impl FilteredScan {
     /// The rows of `inner`, a consistent scan of `table`, that satisfy the filter of `options`, up
-    /// to its limit. `inner` obeys the other options.
+    /// to its limit. `inner` obeys the other options; `evaluator` gives expressions their meaning.
     #[must_use]
-    pub fn over(inner: Box<dyn Scan>, table: &TableRef, options: &ScanOptions) -> FilteredScan {
+    pub fn over(
+        inner: Box<dyn Scan>,
+        table: &TableRef,
+        options: &ScanOptions,
+        evaluator: &dyn ExpressionEvaluator,
+    ) -> FilteredScan {
+        let filter = options.filter.as_deref();
         FilteredScan {
             inner,
-            test: options.filter.as_deref().map(|filter| Test::of(filter.clone(), table)),
+            test: filter.map(|filter| Test::of(filter, table, evaluator)),
             left: options.limit.unwrap_or(u64::MAX),
             table: table.clone(),
             columns: options.columns.as_deref().unwrap_or_default().into(),
@@ -149,15 +200,15 @@ impl FilteredScan {
                 break;
             }
             let content = inner.row(number).content;
-            let holds = match test {
-                Some(test) => holds_in_row(test, table, columns, content, key),
-                None => Some(true),
+            let verdict = match test {
+                Some(test) => verdict_of_row(test, table, columns, content, key),
+                None => Verdict::Holds,
             };
-            if holds != Some(false) {
+            if verdict != Verdict::Fails {
                 kept.push(number);
                 spans.extend(batch.map(|batch| batch.spans[number]));
             }
-            if holds == Some(true) {
+            if verdict == Verdict::Holds {
                 *left -= 1;
             }
         }
@@ -165,25 +216,27 @@ impl FilteredScan {
 }
 
 /// Whether a row satisfies a test. `columns` are the ordinals of a covered row's values.
-fn holds_in_row(
-    test: &Test,
+fn verdict_of_row(
+    test: &mut Test,
     table: &TableRef,
     columns: &[u16],
     row: RowContent<'_>,
     key: &mut Vec<u8>,
-) -> Option<bool> {
+) -> Verdict {
     match row {
         RowContent::Payload(payload) => {
-            let view = RowView::parse(&table.layout().row, payload).ok()?;
+            let Ok(view) = RowView::parse(&table.layout().row, payload) else {
+                return Verdict::Unknown;
+            };
             let value = |ordinal: usize| view.column(ordinal).ok().and_then(ColumnValue::inline);
-            test.holds(table, &value, key)
+            test.verdict(table, &value, key)
         }
         RowContent::Columns(values) => {
             let value = |ordinal: usize| {
                 let place = columns.iter().position(|own| usize::from(*own) == ordinal)?;
                 Some(values.get(place)?.as_ref())
             };
-            test.holds(table, &value, key)
+            test.verdict(table, &value, key)
         }
     }
 }

@@ -14,6 +14,7 @@
 mod batch;
 mod cancellation;
 mod error;
+pub mod expression;
 mod filter;
 mod metadata;
 mod summary;
@@ -34,12 +35,15 @@ use crate::report::NodeReport;
 pub use batch::{RowBatch, RowSpan};
 pub use cancellation::{CancelListener, Cancellation};
 pub use error::RowsError;
+pub use expression::ExpressionEvaluator;
 pub use filter::{Filter, FilteredScan};
 pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
     MetadataLocks,
 };
-pub use summary::{ColumnSummary, Summary, summarise};
+pub use summary::{
+    GroupSummary, Grouping, NumberSummary, RowSummaries, Summand, Summaries, Summed,
+};
 
 /// A table in a schema with this prefix belongs to one session. No snapshot is too old for it,
 /// because no other session writes it.
@@ -441,8 +445,8 @@ pub trait Transaction: Any + Send {
     /// [`RowsError::NoSuchIndex`]; [`RowsError::TableChanged`] if the index is younger than the
     /// snapshot.
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>>;
-    /// The summary of a consistent scan's rows, for columns of integers, see [`summarise`]. `None`:
-    /// the node can do no better than a scan.
+    /// The summary of a consistent scan's rows by groups, without a limit; may read some of them
+    /// already. `None`: the node can do no better than a scan.
     ///
     /// # Errors
     /// As a scan.
@@ -450,9 +454,9 @@ pub trait Transaction: Any + Send {
         &mut self,
         table: &TableRef,
         options: &ScanOptions,
-        columns: &[u16],
-    ) -> RowsResult<Option<Summary>> {
-        let _ = (table, options, columns);
+        grouping: &Grouping,
+    ) -> RowsResult<Option<Box<dyn Summaries>>> {
+        let _ = (table, options, grouping);
         Ok(None)
     }
     /// Releases the lock on a row that was read with a lock and turned out not to match; does

@@ -1,32 +1,61 @@
-//! Summaries of a scan's rows, where the rows themselves are not wanted.
+//! Summaries of a scan's rows by groups, where the rows themselves are not wanted.
 //!
 //! ```text
-//!   SELECT COUNT(*), SUM(k), MIN(k) FROM t WHERE v < 9
-//!     scan of t with a filter on v ──► rows 1,204 │ k: 1,200 values, sum 7,331, least -4, greatest 90
+//!   SELECT d, COUNT(*), SUM(k), MIN(k) FROM t WHERE v < 9 GROUP BY d
+//!     scan of t with a filter on v ──► 'a' │ rows 1,204 │ k: 1,200 values, sum 7,331, least -4, greatest 90
+//!                                      'b' │ rows 3     │ k: …
 //! ```
 //!
-//! Integers only: their sums do not depend on the order of addition, so summaries of several scans,
-//! or of several nodes, add up to that of one scan.
+//! Numbers are integers, in units of the last digit of their type: their sums do not depend on the
+//! order of addition, so summaries of several scans, or of several nodes, add up to that of one
+//! scan. A group may come several times; the caller adds them.
+//!
+//! Invariant: a summary is of rows for which the filter is known to be true, and whose values are
+//! all known. If a row does not say enough, there is no summary at all.
+
+use std::collections::BTreeMap;
 
 use firn_format::row::{ColumnValue, RowView};
-use firn_format::value::ValueRef;
+use firn_format::value::{Value, ValueRef};
 
-use super::{
-    Cancellation, RowContent, RowsError, RowsResult, Scan, ScanOptions, TableRef, Transaction,
-};
+use super::expression::{Expression, ExpressionEvaluator, RowExpression, RowValues};
+use super::filter::{Test, Verdict};
+use super::{RowContent, RowsResult, Scan, ScanOptions, TableRef, Transaction};
 
-/// What rows come to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Summary {
-    /// How many there are.
-    pub rows: u64,
-    /// The summary of each wanted column.
-    pub columns: Vec<ColumnSummary>,
+/// What is summed up.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Grouping {
+    /// Rows with equal values of these make a group; without any, all rows do.
+    pub groups: Vec<Expression>,
+    /// The numbers of each group.
+    pub summands: Vec<Summand>,
+    /// A node with this many groups returns them, and goes on without any.
+    pub most_groups: u64,
 }
 
-/// The summary of a column's values.
+/// A number that each row has.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Summand {
+    /// A column of integers.
+    Column(u16),
+    /// A value that is an integer or a decimal.
+    Expression(Expression),
+}
+
+/// What the rows of a group come to.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct GroupSummary {
+    /// The values of the groups' expressions in the group's first row.
+    pub values: Vec<Value>,
+    /// How many rows there are.
+    pub rows: u64,
+    /// The summary of each summand.
+    pub numbers: Vec<NumberSummary>,
+}
+
+/// The summary of numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct ColumnSummary {
+pub struct NumberSummary {
     /// How many are not NULL.
     pub values: u64,
     pub sum: i128,
@@ -34,102 +63,227 @@ pub struct ColumnSummary {
     pub extremes: Option<(i128, i128)>,
 }
 
-impl Summary {
-    /// Of no rows.
+impl NumberSummary {
+    /// Adds the summary of other numbers; `None` if the sum leaves 128 bits.
     #[must_use]
-    pub fn of_nothing(columns: usize) -> Summary {
-        Summary { rows: 0, columns: vec![ColumnSummary::default(); columns] }
-    }
-
-    /// Adds the summary of other rows, for the same columns.
-    pub fn add(&mut self, other: &Summary) {
-        self.rows += other.rows;
-        for (column, other) in self.columns.iter_mut().zip(&other.columns) {
-            column.values += other.values;
-            column.sum += other.sum;
-            column.extremes = match (column.extremes, other.extremes) {
-                (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
-                (own, other) => own.or(other),
-            };
-        }
-    }
-}
-
-impl ColumnSummary {
-    fn take(&mut self, number: i128) {
-        self.values += 1;
-        self.sum += number;
-        let (least, greatest) = self.extremes.unwrap_or((number, number));
-        self.extremes = Some((least.min(number), greatest.max(number)));
-    }
-}
-
-/// Summarises the rows of a scan, for columns of integers. `cancellation` ends it between two
-/// batches. Blocks as the scan does.
-///
-/// # Errors
-/// As the scan, and error 1034 for a damaged row or a column that is not one of integers.
-pub fn summarise(
-    trx: &mut dyn Transaction,
-    table: &TableRef,
-    options: &ScanOptions,
-    columns: &[u16],
-    cancellation: &Cancellation,
-) -> RowsResult<Summary> {
-    let mut summary = Summary::of_nothing(columns.len());
-    let mut scan = trx.scan(table, options)?;
-    while scan.fetch(trx)? {
-        if cancellation.is_cancelled() {
-            return Err(RowsError::Cancelled);
-        }
-        add_batch(&*scan, table, options, columns, &mut summary)?;
-    }
-    Ok(summary)
-}
-
-fn add_batch(
-    scan: &dyn Scan,
-    table: &TableRef,
-    options: &ScanOptions,
-    columns: &[u16],
-    summary: &mut Summary,
-) -> RowsResult<()> {
-    summary.rows += scan.len() as u64;
-    if columns.is_empty() {
-        return Ok(());
-    }
-    let places = options.columns.as_deref().unwrap_or_default();
-    for number in 0..scan.len() {
-        let row = scan.row(number).content;
-        let view = match row {
-            RowContent::Payload(payload) => {
-                Some(RowView::parse(&table.layout().row, payload).map_err(|_| damaged())?)
-            }
-            RowContent::Columns(_) => None,
+    pub fn plus(self, other: NumberSummary) -> Option<NumberSummary> {
+        let extremes = match (self.extremes, other.extremes) {
+            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
+            (own, other) => own.or(other),
         };
-        for (ordinal, column) in columns.iter().zip(&mut summary.columns) {
-            let value = match (&view, row) {
-                (Some(view), _) => {
-                    view.column(usize::from(*ordinal)).ok().and_then(ColumnValue::inline)
-                }
-                (None, RowContent::Columns(values)) => {
-                    let place = places.iter().position(|own| own == ordinal);
-                    place.and_then(|place| values.get(place)).map(|value| value.as_ref())
-                }
-                (None, RowContent::Payload(_)) => None,
-            };
-            match value.ok_or_else(damaged)? {
-                ValueRef::Null => {}
-                ValueRef::Int(number) => column.take(number.into()),
-                ValueRef::UInt(number) => column.take(number.into()),
-                _ => return Err(damaged()),
-            }
-        }
+        let sum = self.sum.checked_add(other.sum)?;
+        Some(NumberSummary { values: self.values + other.values, sum, extremes })
     }
-    Ok(())
+
+    /// The summary of one number, which may be NULL.
+    fn of(number: Option<i128>) -> NumberSummary {
+        number.map_or_else(NumberSummary::default, |number| NumberSummary {
+            values: 1,
+            sum: number,
+            extremes: Some((number, number)),
+        })
+    }
 }
 
-#[cold]
-fn damaged() -> RowsError {
-    RowsError::Other { code: 1034, message: "Damaged row: no integer where one is".to_owned() }
+/// A step of a summary.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Summed {
+    /// Groups in the order in which the scan met them.
+    Groups {
+        groups: Vec<GroupSummary>,
+        /// Whether no more follow.
+        is_last: bool,
+    },
+    /// A row did not say enough. The rows have to be read, from the first.
+    Unknown,
+}
+
+/// A summary that is being made.
+pub trait Summaries: Send {
+    /// The next groups. Blocks as a scan does.
+    ///
+    /// # Errors
+    /// As a scan.
+    fn next(&mut self, trx: &mut dyn Transaction) -> RowsResult<Summed>;
+}
+
+/// The summary of a scan's rows, made where the rows are.
+pub struct RowSummaries {
+    scan: Box<dyn Scan>,
+    /// The ordinals of a covered row's values.
+    columns: Box<[u16]>,
+    most_groups: usize,
+    adder: Adder,
+}
+
+/// Adds rows to their groups.
+struct Adder {
+    table: TableRef,
+    /// `None`: all rows count.
+    test: Option<Test>,
+    groups: Vec<Box<dyn RowExpression>>,
+    summands: Vec<Source>,
+    found: FoundGroups,
+    /// Buffer for the keys of the test's ranges.
+    range_key: Vec<u8>,
+}
+
+/// Where a number comes from.
+enum Source {
+    Column(usize),
+    Expression(Box<dyn RowExpression>),
+}
+
+/// The groups so far.
+#[derive(Default)]
+struct FoundGroups {
+    places: BTreeMap<Box<[u8]>, usize>,
+    groups: Vec<GroupSummary>,
+    /// The identity and the values of the current row's group.
+    key: Vec<u8>,
+    values: Vec<Value>,
+}
+
+impl RowSummaries {
+    /// The summary of the rows of `inner` that satisfy the filter of `options`; `inner` obeys the
+    /// other options. `None`: `evaluator` does not know one of the expressions.
+    #[must_use]
+    pub fn over(
+        inner: Box<dyn Scan>,
+        table: &TableRef,
+        options: &ScanOptions,
+        grouping: &Grouping,
+        evaluator: &dyn ExpressionEvaluator,
+    ) -> Option<RowSummaries> {
+        let compile = |expression: &Expression| evaluator.compile(table.definition(), expression);
+        let groups = grouping.groups.iter().map(compile).collect::<Option<_>>()?;
+        let source = |summand: &Summand| {
+            Some(match summand {
+                Summand::Column(ordinal) => Source::Column(usize::from(*ordinal)),
+                Summand::Expression(expression) => Source::Expression(compile(expression)?),
+            })
+        };
+        let filter = options.filter.as_deref();
+        let adder = Adder {
+            table: table.clone(),
+            test: filter.map(|filter| Test::of(filter, table, evaluator)),
+            groups,
+            summands: grouping.summands.iter().map(source).collect::<Option<_>>()?,
+            found: FoundGroups::default(),
+            range_key: Vec::new(),
+        };
+        Some(RowSummaries {
+            scan: inner,
+            columns: options.columns.as_deref().unwrap_or_default().into(),
+            most_groups: usize::try_from(grouping.most_groups).unwrap_or(usize::MAX),
+            adder,
+        })
+    }
+
+    /// Adds the rows of the current batch; `None` if one of them does not say enough.
+    fn add_batch(&mut self) -> Option<()> {
+        let Self { scan, columns, adder, .. } = self;
+        let table = adder.table.clone();
+        for number in 0..scan.len() {
+            match scan.row(number).content {
+                RowContent::Payload(payload) => {
+                    let view = RowView::parse(&table.layout().row, payload).ok()?;
+                    let value =
+                        |ordinal: usize| view.column(ordinal).ok().and_then(ColumnValue::inline);
+                    adder.add(&value)?;
+                }
+                RowContent::Columns(values) => {
+                    let value = |ordinal: usize| {
+                        let place = columns.iter().position(|own| usize::from(*own) == ordinal)?;
+                        Some(values.get(place)?.as_ref())
+                    };
+                    adder.add(&value)?;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+impl Adder {
+    /// Adds a row if it satisfies the test; `None` if it does not say enough.
+    fn add(&mut self, row: &RowValues<'_, '_>) -> Option<()> {
+        let verdict = match &mut self.test {
+            Some(test) => test.verdict(&self.table, row, &mut self.range_key),
+            None => Verdict::Holds,
+        };
+        match verdict {
+            Verdict::Holds => self.found.add(&mut self.groups, &mut self.summands, row),
+            Verdict::Fails => Some(()),
+            Verdict::Unknown | Verdict::Raised => None,
+        }
+    }
+}
+
+impl FoundGroups {
+    /// Adds a row; `None` if it does not say enough.
+    fn add(
+        &mut self,
+        groups: &mut [Box<dyn RowExpression>],
+        summands: &mut [Source],
+        row: &RowValues<'_, '_>,
+    ) -> Option<()> {
+        self.key.clear();
+        self.values.clear();
+        for group in groups {
+            self.values.push(group.group_value(row, &mut self.key)?);
+        }
+        let place = match self.places.get(&self.key[..]) {
+            Some(place) => *place,
+            None => self.begin(summands.len()),
+        };
+        let group = &mut self.groups[place];
+        group.rows += 1;
+        for (summand, summary) in summands.iter_mut().zip(&mut group.numbers) {
+            *summary = summary.plus(NumberSummary::of(number_of(summand, row)?))?;
+        }
+        Some(())
+    }
+
+    /// Begins the group of the current row.
+    fn begin(&mut self, numbers: usize) -> usize {
+        let place = self.groups.len();
+        self.places.insert(self.key.as_slice().into(), place);
+        let values = std::mem::take(&mut self.values);
+        let numbers = vec![NumberSummary::default(); numbers];
+        self.groups.push(GroupSummary { values, rows: 0, numbers });
+        place
+    }
+
+    fn take(&mut self) -> Vec<GroupSummary> {
+        self.places.clear();
+        std::mem::take(&mut self.groups)
+    }
+}
+
+/// A row's number, `Some(None)` for NULL; `None` if the row does not say it.
+fn number_of(summand: &mut Source, row: &RowValues<'_, '_>) -> Option<Option<i128>> {
+    match summand {
+        Source::Column(ordinal) => match row(*ordinal)? {
+            ValueRef::Null => Some(None),
+            ValueRef::Int(number) => Some(Some(number.into())),
+            ValueRef::UInt(number) => Some(Some(number.into())),
+            _ => None,
+        },
+        Source::Expression(expression) => expression.number(row),
+    }
+}
+
+impl Summaries for RowSummaries {
+    fn next(&mut self, trx: &mut dyn Transaction) -> RowsResult<Summed> {
+        while self.scan.fetch(trx)? {
+            if self.add_batch().is_none() {
+                return Ok(Summed::Unknown);
+            }
+            if self.adder.found.groups.len() >= self.most_groups {
+                return Ok(Summed::Groups { groups: self.adder.found.take(), is_last: false });
+            }
+        }
+        Ok(Summed::Groups { groups: self.adder.found.take(), is_last: true })
+    }
 }

@@ -10,7 +10,7 @@
 //! commit never meets the old ones (rule 4 of [`super`]). An older snapshot may meet the new ones,
 //! as on the node that writes (rules 2 and 3).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use firn_api::rows::{IsolationLevel, SESSION_SCHEMA_PREFIX};
 use firn_base::clock::Clock;
@@ -94,6 +94,7 @@ impl DictionaryReader {
             versions: Arc::clone(versions),
             trees,
             collations,
+            evaluator: OnceLock::new(),
             sequences: Arc::new(SequenceStore::of_reader(versions, trees.counters)),
             memory: RwLock::default(),
             version: 1.into(),

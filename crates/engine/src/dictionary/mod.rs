@@ -40,11 +40,14 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use firn_api::rows::{LockDuration, LockPatience, MetadataContext, MetadataLock};
+use firn_api::rows::expression::NoExpressions;
+use firn_api::rows::{
+    ExpressionEvaluator, LockDuration, LockPatience, MetadataContext, MetadataLock,
+};
 use firn_base::event::Event;
 use firn_base::{Cts, TableId, TrxId};
 use firn_format::definition::{IndexState, TableDefinition};
@@ -71,6 +74,8 @@ pub struct DictionaryReader {
     versions: Arc<Versions>,
     trees: SystemTrees,
     collations: Arc<dyn CollationKeys>,
+    /// The meaning of expressions in scans, if the node has been given one.
+    evaluator: OnceLock<Arc<dyn ExpressionEvaluator>>,
     sequences: Arc<SequenceStore>,
     memory: RwLock<Memory>,
     /// Increases whenever a definition in memory changes or is about to change.
@@ -177,6 +182,7 @@ impl Dictionary {
                 versions: Arc::clone(system.versions()),
                 trees,
                 collations,
+                evaluator: OnceLock::new(),
                 sequences,
                 memory: RwLock::default(),
                 version: AtomicU64::new(1),
@@ -298,6 +304,17 @@ impl DictionaryReader {
     #[must_use]
     pub(crate) fn versions(&self) -> &Arc<Versions> {
         &self.versions
+    }
+
+    /// Gives expressions in scans their meaning. Later calls change nothing.
+    pub(crate) fn set_evaluator(&self, evaluator: Arc<dyn ExpressionEvaluator>) {
+        // The first evaluator holds, as the documentation says.
+        let _ = self.evaluator.set(evaluator);
+    }
+
+    /// The meaning of expressions in scans.
+    pub(crate) fn evaluator(&self) -> &dyn ExpressionEvaluator {
+        self.evaluator.get().map_or(&NoExpressions, |evaluator| &**evaluator)
     }
 
     #[must_use]

@@ -27,8 +27,9 @@ use std::time::Duration;
 
 use firn_api::report::{NodeReport, Reporter};
 use firn_api::rows::{
-    BuildProgress, Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel,
-    MetadataContext, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
+    BuildProgress, Cancellation, DatabaseNode, Definitions, Estimate, ExpressionEvaluator,
+    IndexBuild, IsolationLevel, MetadataContext, MetadataLocks, NewIndex, RowsError, RowsResult,
+    TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::definition::{TableDefinition, TableLayout};
@@ -66,6 +67,13 @@ impl EngineNode {
     #[must_use]
     pub fn with_reporter(self, reporter: Arc<dyn Reporter>) -> EngineNode {
         EngineNode { reporter: Some(reporter), ..self }
+    }
+
+    /// The same node, which evaluates the expressions of scans by `evaluator`. The first one holds.
+    #[must_use]
+    pub fn with_evaluator(self, evaluator: Arc<dyn ExpressionEvaluator>) -> EngineNode {
+        self.dictionary.set_evaluator(evaluator);
+        self
     }
 
     #[must_use]

@@ -12,8 +12,9 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use firn_api::rows::{
-    Fetched, FilteredScan, HeldLeaves, ReadMode, RowBatch, RowsError, RowsResult, Scan,
-    ScanOptions, ScanRow, TableRef, Transaction as RowsTransaction,
+    ExpressionEvaluator, Fetched, FilteredScan, Grouping, HeldLeaves, ReadMode, RowBatch,
+    RowSummaries, RowsError, RowsResult, Scan, ScanOptions, ScanRow, Summaries, TableRef,
+    Transaction as RowsTransaction,
 };
 
 use crate::check::{Problem, Problems, entries};
@@ -30,6 +31,8 @@ pub(super) trait OverReader: RowsTransaction {
     type Reader: RecordReader;
     /// The engine's transaction.
     fn reader_mut(&mut self) -> &mut Self::Reader;
+    /// The meaning of expressions.
+    fn evaluator(&self) -> &dyn ExpressionEvaluator;
 }
 
 /// Whether `table`, looked up while the definitions had `version`, holds for the snapshot, which is
@@ -106,9 +109,23 @@ pub(super) fn scan<T: OverReader>(
     let scan = table.scan(trx.reader_mut(), scanned)?;
     let scan = Box::new(RowScan::<T> { scan, transactions: PhantomData });
     Ok(match is_sifted {
-        true => Box::new(FilteredScan::over(scan, seam_table, options)),
+        true => Box::new(FilteredScan::over(scan, seam_table, options, trx.evaluator())),
         false => scan,
     })
+}
+
+/// The summary of a scan's rows for transactions of type `T`; `None` if it has expressions that this
+/// node does not know.
+pub(super) fn summarise<T: OverReader>(
+    trx: &mut T,
+    table: &TableRef,
+    options: &ScanOptions,
+    grouping: &Grouping,
+) -> RowsResult<Option<Box<dyn Summaries>>> {
+    let unfiltered = ScanOptions { filter: None, limit: None, ..options.clone() };
+    let scan = scan(trx, table, &unfiltered)?;
+    let summaries = RowSummaries::over(scan, table, options, grouping, trx.evaluator());
+    Ok(summaries.map(|summaries| Box::new(summaries) as _))
 }
 
 /// A scan in transactions of type `T`.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode,
-    RowsResult, Savepoint, Scan, ScanOptions, TableRef, Transaction as RowsTransaction,
+    Cancellation, DetachedLocks, ExpressionEvaluator, Grouping, IsolationLevel, MetadataContext,
+    Prepared, ReadMark, ReadMode, RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef,
+    Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -67,6 +68,10 @@ impl OverReader for EngineTransaction {
     #[inline]
     fn reader_mut(&mut self) -> &mut Transaction {
         &mut self.inner
+    }
+
+    fn evaluator(&self) -> &dyn ExpressionEvaluator {
+        self.dictionary.evaluator()
     }
 }
 
@@ -173,6 +178,15 @@ impl RowsTransaction for EngineTransaction {
         let row = &mut self.buffers.get().row;
         let found = (primary_key, payload);
         reading::get_by_entry(&mut self.inner, table, (index, entry), mode, row, found)
+    }
+
+    fn summarise(
+        &mut self,
+        table: &TableRef,
+        options: &ScanOptions,
+        grouping: &Grouping,
+    ) -> RowsResult<Option<Box<dyn Summaries>>> {
+        reading::summarise(self, table, options, grouping)
     }
 
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>> {

@@ -13,6 +13,7 @@ mod change;
 mod connection;
 mod locks;
 mod scan;
+mod summary;
 mod tables;
 mod transaction;
 

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, FoundRow, IsolationLevel, MetadataContext, Prepared, ReadMark,
-    ReadMode, RowWrite, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summary, TableRef,
-    Transaction,
+    Cancellation, DetachedLocks, FoundRow, Grouping, IsolationLevel, MetadataContext, Prepared,
+    ReadMark, ReadMode, RowWrite, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summaries,
+    TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -29,6 +29,7 @@ use super::connection::{Connection, unexpected};
 use super::locks::{RemoteContext, handle_of_detached};
 use super::outcome_unknown;
 use super::scan::RemoteScan;
+use super::summary::{RemoteSummaries, Shape};
 use super::tables::version_of;
 
 /// Stands for the point at which the transaction began, until the node has named it.
@@ -330,15 +331,19 @@ impl Transaction for RemoteTransaction {
         &mut self,
         table: &TableRef,
         options: &ScanOptions,
-        columns: &[u16],
-    ) -> RowsResult<Option<Summary>> {
-        let (table, options) = (version_of(table)?, options.clone());
-        let wanted = columns.len();
-        let columns = columns.to_vec();
-        match self.ask(TransactionCall::Summarise { table, options, columns })? {
-            Answer::Summary(summary) if summary.columns.len() == wanted => Ok(Some(summary)),
-            other => Err(unexpected(&other)),
-        }
+        grouping: &Grouping,
+    ) -> RowsResult<Option<Box<dyn Summaries>>> {
+        let handle = self.connection.new_handle();
+        let (table, options, shape) =
+            (version_of(table)?, Box::new(options.clone()), Shape::of(grouping));
+        let grouping = Box::new(grouping.clone());
+        let call = TransactionCall::Summarise { handle, table, options, grouping };
+        let first = shape.summed_in(self.ask(call)?)?;
+        Ok(first.map(|first| {
+            let summaries =
+                RemoteSummaries::new(&self.connection, self.handle, handle, shape, first);
+            Box::new(summaries) as _
+        }))
     }
 
     fn unlock(&mut self, table: &TableRef, key: &[u8]) {

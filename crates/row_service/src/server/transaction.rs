@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use firn_api::rows::{
     Cancellation, Fetched, HeldLeaves, IsolationLevel, RowsError, RowsResult, Savepoint, Scan,
-    TableRef, Transaction, summarise,
+    Summaries, Summed, TableRef, Transaction,
 };
 use firn_base::Cts;
 use parking_lot::Mutex;
@@ -24,6 +24,8 @@ const MOST_EMPTY: usize = 64;
 /// An open transaction of a client.
 pub(super) struct ServedTransaction {
     scans: FxHashMap<Handle, Box<dyn Scan>>,
+    /// Summaries of which groups are still to come.
+    summaries: FxHashMap<Handle, Box<dyn Summaries>>,
     /// `None` once it has ended.
     inner: Option<Box<dyn Transaction>>,
     cancellation: Arc<Cancellation>,
@@ -36,11 +38,13 @@ impl ServedTransaction {
         let cancellation = Arc::default();
         inner.set_cancelled(&cancellation);
         let first = inner.savepoint();
-        ServedTransaction { scans: FxHashMap::default(), inner: Some(inner), cancellation, first }
+        let (scans, summaries) = (FxHashMap::default(), FxHashMap::default());
+        ServedTransaction { scans, summaries, inner: Some(inner), cancellation, first }
     }
 
     pub(super) fn close_scan(&mut self, scan: Handle) {
         self.scans.remove(&scan);
+        self.summaries.remove(&scan);
     }
 
     fn open(&mut self) -> RowsResult<&mut dyn Transaction> {
@@ -50,6 +54,7 @@ impl ServedTransaction {
     /// Removes it, to end it.
     fn end(&mut self) -> RowsResult<Box<dyn Transaction>> {
         self.scans.clear();
+        self.summaries.clear();
         self.inner.take().ok_or(RowsError::LeaseExpired)
     }
 
@@ -61,6 +66,16 @@ impl ServedTransaction {
             savepoint: Some(inner.savepoint()),
             read_mark: inner.read_mark(),
         })
+    }
+
+    /// The next groups of a summary, which ends with the last ones.
+    fn next_groups(&mut self, handle: Handle) -> RowsResult<Summed> {
+        let mut summaries = self.summaries.remove(&handle).ok_or(RowsError::LeaseExpired)?;
+        let summed = summaries.next(self.open()?)?;
+        if let Summed::Groups { is_last: false, .. } = &summed {
+            self.summaries.insert(handle, summaries);
+        }
+        Ok(summed)
     }
 
     fn scan_and_transaction(
@@ -162,7 +177,8 @@ impl RowService {
             TransactionCall::Fetch { .. }
             | TransactionCall::FetchUnlessHeld { .. }
             | TransactionCall::Scan { .. }
-            | TransactionCall::Summarise { .. } => self.ask_scan(served, call),
+            | TransactionCall::Summarise { .. }
+            | TransactionCall::NextGroups { .. } => self.ask_scan(served, call),
             TransactionCall::Commit
             | TransactionCall::Rollback
             | TransactionCall::Prepare { .. } => self.end_transaction(handle, served, call),
@@ -253,12 +269,19 @@ impl RowService {
                 served.scans.insert(handle, scan);
                 Ok(Answer::Flag(is_covered))
             }
-            TransactionCall::Summarise { table, options, columns } => {
-                let (table, cancellation) =
-                    (self.tables.table(table)?, Arc::clone(&served.cancellation));
+            TransactionCall::Summarise { handle, table, options, grouping } => {
+                let table = self.tables.table(table)?;
                 let inner = served.open()?;
-                let summary = summarise(inner, &table, &options, &columns, &cancellation)?;
-                Ok(Answer::Summary(summary))
+                match inner.summarise(&table, &options, &grouping)? {
+                    Some(summaries) => {
+                        served.summaries.insert(handle, summaries);
+                        served.next_groups(handle).map(|summed| Answer::Summed(Some(summed)))
+                    }
+                    None => Ok(Answer::Summed(None)),
+                }
+            }
+            TransactionCall::NextGroups { summaries } => {
+                served.next_groups(summaries).map(|summed| Answer::Summed(Some(summed)))
             }
             TransactionCall::Fetch { scan } => {
                 let cancellation = Arc::clone(&served.cancellation);

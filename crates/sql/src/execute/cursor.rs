@@ -9,12 +9,13 @@
 //! remembered.
 
 use firn_api::rows::{
-    Direction, Filter, FoundRow, ReadMode, RowBatch, RowContent, Scan, ScanOptions, ScanRow,
-    Summary, TableRef, Transaction,
+    Direction, Filter, FoundRow, GroupSummary, Grouping, ReadMode, RowBatch, RowContent, Scan,
+    ScanOptions, ScanRow, Summed, TableRef, Transaction, expression,
 };
 use firn_format::key::KeyRange;
 
 use crate::error::Result;
+use crate::expression::Expression;
 use crate::plan::{Access, ScanPlan};
 
 use super::Execution;
@@ -41,11 +42,8 @@ pub(crate) struct Cursor<'p> {
     most_rows: Option<u64>,
     /// The filter for the node, in all ranges.
     filter: Option<Box<Filter>>,
-    /// The node leaves out all rows that do not satisfy the conditions.
-    is_filter_exact: bool,
-    /// Rows for which the node knows that the filter is true satisfy the conditions, and none of
-    /// them comes twice.
-    may_end_early: bool,
+    /// Rows for which the node knows that the filter is true satisfy the conditions.
+    says_all: bool,
     /// Rows that were looked up together, the next one last.
     found: Vec<Option<FoundRow>>,
 }
@@ -82,8 +80,7 @@ impl<'p> Cursor<'p> {
             batch_rows: usize::MAX,
             most_rows: None,
             filter: None,
-            is_filter_exact: false,
-            may_end_early: false,
+            says_all: false,
             found: Vec::new(),
         }
     }
@@ -115,11 +112,9 @@ impl<'p> Cursor<'p> {
         self.found.clear();
         access::steps(self.plan, &table, execution, &mut self.steps)?;
         if execution.data.is_remote && self.steps.iter().any(|(_, step)| !step.is_point()) {
-            let NodeFilter { filter, says_all, is_certain } =
+            let NodeFilter { filter, says_all } =
                 access::node_filter(self.plan, &table, execution)?;
-            (self.filter, self.is_filter_exact) = (filter, says_all && is_certain);
-            let is_union = matches!(self.plan.access, Access::Union(_));
-            self.may_end_early = says_all && !is_union && self.plan.mode == ReadMode::Consistent;
+            (self.filter, self.says_all) = (filter, says_all);
         }
         self.seen = match self.plan.access {
             Access::Union(_) => Some(SeenKeys::new(execution)),
@@ -282,36 +277,68 @@ impl<'p> Cursor<'p> {
             columns: self.covered.clone(),
             batch_rows: usize::MAX,
             filter: self.filter.clone(),
-            limit: self.most_rows.filter(|_| self.may_end_early),
+            limit: self.most_rows.filter(|_| self.may_end_early()),
         }
     }
 
-    /// The summary of all rows of an opened cursor, for columns of integers, computed by the node
-    /// without sending them; the cursor is then at its end. `None`: the rows have to be read here.
-    pub(crate) fn summarise(
-        &mut self,
-        columns: &[u16],
-        execution: &mut Execution<'_>,
-    ) -> Result<Option<Summary>> {
+    /// Whether the node knows which rows the reader wants, and none of them comes twice.
+    fn may_end_early(&self) -> bool {
+        let is_union = matches!(self.plan.access, Access::Union(_));
+        self.says_all && !is_union && self.plan.mode == ReadMode::Consistent
+    }
+
+    /// Whether all rows of an opened cursor can be summed up by the node.
+    pub(crate) fn may_summarise(&self) -> bool {
         let is_range = |step: &(Option<usize>, Step)| !step.1.is_point();
-        let may_ask = self.is_filter_exact
+        self.says_all
             && self.plan.mode == ReadMode::Consistent
             && self.seen.is_none()
-            && self.steps.iter().all(is_range);
-        let Some(table) = self.table.clone().filter(|_| may_ask) else { return Ok(None) };
-        let mut all = Summary::of_nothing(columns.len());
-        for number in (0..self.steps.len()).rev() {
-            let (index, Step::Range(range)) = &self.steps[number] else { return Ok(None) };
+            && self.steps.iter().all(is_range)
+    }
+
+    /// Passes the groups of all rows of an opened cursor to `take`, summed up by the node without
+    /// sending the rows; false as soon as the rows have to be read here instead, or if `take` says
+    /// so. The cursor is to be opened again then.
+    pub(crate) fn summarise(
+        &mut self,
+        grouping: &Grouping,
+        execution: &mut Execution<'_>,
+        mut take: impl FnMut(GroupSummary) -> Result<bool>,
+    ) -> Result<bool> {
+        let Some(table) = self.table.clone().filter(|_| self.may_summarise()) else {
+            return Ok(false);
+        };
+        while let Some((index, Step::Range(range))) = self.steps.pop() {
             execution.check_cancelled()?;
-            let options = self.scan_options(*index, range.clone());
-            let summary = execution.data.transaction.summarise(&table, &options, columns);
-            let Some(summary) = summary.map_err(from_rows)? else { return Ok(None) };
-            all.add(&summary);
+            let options = self.scan_options(index, range);
+            let summaries = execution.data.transaction.summarise(&table, &options, grouping);
+            let Some(mut summaries) = summaries.map_err(from_rows)? else { return Ok(false) };
             execution.measures.rows.scans += 1;
-            count_rows(self.plan, summary.rows, &mut execution.measures.rows);
+            loop {
+                let summed = summaries.next(execution.data.transaction).map_err(from_rows)?;
+                let Summed::Groups { groups, is_last } = summed else { return Ok(false) };
+                for group in groups {
+                    count_rows(self.plan, group.rows, &mut execution.measures.rows);
+                    if !take(group)? {
+                        return Ok(false);
+                    }
+                }
+                if is_last {
+                    break;
+                }
+                execution.check_cancelled()?;
+            }
         }
-        self.steps.clear();
-        Ok(Some(all))
+        Ok(true)
+    }
+
+    /// An expression over the cursor's rows as the node evaluates it; `None` if it cannot.
+    pub(crate) fn sent(
+        &self,
+        expression: &Expression,
+        execution: &mut Execution<'_>,
+    ) -> Option<expression::Expression> {
+        access::sent(self.plan, expression, execution)
     }
 
     /// Whether the next step is another row of the same index, and requesting both at once saves a

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_sql_evaluation::KnownPatterns;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
@@ -9,7 +10,6 @@ use crate::expression::Slot;
 use crate::types::Datum;
 
 use super::execution::SessionState;
-use super::known_patterns::KnownPatterns;
 
 /// The values of one execution.
 pub struct Frame<'a> {

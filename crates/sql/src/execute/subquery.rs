@@ -6,6 +6,7 @@
 //! ```
 
 use crate::execute::Evaluate;
+use firn_sql_evaluation::compare_tuples;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Result, SqlError};
@@ -15,7 +16,6 @@ use crate::types::{ComparisonKind, Datum};
 use crate::watch::{Recursion, nest};
 
 use super::Execution;
-use super::evaluate::compare_tuples;
 use super::memory::{Reservation, size_of_values};
 use super::operator::QueryRows;
 use super::row_key::write_comparison_key;

@@ -20,20 +20,3 @@ pub(crate) fn datum(
 pub(crate) fn text(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Result<ByteString> {
     Ok(cast::to_text(value, ty, Charset::Utf8mb4, context)?.unwrap_or_default())
 }
-
-/// Whether a value counts as true; `None` for NULL.
-pub(crate) fn truth(
-    value: &Datum,
-    ty: &SqlType,
-    context: &EvaluationContext,
-) -> Result<Option<bool>> {
-    Ok(match value {
-        Datum::Null => None,
-        Datum::Int(number) => Some(*number != 0),
-        Datum::UInt(number) => Some(*number != 0),
-        Datum::Double(number) => Some(*number != 0.0),
-        Datum::Decimal(number) => Some(!number.is_zero()),
-        Datum::Date(packed) | Datum::Time(packed) | Datum::DateTime(packed) => Some(*packed != 0),
-        other => Some(cast::to_double(other, ty, context)? != 0.0),
-    })
-}

@@ -17,6 +17,7 @@ mod kill;
 mod messages;
 mod page_waits;
 mod plans;
+mod pushed;
 mod renewal;
 mod replica;
 mod server;

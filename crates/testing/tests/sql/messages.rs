@@ -12,10 +12,20 @@ use crate::client::Client;
 use crate::server::{Server, remote};
 
 /// A link that counts calls and bytes.
-struct CountingLink {
+pub(crate) struct CountingLink {
     inner: Loopback,
     calls: AtomicU64,
     received_bytes: AtomicU64,
+}
+
+impl CountingLink {
+    pub(crate) fn over(inner: Loopback) -> CountingLink {
+        CountingLink { inner, calls: AtomicU64::new(0), received_bytes: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received_bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl Link for CountingLink {
@@ -50,6 +60,26 @@ const STATEMENTS: &[(&str, usize, u64, u64)] = &[
     ("SELECT * FROM t WHERE s > 'row 9' LIMIT 2", 2, 10, 1_000),
     ("SELECT COUNT(*), SUM(v), MIN(id), MAX(n) FROM t", 1, 20, 2_000),
     ("SELECT COUNT(n), AVG(v) FROM t WHERE v BETWEEN 3 AND 30 AND d < 4000", 1, 20, 2_000),
+    // Expressions over the row, alone and behind others.
+    ("SELECT * FROM t WHERE v + 1 = 8", 20, 100, 20_000),
+    ("SELECT * FROM t WHERE v * 2 > d AND CHAR_LENGTH(s) = 5 AND v = n", 9, 100, 20_000),
+    (
+        "SELECT * FROM t WHERE s LIKE '%w 1234%' OR MONTH(day) = 2 AND v IN (n, 3) LIMIT 3",
+        3,
+        40,
+        1_000,
+    ),
+    // Warnings belong to rows that come.
+    ("SELECT COUNT(*) FROM t WHERE v % (n - 7) = 1", 1, 200, 4_000_000),
+    // Groups.
+    ("SELECT v % 10, COUNT(*), SUM(d), MAX(n + 1) FROM t GROUP BY v % 10", 10, 20, 2_000),
+    (
+        "SELECT LEFT(s, 5) k, COUNT(n), AVG(d) FROM t WHERE v < 500 GROUP BY k HAVING AVG(d) > 1",
+        9,
+        20,
+        2_000,
+    ),
+    ("SELECT id, COUNT(*) FROM t GROUP BY id", 20_000, 40, 700_000),
     (
         "SELECT s FROM t WHERE id IN (1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39)",
         20,
@@ -80,11 +110,7 @@ const WRITES: &[(&str, u64, u64)] = &[
 fn counting_server() -> (Server, Arc<CountingLink>, Client) {
     let mut link = None;
     let server = Server::start_with(|rows| {
-        let counting = Arc::new(CountingLink {
-            inner: Loopback::to(rows),
-            calls: AtomicU64::new(0),
-            received_bytes: AtomicU64::new(0),
-        });
+        let counting = Arc::new(CountingLink::over(Loopback::to(rows)));
         link = Some(Arc::clone(&counting));
         remote(counting)
     });

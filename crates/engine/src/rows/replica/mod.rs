@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use firn_api::report::{LogReport, NodeReport};
 use firn_api::rows::{
-    Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
-    NewIndex, RowsError, RowsResult, TableRef, Transaction,
+    Cancellation, DatabaseNode, Definitions, Estimate, ExpressionEvaluator, IndexBuild,
+    IsolationLevel, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::key::KeyRange;
@@ -52,6 +52,13 @@ impl ReplicaNode {
     #[must_use]
     pub fn new(replica: Arc<Replica>, snapshot_timeout: Duration) -> ReplicaNode {
         ReplicaNode { replica, snapshot_timeout }
+    }
+
+    /// The same node, which evaluates the expressions of scans by `evaluator`. The first one holds.
+    #[must_use]
+    pub fn with_evaluator(self, evaluator: Arc<dyn ExpressionEvaluator>) -> ReplicaNode {
+        self.dictionary().set_evaluator(evaluator);
+        self
     }
 
     #[must_use]

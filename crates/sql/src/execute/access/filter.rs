@@ -1,26 +1,28 @@
 //! The part of a scan's conditions that a node can evaluate by itself ([`Filter`]).
 //!
 //! ```text
-//!   a > 3 AND b = ? AND LENGTH(c) = 9     All [ a in (key(3), …),  b in [key(?)] ]  LENGTH(c) stays
+//!   a > 3 AND b = ? AND LENGTH(c) = 9     All [ a in (key(3), …),  b in [key(?)],  LENGTH(c) = 9 ]
 //!   a = 1 OR b = 2                        Any [ a in [key(1)],  b in [key(2)] ]
-//!   a = 1 OR LENGTH(c) = 9                nothing: the second side may hold for any row
+//!   a = 1 OR LENGTH(c) = 9                the whole as an expression
+//!   a = 1 OR RAND() < 0.5                 nothing: the second side may hold for any row
 //! ```
 //!
 //! The filter is true for every row that satisfies the conditions; they are checked again for the
-//! rows that arrive. Only values that are free to compute are sent: an expression might warn or
-//! fail, once for the scan here and row by row there.
+//! rows that arrive. Ranges have values that are free to compute; other conditions are expressions,
+//! if their values depend on the row alone. Behind a condition that is not sent and may raise
+//! something, nothing is sent: a row that a later condition leaves out would raise it too.
 
 use firn_api::rows::{Filter, ReadMode, TableRef};
-use firn_format::key::KeyPart;
 
 use crate::error::Result;
-use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::expression::{Expression, ExpressionKind, IsTest, Slot};
 use crate::plan::predicates::{ColumnTest, Columns, Predicate};
 use crate::plan::visit::SlotSet;
 use crate::plan::{RangePlan, ScanPlan};
 use crate::types::SqlType;
 
 use super::super::Execution;
+use super::sent::sent;
 use super::{Index, key_range};
 
 /// More ranges than this are not sent.
@@ -32,8 +34,6 @@ pub(crate) struct NodeFilter {
     pub(crate) filter: Option<Box<Filter>>,
     /// The filter says all that the conditions say.
     pub(crate) says_all: bool,
-    /// The node knows for every row whether the filter is true.
-    pub(crate) is_certain: bool,
 }
 
 /// The filter of a scan that begins.
@@ -47,7 +47,7 @@ pub(crate) fn node_filter(
 ) -> Result<NodeFilter> {
     if plan.conditions.is_empty() || plan.mode != ReadMode::Consistent {
         let says_all = plan.conditions.is_empty();
-        return Ok(NodeFilter { filter: None, says_all, is_certain: true });
+        return Ok(NodeFilter { filter: None, says_all });
     }
     let slots: Vec<(Slot, &SqlType)> = plan
         .slots
@@ -56,9 +56,37 @@ pub(crate) fn node_filter(
         .collect();
     let own: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
     let columns = Columns { slots: &slots, own: &own };
-    let mut filters = Maker { plan, table, columns: &columns, says_all: true, is_certain: true };
-    let filter = filters.all(&plan.conditions, execution)?.map(Box::new);
-    Ok(NodeFilter { filter, says_all: filters.says_all, is_certain: filters.is_certain })
+    let maker = Maker { plan, table, columns: &columns };
+    let (mut filters, mut says_all) = (Vec::new(), true);
+    for condition in &plan.conditions {
+        let (filter, is_all) = maker.filter(condition, execution)?;
+        filters.extend(filter);
+        says_all &= is_all;
+        if !is_all && !is_quiet(condition) {
+            break;
+        }
+    }
+    let filter = match filters.len() {
+        0 | 1 => filters.pop(),
+        _ => Some(Filter::All(filters)),
+    };
+    Ok(NodeFilter { filter: filter.map(Box::new), says_all })
+}
+
+/// Whether the evaluation of a condition raises neither errors nor warnings: it reads values and
+/// compares them.
+fn is_quiet(condition: &Expression) -> bool {
+    match &condition.kind {
+        ExpressionKind::Compare { sides, .. } => sides.iter().all(is_at_hand),
+        ExpressionKind::InList { operand, list, .. } => {
+            is_at_hand(operand) && list.iter().all(is_at_hand)
+        }
+        ExpressionKind::Is { operand, test: IsTest::Null, .. } => is_at_hand(operand),
+        ExpressionKind::Like { text, pattern, .. } => is_at_hand(text) && is_at_hand(pattern),
+        ExpressionKind::And(list) | ExpressionKind::Or(list) => list.iter().all(is_quiet),
+        ExpressionKind::Not(operand) => is_quiet(operand),
+        _ => false,
+    }
 }
 
 /// Makes filters of conditions on a table.
@@ -66,63 +94,58 @@ struct Maker<'a> {
     plan: &'a ScanPlan,
     table: &'a TableRef,
     columns: &'a Columns<'a>,
-    /// The filters so far express all of the conditions.
-    says_all: bool,
-    /// They read only values that are never stored out of line.
-    is_certain: bool,
 }
 
 impl Maker<'_> {
-    /// The understood part of conditions that must all be true.
-    fn all(
-        &mut self,
-        conditions: &[Expression],
-        execution: &mut Execution<'_>,
-    ) -> Result<Option<Filter>> {
-        let mut filters = Vec::new();
-        for condition in conditions {
-            filters.extend(self.one(condition, execution)?);
-        }
-        Ok(match filters.len() {
-            0 | 1 => filters.pop(),
-            _ => Some(Filter::All(filters)),
-        })
-    }
-
-    fn one(
-        &mut self,
+    /// A filter that is true for every row that satisfies the condition, and whether it says all
+    /// that the condition says.
+    fn filter(
+        &self,
         condition: &Expression,
         execution: &mut Execution<'_>,
-    ) -> Result<Option<Filter>> {
-        match &condition.kind {
-            ExpressionKind::And(list) => self.all(list, execution),
-            ExpressionKind::Or(list) => {
-                let mut filters = Vec::with_capacity(list.len());
-                for side in list {
-                    let Some(filter) = self.one(side, execution)? else {
-                        self.says_all = false;
-                        return Ok(None);
-                    };
-                    filters.push(filter);
-                }
-                Ok(Some(Filter::Any(filters)))
-            }
-            _ => match self.columns.predicate(condition) {
-                Some(predicate) => {
-                    let filter = self.column(&predicate, execution)?;
-                    self.says_all &= predicate.is_exact && filter.is_some();
-                    Ok(filter)
-                }
-                None => {
-                    self.says_all = false;
-                    Ok(None)
-                }
-            },
+    ) -> Result<(Option<Filter>, bool)> {
+        let ranges = self.ranges(condition, execution)?;
+        if let Some((filter, true)) = ranges {
+            return Ok((Some(filter), true));
         }
+        if let Some(expression) = sent(self.plan, condition, execution) {
+            return Ok((Some(Filter::Expression(expression)), true));
+        }
+        Ok((ranges.map(|(filter, _)| filter), false))
+    }
+
+    /// The ranges of a condition, and whether they say all of it.
+    fn ranges(
+        &self,
+        condition: &Expression,
+        execution: &mut Execution<'_>,
+    ) -> Result<Option<(Filter, bool)>> {
+        let (list, is_and) = match &condition.kind {
+            ExpressionKind::And(list) => (list, true),
+            ExpressionKind::Or(list) => (list, false),
+            _ => {
+                let Some(predicate) = self.columns.predicate(condition) else { return Ok(None) };
+                let filter = self.column(&predicate, execution)?;
+                return Ok(filter.map(|filter| (filter, predicate.is_exact)));
+            }
+        };
+        let (mut filters, mut are_exact) = (Vec::with_capacity(list.len()), true);
+        for part in list {
+            match self.ranges(part, execution)? {
+                Some((filter, is_exact)) => {
+                    filters.push(filter);
+                    are_exact &= is_exact;
+                }
+                None if is_and => are_exact = false,
+                None => return Ok(None),
+            }
+        }
+        let filter = if is_and { Filter::All } else { Filter::Any };
+        Ok((!filters.is_empty()).then(|| (filter(filters), are_exact)))
     }
 
     fn column(
-        &mut self,
+        &self,
         predicate: &Predicate,
         execution: &mut Execution<'_>,
     ) -> Result<Option<Filter>> {
@@ -130,9 +153,6 @@ impl Maker<'_> {
         let Some((ordinal, _)) = self.plan.slots.iter().find(of_slot) else { return Ok(None) };
         let Some(layout) = self.table.definition().column_key(*ordinal) else { return Ok(None) };
         let Some(planned) = ranges_of(&predicate.test) else { return Ok(None) };
-        // A value stored out of line is unknown to the node, and its row stays.
-        let has_fixed_length = |part: &KeyPart| part.column_type.fixed_length().is_some();
-        self.is_certain &= layout.parts().iter().all(has_fixed_length);
         let index = Index { number: None, layout: &layout, unique: false };
         let mut ranges = Vec::with_capacity(planned.len());
         for range in &planned {

@@ -10,6 +10,7 @@
 
 mod column_domain;
 mod filter;
+mod sent;
 
 use crate::execute::Evaluate;
 use std::ops::Bound;
@@ -31,6 +32,7 @@ use super::error::from_key;
 
 pub(crate) use column_domain::{Fit, Fitted, fit};
 pub(crate) use filter::{NodeFilter, node_filter};
+pub(crate) use sent::sent;
 
 /// A part of a scan's access path.
 pub(crate) enum Step {

@@ -120,16 +120,27 @@ impl Accumulator {
         true
     }
 
-    /// Adds the summary of integers that were read elsewhere; `extremes` are the least and the
-    /// greatest, as values of the argument's type.
-    pub(crate) fn add_integers(&mut self, count: u64, sum: i128, extremes: Option<(Datum, Datum)>) {
+    /// Takes the summary of all numbers, which were read elsewhere, as values of the argument's
+    /// type: their count, their sum in units of the last of `scale` digits, the least and the
+    /// greatest.
+    ///
+    /// # Errors
+    /// 1690 for a sum that is out of range.
+    pub(crate) fn take_summary(
+        &mut self,
+        count: u64,
+        (sum, scale): (i128, u8),
+        extremes: Option<(Datum, Datum)>,
+    ) -> Result<()> {
         match (&mut self.kind, extremes) {
             (Kind::Count(counted), _) => *counted += count,
-            (Kind::Sum(summed), _) => summed.add_integers(sum, count),
+            (Kind::Sum(summed), _) if scale == 0 => summed.add_integers(sum, count),
+            (Kind::Sum(summed), _) => summed.add_exact(sum, scale, count)?,
             (Kind::Extreme(best, Ordering::Less), Some((least, _))) => *best = least,
             (Kind::Extreme(best, _), Some((_, greatest))) => *best = greatest,
             _ => {}
         }
+        Ok(())
     }
 
     /// Whether the arguments count under `DISTINCT`.

@@ -47,6 +47,17 @@ impl Sum {
         self.count += count;
     }
 
+    /// Adds exact numbers that were summed up elsewhere, in units of the last of `scale` digits.
+    ///
+    /// # Errors
+    /// 1690 if the sum is out of range.
+    pub(crate) fn add_exact(&mut self, sum: i128, scale: u8, count: u64) -> Result<()> {
+        let sum = Decimal::from_unscaled(sum, scale);
+        self.exact = self.exact.add(&sum).ok_or_else(out_of_range)?;
+        self.count += count;
+        Ok(())
+    }
+
     fn as_double(&self) -> f64 {
         self.double + self.exact.to_double() + self.whole as f64
     }

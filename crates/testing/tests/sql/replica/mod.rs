@@ -19,6 +19,7 @@ use firn_engine::rows::replica::ReplicaNode;
 use firn_node::endpoint::Endpoint;
 use firn_node::node::LocalNode;
 use firn_node::replica;
+use firn_sql_evaluation::PureEvaluator;
 use parking_lot::Mutex;
 
 use crate::client::Client;
@@ -53,7 +54,8 @@ impl Follower {
         let environment = firn_base::Environment::system();
         let replica = replica::open_beside(&environment, server.node(), options);
         let replica = replica.expect("a replica");
-        let rows = ReplicaNode::new(Arc::clone(&replica), TIMEOUT);
+        let rows =
+            ReplicaNode::new(Arc::clone(&replica), TIMEOUT).with_evaluator(Arc::new(PureEvaluator));
         let endpoint = server.start_another("replica", Arc::new(rows));
         let follower = Follower {
             writer: Arc::clone(server.node()),

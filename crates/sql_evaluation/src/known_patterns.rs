@@ -5,43 +5,43 @@
 //! place, the pattern is just parsed again.
 
 use firn_format::value::CollationId;
+use firn_sql_collation::LikePattern;
+use firn_sql_logical::expression::Expression;
+use firn_sql_types::ByteString;
 use rustc_hash::FxHashMap;
-
-use crate::collation::LikePattern;
-use crate::expression::Expression;
-use crate::types::ByteString;
 
 /// What a pattern is made from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'s> {
-    pub(super) text: &'s ByteString,
-    pub(super) collation: CollationId,
+pub(crate) struct Source<'s> {
+    pub(crate) text: &'s ByteString,
+    pub(crate) collation: CollationId,
     /// `None`: no escapes.
-    pub(super) escape: Option<char>,
+    pub(crate) escape: Option<char>,
 }
 
 /// A pattern and what it was made from.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub(super) text: ByteString,
-    pub(super) collation: CollationId,
-    pub(super) escape: Option<char>,
-    pub(super) pattern: LikePattern,
+pub(crate) struct Known {
+    pub(crate) text: ByteString,
+    pub(crate) collation: CollationId,
+    pub(crate) escape: Option<char>,
+    pub(crate) pattern: LikePattern,
 }
 
+/// The patterns of one execution.
 #[derive(Debug, Default)]
-pub(crate) struct KnownPatterns {
+pub struct KnownPatterns {
     by_place: FxHashMap<usize, Known>,
 }
 
 impl KnownPatterns {
     /// Where the pattern of an expression is kept.
-    pub(super) fn place(expression: &Expression) -> usize {
+    pub(crate) fn place(expression: &Expression) -> usize {
         std::ptr::from_ref(expression) as usize
     }
 
     /// The pattern made from `source`, if it is the one kept there.
-    pub(super) fn get(&self, place: usize, source: Source<'_>) -> Option<&LikePattern> {
+    pub(crate) fn get(&self, place: usize, source: Source<'_>) -> Option<&LikePattern> {
         let known = self.by_place.get(&place)?;
         let is_same = known.text == *source.text
             && known.collation == source.collation
@@ -50,7 +50,7 @@ impl KnownPatterns {
     }
 
     /// Keeps a pattern there.
-    pub(super) fn learn(&mut self, place: usize, known: Known) {
+    pub(crate) fn learn(&mut self, place: usize, known: Known) {
         self.by_place.insert(place, known);
     }
 }
@@ -58,9 +58,9 @@ impl KnownPatterns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collation;
-    use crate::expression::ExpressionKind;
-    use crate::types::{Datum, SqlType};
+    use firn_sql_collation as collation;
+    use firn_sql_logical::expression::ExpressionKind;
+    use firn_sql_types::{Datum, SqlType};
 
     #[test]
     fn a_place_that_another_expression_takes_over_is_noticed() {

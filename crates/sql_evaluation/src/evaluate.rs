@@ -16,14 +16,16 @@ use firn_base::memory;
 use firn_format::value::CollationId;
 use smallvec::SmallVec;
 
-use crate::collation::{self, LikePattern};
-use crate::error::{Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
-use crate::functions::{Call, Function};
-use crate::types::{Coercibility, ComparisonKind, Datum, SqlType, TypeKind, cast};
+use firn_sql_collation::{self as collation, LikePattern};
+use firn_sql_functions::{Call, Function};
+use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{
+    Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
+};
 
-use super::known_patterns::{Known, KnownPatterns, Source};
-use super::{Execution, values};
+use crate::frame::Frame;
+use crate::known_patterns::{Known, KnownPatterns, Source};
 
 /// A value that already exists somewhere, or was computed.
 pub enum Operand {
@@ -33,38 +35,38 @@ pub enum Operand {
     Owned(Datum),
 }
 
-/// The value of an expression in an execution.
+/// The value of an expression over a frame.
 pub trait Evaluate {
     /// The value, if it already exists: that of a slot, a literal or a parameter.
-    fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum>;
+    fn place<'a>(&'a self, frame: &'a impl Frame) -> Option<&'a Datum>;
 
     /// The value.
     ///
     /// # Errors
     /// Errors of its functions, casts and subqueries; 1317 if the statement was cancelled.
-    fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum>;
+    fn evaluate(&self, frame: &mut impl Frame) -> Result<Datum>;
 
     /// The value as a truth value; `None` is NULL.
     ///
     /// # Errors
     /// As [`Evaluate::evaluate`].
-    fn truth(&self, execution: &mut Execution<'_>) -> Result<Option<bool>>;
+    fn truth(&self, frame: &mut impl Frame) -> Result<Option<bool>>;
 
     /// The value, computed unless it already exists; [`Evaluate::of`] returns it.
     ///
     /// # Errors
     /// As [`Evaluate::evaluate`].
-    fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand>;
+    fn operand(&self, frame: &mut impl Frame) -> Result<Operand>;
 
     /// The datum of an operand of this expression.
     ///
     /// # Errors
-    /// 1105 if the execution lacks it.
+    /// 1105 if the frame lacks it.
     #[inline]
-    fn of<'a>(&'a self, operand: &'a Operand, execution: &'a Execution<'_>) -> Result<&'a Datum> {
+    fn of<'a>(&'a self, operand: &'a Operand, frame: &'a impl Frame) -> Result<&'a Datum> {
         match operand {
             Operand::Owned(datum) => Ok(datum),
-            Operand::Placed => self.place(execution).ok_or_else(no_such_value),
+            Operand::Placed => self.place(frame).ok_or_else(no_such_value),
         }
     }
 
@@ -73,61 +75,59 @@ pub trait Evaluate {
     /// # Errors
     /// As [`Evaluate::evaluate`].
     #[inline]
-    fn is_true(&self, execution: &mut Execution<'_>) -> Result<bool> {
-        Ok(self.truth(execution)? == Some(true))
+    fn is_true(&self, frame: &mut impl Frame) -> Result<bool> {
+        Ok(self.truth(frame)? == Some(true))
     }
 }
 
 impl Evaluate for Expression {
     #[inline]
-    fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum> {
+    fn place<'a>(&'a self, frame: &'a impl Frame) -> Option<&'a Datum> {
         match &self.kind {
-            ExpressionKind::Slot(slot) => execution.frame.slots.get(slot.0 as usize),
+            ExpressionKind::Slot(slot) => frame.slot(*slot),
             ExpressionKind::Literal(datum) => Some(datum),
-            ExpressionKind::Parameter(number) => execution.frame.parameters.get(*number as usize),
+            ExpressionKind::Parameter(number) => frame.parameter(*number),
             _ => None,
         }
     }
 
     #[inline]
-    fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand> {
+    fn operand(&self, frame: &mut impl Frame) -> Result<Operand> {
         match &self.kind {
             ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
                 Ok(Operand::Placed)
             }
-            _ => Ok(Operand::Owned(self.evaluate(execution)?)),
+            _ => Ok(Operand::Owned(self.evaluate(frame)?)),
         }
     }
 
-    fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum> {
+    fn evaluate(&self, frame: &mut impl Frame) -> Result<Datum> {
         match &self.kind {
             ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
-                self.place(execution).ok_or_else(no_such_value)?.try_clone()
+                self.place(frame).ok_or_else(no_such_value)?.try_clone()
             }
             ExpressionKind::Call { function, arguments } => {
-                call(function, arguments, &self.ty, execution)
+                call(function, arguments, &self.ty, frame)
             }
-            ExpressionKind::Cast(operand) => cast_operand(operand, &self.ty, execution),
+            ExpressionKind::Cast(operand) => cast_operand(operand, &self.ty, frame),
             ExpressionKind::Case { branches, otherwise } => {
-                case(branches, otherwise.as_deref(), execution)
+                case(branches, otherwise.as_deref(), frame)
             }
-            ExpressionKind::Coalesce(operands) => coalesce(operands, execution),
+            ExpressionKind::Coalesce(operands) => coalesce(operands, frame),
             ExpressionKind::Keep { slot, value } => {
-                let datum = value.evaluate(execution)?;
-                execution.frame.set(*slot, datum.clone());
+                let datum = value.evaluate(frame)?;
+                frame.set_slot(*slot, datum.clone());
                 Ok(datum)
             }
-            ExpressionKind::Kept(slot) => Ok(execution.frame.get(*slot).clone()),
-            ExpressionKind::Subquery(subquery) => super::subquery::evaluate(subquery, execution),
-            ExpressionKind::UserVariable(name) => execution.session.user_variable(name),
+            ExpressionKind::Kept(slot) => frame.slot(*slot).ok_or_else(no_such_value)?.try_clone(),
+            ExpressionKind::Subquery(subquery) => frame.subquery(subquery),
+            ExpressionKind::UserVariable(name) => frame.user_variable(name),
             ExpressionKind::AssignVariable { name, value } => {
-                let datum = value.evaluate(execution)?;
-                execution.session.set_user_variable(name, datum.try_clone()?, &value.ty);
+                let datum = value.evaluate(frame)?;
+                frame.set_user_variable(name, datum.try_clone()?, &value.ty);
                 Ok(datum)
             }
-            ExpressionKind::SystemVariable { name, global } => {
-                execution.system_variable(name, *global)
-            }
+            ExpressionKind::SystemVariable { name, global } => frame.system_variable(name, *global),
             ExpressionKind::Row(_) => {
                 Err(SqlError::new(1241, "Operand should contain 1 column(s)"))
             }
@@ -135,36 +135,36 @@ impl Evaluate for Expression {
                 1105,
                 format!("Unknown error: '{name}' has no value where it stands"),
             )),
-            _ => Ok(Datum::from_bool(self.truth(execution)?)),
+            _ => Ok(Datum::from_bool(self.truth(frame)?)),
         }
     }
 
-    fn truth(&self, execution: &mut Execution<'_>) -> Result<Option<bool>> {
+    fn truth(&self, frame: &mut impl Frame) -> Result<Option<bool>> {
         match &self.kind {
             ExpressionKind::Compare { operator, kind, sides } => {
-                compare_sides(*operator, kind, sides, execution)
+                compare_sides(*operator, kind, sides, frame)
             }
-            ExpressionKind::And(operands) => all(operands, execution),
-            ExpressionKind::Or(operands) => any(operands, execution),
+            ExpressionKind::And(operands) => all(operands, frame),
+            ExpressionKind::Or(operands) => any(operands, frame),
             ExpressionKind::Xor(sides) => {
-                let Some(left) = sides[0].truth(execution)? else { return Ok(None) };
-                Ok(sides[1].truth(execution)?.map(|right| left != right))
+                let Some(left) = sides[0].truth(frame)? else { return Ok(None) };
+                Ok(sides[1].truth(frame)?.map(|right| left != right))
             }
-            ExpressionKind::Not(operand) => Ok(operand.truth(execution)?.map(|truth| !truth)),
+            ExpressionKind::Not(operand) => Ok(operand.truth(frame)?.map(|truth| !truth)),
             ExpressionKind::Is { operand, test, negated } => {
-                Ok(Some(is(operand, *test, execution)? != *negated))
+                Ok(Some(is(operand, *test, frame)? != *negated))
             }
             ExpressionKind::InList { operand, list, kind, negated } => {
-                let found = in_list(operand, list, kind, execution)?;
+                let found = in_list(operand, list, kind, frame)?;
                 Ok(found.map(|found| found != *negated))
             }
             ExpressionKind::Like { text, pattern, collation, escape, negated } => {
-                let matches = self::like(text, pattern, *collation, *escape, execution)?;
+                let matches = self::like(text, pattern, *collation, *escape, frame)?;
                 Ok(matches.map(|matches| matches != *negated))
             }
             _ => {
-                let operand = self.operand(execution)?;
-                values::truth(self.of(&operand, execution)?, &self.ty, execution.context)
+                let operand = self.operand(frame)?;
+                truth_of(self.of(&operand, frame)?, &self.ty, frame.context())
             }
         }
     }
@@ -174,14 +174,14 @@ fn call(
     function: &'static Function,
     arguments: &[Expression],
     result: &SqlType,
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Datum> {
     let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
     let mut text_bytes = 0;
     let is_exact = matches!(result.kind, TypeKind::Decimal { .. });
     let stops_at_null = function.strict && (is_exact || !function.evaluates_all);
     for argument in arguments {
-        let value = argument.evaluate(execution)?;
+        let value = argument.evaluate(frame)?;
         if stops_at_null && value.is_null() {
             return Ok(Datum::Null);
         }
@@ -194,36 +194,48 @@ fn call(
     // rest.
     let _promise = memory::ask(text_bytes)?;
     let types: SmallVec<[&SqlType; 3]> = arguments.iter().map(|argument| &argument.ty).collect();
-    let context = execution.context;
+    let context = frame.context();
     context.promised_bytes.set(text_bytes);
     (function.evaluate)(&values, &Call { context, arguments: &types, result })
 }
 
-fn cast_operand(
-    operand: &Expression,
-    ty: &SqlType,
-    execution: &mut Execution<'_>,
-) -> Result<Datum> {
-    let value = operand.operand(execution)?;
-    let datum = operand.of(&value, execution)?;
-    if ty.kind.is_string() && !operand.fits_as_text(datum, execution.context)? {
+fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
+    let value = operand.operand(frame)?;
+    let datum = operand.of(&value, frame)?;
+    if ty.kind.is_string() && !operand.fits_as_text(datum, frame.context())? {
         return Ok(Datum::Null);
     }
     match (&operand.kind, datum) {
         (ExpressionKind::Slot(_), Datum::Text(_) | Datum::Double(_)) => {
-            cast::cast_column(datum, &operand.ty, ty, execution.context)
+            cast::cast_column(datum, &operand.ty, ty, frame.context())
         }
         (ExpressionKind::Literal(_) | ExpressionKind::Parameter(_), _) => {
-            cast::cast(datum, &operand.ty, ty, execution.context)
+            cast::cast(datum, &operand.ty, ty, frame.context())
         }
         (_, Datum::Text(_))
             if matches!(ty.kind, TypeKind::Decimal { .. })
                 && ty.coercibility != Coercibility::Implicit =>
         {
-            cast::exact_of(datum, &operand.ty, ty, execution.context)
+            cast::exact_of(datum, &operand.ty, ty, frame.context())
         }
-        _ => cast::cast(datum, &operand.ty, ty, execution.context),
+        _ => cast::cast(datum, &operand.ty, ty, frame.context()),
     }
+}
+
+/// Whether a value counts as true; `None` for NULL.
+///
+/// # Errors
+/// 1292 for a text that is no number, in a strict statement that stores.
+pub fn truth_of(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Result<Option<bool>> {
+    Ok(match value {
+        Datum::Null => None,
+        Datum::Int(number) => Some(*number != 0),
+        Datum::UInt(number) => Some(*number != 0),
+        Datum::Double(number) => Some(*number != 0.0),
+        Datum::Decimal(number) => Some(!number.is_zero()),
+        Datum::Date(packed) | Datum::Time(packed) | Datum::DateTime(packed) => Some(*packed != 0),
+        other => Some(cast::to_double(other, ty, context)? != 0.0),
+    })
 }
 
 fn no_such_value() -> SqlError {
@@ -231,10 +243,10 @@ fn no_such_value() -> SqlError {
 }
 
 /// `AND`: false as soon as one is false, NULL if one is NULL.
-fn all(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Option<bool>> {
+fn all(operands: &[Expression], frame: &mut impl Frame) -> Result<Option<bool>> {
     let mut result = Some(true);
     for operand in operands {
-        match operand.truth(execution)? {
+        match operand.truth(frame)? {
             Some(true) => {}
             Some(false) => return Ok(Some(false)),
             None => result = None,
@@ -244,10 +256,10 @@ fn all(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Option<
 }
 
 /// `OR`: true as soon as one is true, NULL if one is NULL.
-fn any(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Option<bool>> {
+fn any(operands: &[Expression], frame: &mut impl Frame) -> Result<Option<bool>> {
     let mut result = Some(false);
     for operand in operands {
-        match operand.truth(execution)? {
+        match operand.truth(frame)? {
             Some(false) => {}
             Some(true) => return Ok(Some(true)),
             None => result = None,
@@ -256,31 +268,31 @@ fn any(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Option<
     Ok(result)
 }
 
-fn is(operand: &Expression, test: IsTest, execution: &mut Execution<'_>) -> Result<bool> {
+fn is(operand: &Expression, test: IsTest, frame: &mut impl Frame) -> Result<bool> {
     if test == IsTest::Null {
-        let value = operand.operand(execution)?;
-        return Ok(operand.of(&value, execution)?.is_null());
+        let value = operand.operand(frame)?;
+        return Ok(operand.of(&value, frame)?.is_null());
     }
-    let truth = operand.truth(execution)?;
+    let truth = operand.truth(frame)?;
     Ok(truth == Some(test == IsTest::True))
 }
 
 fn case(
     branches: &[(Expression, Expression)],
     otherwise: Option<&Expression>,
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Datum> {
     for (condition, value) in branches {
-        if condition.is_true(execution)? {
-            return value.evaluate(execution);
+        if condition.is_true(frame)? {
+            return value.evaluate(frame);
         }
     }
-    otherwise.map_or(Ok(Datum::Null), |otherwise| otherwise.evaluate(execution))
+    otherwise.map_or(Ok(Datum::Null), |otherwise| otherwise.evaluate(frame))
 }
 
-fn coalesce(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Datum> {
+fn coalesce(operands: &[Expression], frame: &mut impl Frame) -> Result<Datum> {
     for operand in operands {
-        let value = operand.evaluate(execution)?;
+        let value = operand.evaluate(frame)?;
         if !value.is_null() {
             return Ok(value);
         }
@@ -292,24 +304,24 @@ fn compare_sides(
     operator: CompareOperator,
     kind: &ComparisonKind,
     sides: &[Expression; 2],
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Option<bool>> {
     let [left, right] = sides;
     if matches!(left.kind, ExpressionKind::Row(_)) || matches!(right.kind, ExpressionKind::Row(_)) {
-        return compare_rows(operator, kind, sides, execution);
+        return compare_rows(operator, kind, sides, frame);
     }
-    let one = left.operand(execution)?;
-    if operator != CompareOperator::NullSafeEqual && left.of(&one, execution)?.is_null() {
+    let one = left.operand(frame)?;
+    if operator != CompareOperator::NullSafeEqual && left.of(&one, frame)?.is_null() {
         return Ok(None);
     }
-    let other = right.operand(execution)?;
-    let (one, other) = (left.of(&one, execution)?, right.of(&other, execution)?);
+    let other = right.operand(frame)?;
+    let (one, other) = (left.of(&one, frame)?, right.of(&other, frame)?);
     Ok(compare_datums(operator, kind, one, other))
 }
 
 /// Compares two values; `None` is NULL.
 #[inline]
-pub(crate) fn compare_datums(
+pub fn compare_datums(
     operator: CompareOperator,
     kind: &ComparisonKind,
     one: &Datum,
@@ -331,10 +343,10 @@ fn compare_rows(
     operator: CompareOperator,
     kind: &ComparisonKind,
     sides: &[Expression; 2],
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Option<bool>> {
-    let one = row_values(&sides[0], execution)?;
-    let other = row_values(&sides[1], execution)?;
+    let one = row_values(&sides[0], frame)?;
+    let other = row_values(&sides[1], frame)?;
     if one.len() != other.len() {
         let message = format!("Operand should contain {} column(s)", one.len());
         return Err(SqlError::new(1241, message));
@@ -343,17 +355,15 @@ fn compare_rows(
     Ok(compare_tuples(operator, kinds, &one, &other))
 }
 
-fn row_values(side: &Expression, execution: &mut Execution<'_>) -> Result<Vec<Datum>> {
+fn row_values(side: &Expression, frame: &mut impl Frame) -> Result<Vec<Datum>> {
     match &side.kind {
-        ExpressionKind::Row(values) => {
-            values.iter().map(|value| value.evaluate(execution)).collect()
-        }
-        _ => Ok(vec![side.evaluate(execution)?]),
+        ExpressionKind::Row(values) => values.iter().map(|value| value.evaluate(frame)).collect(),
+        _ => Ok(vec![side.evaluate(frame)?]),
     }
 }
 
 /// Compares rows value by value: `=` is true if all are equal; the first difference decides `<`.
-pub(crate) fn compare_tuples<'k>(
+pub fn compare_tuples<'k>(
     operator: CompareOperator,
     kinds: impl Iterator<Item = &'k ComparisonKind>,
     one: &[Datum],
@@ -381,19 +391,19 @@ fn in_list(
     operand: &Expression,
     list: &[Expression],
     kind: &ComparisonKind,
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Option<bool>> {
     if let ExpressionKind::Row(_) = operand.kind {
-        return row_in_list(operand, list, kind, execution);
+        return row_in_list(operand, list, kind, frame);
     }
-    let sought = operand.operand(execution)?;
-    if operand.of(&sought, execution)?.is_null() {
+    let sought = operand.operand(frame)?;
+    if operand.of(&sought, frame)?.is_null() {
         return Ok(None);
     }
     let mut result = Some(false);
     for item in list {
-        let value = item.operand(execution)?;
-        let (sought, value) = (operand.of(&sought, execution)?, item.of(&value, execution)?);
+        let value = item.operand(frame)?;
+        let (sought, value) = (operand.of(&sought, frame)?, item.of(&value, frame)?);
         match compare_datums(CompareOperator::Equal, kind, sought, value) {
             Some(true) => return Ok(Some(true)),
             Some(false) => {}
@@ -407,12 +417,12 @@ fn row_in_list(
     operand: &Expression,
     list: &[Expression],
     kind: &ComparisonKind,
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Option<bool>> {
-    let sought = row_values(operand, execution)?;
+    let sought = row_values(operand, frame)?;
     let mut result = Some(false);
     for item in list {
-        let row = row_values(item, execution)?;
+        let row = row_values(item, frame)?;
         let kinds = std::iter::repeat_n(kind, sought.len());
         match compare_tuples(CompareOperator::Equal, kinds, &sought, &row) {
             Some(true) => return Ok(Some(true)),
@@ -428,22 +438,19 @@ fn like(
     pattern: &Expression,
     collation: CollationId,
     escape: Option<char>,
-    execution: &mut Execution<'_>,
+    frame: &mut impl Frame,
 ) -> Result<Option<bool>> {
-    let one = text.operand(execution)?;
-    let other = pattern.operand(execution)?;
-    let Datum::Text(wanted) = pattern.of(&other, execution)? else { return Ok(None) };
+    let one = text.operand(frame)?;
+    let other = pattern.operand(frame)?;
+    let Datum::Text(wanted) = pattern.of(&other, frame)? else { return Ok(None) };
     let place = KnownPatterns::place(pattern);
     let source = Source { text: wanted, collation, escape };
-    if let Some(known) = execution.frame.patterns.get(place, source) {
-        return Ok(text.of(&one, execution)?.as_bytes().map(|text| known.matches(text)));
+    if let Some(known) = frame.patterns().get(place, source) {
+        return Ok(text.of(&one, frame)?.as_bytes().map(|text| known.matches(text)));
     }
     let known = LikePattern::new(collation::get(collation), wanted, escape);
-    let matches = text.of(&one, execution)?.as_bytes().map(|text| known.matches(text));
+    let matches = text.of(&one, frame)?.as_bytes().map(|text| known.matches(text));
     let wanted = wanted.clone();
-    execution
-        .frame
-        .patterns
-        .learn(place, Known { text: wanted, collation, escape, pattern: known });
+    frame.patterns_mut().learn(place, Known { text: wanted, collation, escape, pattern: known });
     Ok(matches)
 }
