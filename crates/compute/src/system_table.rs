@@ -13,11 +13,9 @@ use firn_api::rows::{
     DatabaseNode, IsolationLevel, ReadMode, RowContent, RowsError, RowsResult, ScanOptions,
     TableRef, Transaction, WaitPolicy, cell_value,
 };
-use firn_base::{Cts, IndexId, PageNo, SpaceId, TableId};
-use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
-};
-use firn_format::row::{RowVersion, RowView};
+use firn_base::{Cts, TableId};
+use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
+use firn_format::row::RowView;
 use firn_format::value::{ColumnType, ValueRef};
 
 /// The schema of the server's own tables.
@@ -144,25 +142,10 @@ fn definition(name: &str) -> TableDefinition {
     let key = ColumnDefinition::new("name", ColumnType::Varbinary { max_bytes: 1024 }, false);
     let document =
         ColumnDefinition::new("document", ColumnType::Blob { max_bytes: u32::MAX }, false);
-    let primary = IndexDefinition {
-        index_id: IndexId(0),
-        name: "PRIMARY".to_owned(),
-        kind: IndexKind::Clustered,
-        state: IndexState::Ready,
-        root_page: PageNo::NONE,
-        parts: vec![IndexPart::ascending(0)],
-        options: Vec::new(),
-    };
     TableDefinition {
-        table_id: TableId(0),
-        space: SpaceId(0),
-        schema_name: SYSTEM_SCHEMA.to_owned(),
-        name: name.to_owned(),
-        schema_version: 0,
-        row_version: RowVersion(0),
         columns: vec![key, document],
-        indexes: vec![primary],
-        options: Vec::new(),
+        indexes: vec![IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0])],
+        ..TableDefinition::new(SYSTEM_SCHEMA, name)
     }
 }
 

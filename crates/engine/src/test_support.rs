@@ -9,15 +9,12 @@ use firn_api::{
     ImageSource, LocalImages, LogStore, Offer, PageLease, PageRead, PageStore, PageStoreError,
     PageVersion, TimestampError, TimestampSource, Timestamps, WriterEpoch,
 };
-use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
+use firn_base::{Cts, Environment, IndexId, Lsn, PageId, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
 use firn_fabric::{Epoch, Fabric, InProcessFabric, OwnedRegion};
-use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
-};
+use firn_format::definition::{ColumnDefinition, IndexDefinition, TableDefinition};
 use firn_format::key::BinaryCollation;
 use firn_format::page::PageBuf;
-use firn_format::row::RowVersion;
 use firn_format::space::{SpacePurpose, UNDO_SPACE};
 use parking_lot::Mutex;
 
@@ -307,30 +304,7 @@ pub(crate) fn table_definition(
     columns: Vec<ColumnDefinition>,
     indexes: Vec<IndexDefinition>,
 ) -> TableDefinition {
-    TableDefinition {
-        table_id: TableId(0),
-        space: SpaceId(0),
-        schema_name: "s".to_owned(),
-        name: name.to_owned(),
-        schema_version: 0,
-        row_version: RowVersion(0),
-        columns,
-        indexes,
-        options: Vec::new(),
-    }
-}
-
-/// An index over whole columns, ascending.
-pub(crate) fn index_over(name: &str, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
-    IndexDefinition {
-        index_id: IndexId(0),
-        name: name.to_owned(),
-        kind,
-        state: IndexState::Ready,
-        root_page: PageNo::NONE,
-        parts: columns.iter().copied().map(IndexPart::ascending).collect(),
-        options: Vec::new(),
-    }
+    TableDefinition { columns, indexes, ..TableDefinition::new("s", name) }
 }
 
 /// An oracle that several nodes share. Its numbers ascend, with gaps.

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::NewIndex;
-use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
+use firn_base::{Environment, TableId};
 use firn_engine::check::check;
 use firn_engine::dictionary::Dictionary;
 use firn_engine::table::{ScanOptions, Table, WriteBuffers};
 use firn_engine::transaction::IsolationLevel;
 use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, TableDefinition,
 };
 use firn_format::key::BinaryCollation;
-use firn_format::row::RowVersion;
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
 use firn_node::node::{LocalNode, NodeOptions};
 
@@ -27,33 +26,18 @@ fn open(path: &Path) -> (LocalNode, Arc<Dictionary>) {
     (node, dictionary)
 }
 
-fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
-    IndexDefinition {
-        index_id: IndexId(0),
-        name: name.to_owned(),
-        kind,
-        state: IndexState::Ready,
-        root_page: PageNo::NONE,
-        parts: vec![IndexPart::ascending(column)],
-        options: Vec::new(),
-    }
-}
-
 fn definition(name: &str) -> TableDefinition {
     TableDefinition {
-        table_id: TableId(0),
-        space: SpaceId(0),
-        schema_name: "s".to_owned(),
-        name: name.to_owned(),
-        schema_version: 0,
-        row_version: RowVersion(0),
         columns: vec![
             ColumnDefinition::new("id", ColumnType::Int(IntWidth::Eight), false),
             ColumnDefinition::new("a", ColumnType::Int(IntWidth::Four), false),
             ColumnDefinition::new("body", ColumnType::Blob { max_bytes: u32::MAX }, true),
         ],
-        indexes: vec![index("PRIMARY", IndexKind::Clustered, 0), index("a", IndexKind::Unique, 1)],
-        options: Vec::new(),
+        indexes: vec![
+            IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+            IndexDefinition::new("a", IndexKind::Unique, &[1]),
+        ],
+        ..TableDefinition::new("s", name)
     }
 }
 

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use firn_api::rows::{DatabaseNode, Table, TableRef};
-use firn_base::{IndexId, PageNo};
 use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
-    TableLayout,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
 };
 use firn_format::key::{BinaryCollation, CollationKeys, Direction};
 use firn_format::value::ColumnType;
@@ -179,13 +177,5 @@ fn cluster_by_row_id(definition: &mut TableDefinition) {
         hidden: true,
         ..ColumnDefinition::new("#row", ColumnType::UInt(IntWidth::Eight), false)
     });
-    definition.indexes.push(IndexDefinition {
-        index_id: IndexId(0),
-        name: "#row".to_owned(),
-        kind: IndexKind::Clustered,
-        state: IndexState::Ready,
-        root_page: PageNo::NONE,
-        parts: vec![IndexPart::ascending(column)],
-        options: Vec::new(),
-    });
+    definition.indexes.push(IndexDefinition::new("#row", IndexKind::Clustered, &[column]));
 }

@@ -1,56 +1,76 @@
-//! A database node over a temporary directory, for tests of the layers above.
+//! A database node with a catalog, and DDL over it, for this crate's tests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use firn_api::Incarnation;
 use firn_api::rows::DatabaseNode;
-use firn_api::{Timestamps, WriterEpoch};
-use firn_base::Environment;
-use firn_engine::rows::EngineNode;
-use firn_engine::{Engine, EngineOptions, Storage};
-use firn_fabric::{Epoch, InProcessFabric};
-use firn_sql_collation::Collations;
-use firn_storage::local::{LocalOptions, LocalStorage};
+use firn_sql_grammar as grammar;
+use firn_sql_types::error::Result;
+use firn_sql_types::{EvaluationContext, SqlType};
+use firn_test_node::NodeSupport;
 
-/// A node that lives as long as this does.
+use crate::Catalog;
+use crate::ddl::{DdlContext, DdlOutcome, ExpressionBinder, QueryColumn, execute};
+use crate::session::SessionCatalog;
+
+/// An empty node that lives as long as this does.
 pub(crate) struct TestNode {
     pub(crate) node: Arc<dyn DatabaseNode>,
-    engine: Engine,
-    storage: LocalStorage,
-    _directory: tempfile::TempDir,
+    support: NodeSupport,
 }
 
 impl TestNode {
-    /// An empty node.
     pub(crate) fn new() -> TestNode {
-        let environment = Environment::system();
-        let directory = tempfile::tempdir().unwrap();
-        let storage =
-            LocalStorage::open(&environment, directory.path(), LocalOptions::default()).unwrap();
-        let seams = Storage {
-            log: storage.log.clone(),
-            pages: storage.pages.clone(),
-            epoch: WriterEpoch::Next,
-            timestamps: Timestamps::Local,
-            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
-        };
-        let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
-        let engine = Engine::open(&environment, seams, &options).unwrap();
-        let dictionary = engine.open_dictionary(Arc::new(Collations)).unwrap();
-        let node = Arc::new(EngineNode::new(dictionary));
-        TestNode { node, engine, storage, _directory: directory }
+        let (support, node) = NodeSupport::open();
+        TestNode { node: Arc::new(node), support }
     }
-}
 
-impl TestNode {
+    /// What a session of the compute node `owner` sees.
+    pub(crate) fn session_catalog(&self, owner: Incarnation) -> SessionCatalog {
+        SessionCatalog::new(Arc::new(Catalog::new(Arc::clone(&self.node), owner)), 1)
+    }
+
     /// How many snapshots are open.
     pub(crate) fn open_snapshots(&self) -> usize {
-        self.engine.system().snapshots().open_count()
+        self.support.open_snapshots()
     }
 }
 
-impl Drop for TestNode {
-    fn drop(&mut self) {
-        let _ = self.engine.close();
-        self.storage.close();
-    }
+/// Runs a DDL statement of a session in the schema `test`.
+pub(crate) fn run_ddl(
+    catalog: &SessionCatalog,
+    evaluation: &EvaluationContext,
+    expressions: &dyn ExpressionBinder,
+    text: &str,
+) -> Result<DdlOutcome> {
+    let statement = grammar::parse(text, grammar::Mode::default()).unwrap().statement;
+    let context = DdlContext {
+        catalog,
+        clock: &firn_base::clock::SystemClock,
+        current_schema: Some("test"),
+        evaluation,
+        account: "root@localhost",
+        lock_wait_timeout: Duration::from_millis(500),
+        foreign_key_checks: true,
+        require_primary_key: false,
+        innodb_strict_mode: true,
+        restrict_fk_on_non_standard_key: true,
+        expressions,
+        progress: &|_| true,
+        locks: &catalog.shared().node().metadata_locks().open(),
+        cancelled: &Arc::default(),
+    };
+    execute(&context, &statement)
+}
+
+/// Columns of whole numbers, as a binder of views reports them.
+pub(crate) fn number_columns(names: &[&str]) -> Vec<QueryColumn> {
+    let column = |name: &&str| QueryColumn {
+        name: (*name).to_owned(),
+        ty: SqlType::bigint(),
+        width: None,
+        origin: None,
+    };
+    names.iter().map(column).collect()
 }

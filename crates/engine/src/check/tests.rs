@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use firn_format::definition::{ColumnDefinition, IndexKind};
+use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind};
 use firn_format::redo::Change;
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::table::{Table, WriteBuffers};
-use crate::test_support::{Database, index_over, table_definition};
+use crate::test_support::{Database, table_definition};
 use crate::transaction::ReadMode;
 
 fn table_with_rows(database: &Database) -> Arc<Table> {
@@ -18,8 +18,8 @@ fn table_with_rows(database: &Database) -> Arc<Table> {
         ColumnDefinition::new("body", ColumnType::Blob { max_bytes: u32::MAX }, true),
     ];
     let indexes = vec![
-        index_over("PRIMARY", IndexKind::Clustered, &[0]),
-        index_over("a", IndexKind::Secondary, &[1]),
+        IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+        IndexDefinition::new("a", IndexKind::Secondary, &[1]),
     ];
     let table = database.create(table_definition("t", columns, indexes));
     let (mut trx, mut buffers) = (database.begin(), WriteBuffers::default());
@@ -102,8 +102,8 @@ fn rows_under_wrong_keys_and_values_that_are_twice_in_a_unique_index_are_named()
         ColumnDefinition::new("a", ColumnType::Int(IntWidth::Four), false),
     ];
     let indexes = vec![
-        index_over("PRIMARY", IndexKind::Clustered, &[0]),
-        index_over("a", IndexKind::Unique, &[1]),
+        IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+        IndexDefinition::new("a", IndexKind::Unique, &[1]),
     ];
     let table = database.create(table_definition("u", columns, indexes));
     let (mut trx, mut buffers) = (database.begin(), WriteBuffers::default());

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_api::rows::SESSION_SCHEMA_PREFIX;
-use firn_base::{Cts, IndexId, PageNo, SpaceId, TableId};
+use firn_base::{Cts, IndexId, SpaceId, TableId};
 use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition,
 };
 use firn_format::row::RowVersion;
 use firn_format::space::SpacePurpose;
@@ -542,15 +542,7 @@ fn with_row_id(mut definition: TableDefinition) -> TableDefinition {
         hidden: true,
         ..ColumnDefinition::new(ROW_ID_COLUMN, ColumnType::UInt(IntWidth::Eight), false)
     });
-    let clustered = IndexDefinition {
-        index_id: IndexId(0),
-        name: ROW_ID_INDEX.to_owned(),
-        kind: IndexKind::Clustered,
-        state: IndexState::Ready,
-        root_page: PageNo::NONE,
-        parts: vec![IndexPart::ascending(column)],
-        options: Vec::new(),
-    };
+    let clustered = IndexDefinition::new(ROW_ID_INDEX, IndexKind::Clustered, &[column]);
     definition.indexes.insert(0, clustered);
     definition
 }

@@ -4,7 +4,9 @@ use expect_test::expect;
 use firn_api::Room;
 use firn_api::rows::NewIndex;
 use firn_base::SpaceId;
-use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart, TableDefinition};
+use firn_format::definition::{
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, TableDefinition,
+};
 use firn_format::key::BinaryCollation;
 use firn_format::value::{ColumnType, IntWidth, Value, ValueRef};
 
@@ -12,7 +14,7 @@ use super::*;
 use crate::check::check;
 use crate::lock::LockError;
 use crate::table::{ScanOptions, WriteBuffers};
-use crate::test_support::{Database, ROOM, index_over, table_definition};
+use crate::test_support::{Database, ROOM, table_definition};
 use crate::transaction::{KeyRange, ReadMode};
 
 fn numbers(name: &str) -> TableDefinition {
@@ -23,8 +25,8 @@ fn numbers(name: &str) -> TableDefinition {
         ColumnDefinition::new("b", int, true),
     ];
     let indexes = vec![
-        index_over("PRIMARY", IndexKind::Clustered, &[0]),
-        index_over("a", IndexKind::Secondary, &[1]),
+        IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+        IndexDefinition::new("a", IndexKind::Secondary, &[1]),
     ];
     table_definition(name, columns, indexes)
 }

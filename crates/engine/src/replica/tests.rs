@@ -13,7 +13,7 @@ use firn_api::WriterEpoch;
 use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMode, RowsError, WaitPolicy};
 use firn_base::{Environment, TableId};
 use firn_fabric::{Epoch, InProcessFabric};
-use firn_format::definition::{ColumnDefinition, IndexKind, IndexState};
+use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, IndexState};
 use firn_format::key::BinaryCollation;
 use firn_format::value::{ColumnType, IntWidth, Value, ValueRef};
 use firn_storage::local::{LocalOptions, LocalStorage};
@@ -24,7 +24,7 @@ use crate::dictionary::Dictionary;
 use crate::engine::{Engine, EngineOptions, Storage};
 use crate::rows::replica::ReplicaNode;
 use crate::table::{ScanOptions, Table, WriteBuffers};
-use crate::test_support::{index_over, table_definition};
+use crate::test_support::table_definition;
 use crate::transaction::{ReadTransaction, RecordReader, Transaction};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -108,8 +108,8 @@ impl Writer {
             ColumnDefinition::new("b", ColumnType::Blob { max_bytes: 1 << 24 }, true),
         ];
         let indexes = vec![
-            index_over("PRIMARY", IndexKind::Clustered, &[0]),
-            index_over("a", IndexKind::Secondary, &[1]),
+            IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+            IndexDefinition::new("a", IndexKind::Secondary, &[1]),
         ];
         let mut ddl = self.dictionary.ddl().unwrap();
         let id = ddl.create_table(table_definition(name, columns, indexes)).unwrap();

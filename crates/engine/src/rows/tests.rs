@@ -8,13 +8,13 @@ use firn_api::rows::{
     RowsError, RowsResult, ScanOptions, TableRef, Transaction, WaitPolicy,
 };
 use firn_api::{LogEpoch, LogError};
-use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart};
+use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, IndexPart};
 use firn_format::key::KeyRange;
 use firn_format::row::RowView;
 use firn_format::value::{CollationId, ColumnType, IntWidth, Value, ValueRef};
 
 use super::EngineNode;
-use crate::test_support::{Database, Refusals, index_over, table_definition};
+use crate::test_support::{Database, Refusals, table_definition};
 
 fn node_with_table() -> (Database, EngineNode, TableRef) {
     let database = Database::new();
@@ -27,8 +27,8 @@ fn node_with_table() -> (Database, EngineNode, TableRef) {
         ),
     ];
     let indexes = vec![
-        index_over("PRIMARY", IndexKind::Clustered, &[0]),
-        index_over("name", IndexKind::Unique, &[1]),
+        IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+        IndexDefinition::new("name", IndexKind::Unique, &[1]),
     ];
     let table = database.create(table_definition("t", columns, indexes));
     let node = EngineNode::new(Arc::clone(&database.dictionary));

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use firn_format::definition::{ColumnDefinition, IndexKind};
+use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind};
 use firn_format::key::KeyRange;
 use firn_format::row::ColumnValue;
 use firn_format::value::{CollationId, ColumnType, IntWidth, Value, ValueRef};
 
 use super::*;
-use crate::test_support::{Database, index_over, table_definition};
+use crate::test_support::{Database, table_definition};
 use crate::transaction::{Direction, ReadMode, Transaction};
 
 mod model;
@@ -38,9 +38,9 @@ fn people(database: &Database) -> Arc<Table> {
         ColumnDefinition::new("body", ColumnType::Blob { max_bytes: u32::MAX }, true),
     ];
     let indexes = vec![
-        index_over("PRIMARY", IndexKind::Clustered, &[ID as u16]),
-        index_over("email", IndexKind::Unique, &[EMAIL as u16]),
-        index_over("age", IndexKind::Secondary, &[AGE as u16]),
+        IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[ID as u16]),
+        IndexDefinition::new("email", IndexKind::Unique, &[EMAIL as u16]),
+        IndexDefinition::new("age", IndexKind::Secondary, &[AGE as u16]),
     ];
     database.create(table_definition("t", columns, indexes))
 }

@@ -47,6 +47,25 @@ pub struct TableDefinition {
     pub options: Vec<u8>,
 }
 
+impl TableDefinition {
+    /// A table that is to be created: it gets its identity and its space then, and has no columns
+    /// yet.
+    #[must_use]
+    pub fn new(schema_name: impl Into<String>, name: impl Into<String>) -> TableDefinition {
+        TableDefinition {
+            table_id: TableId(0),
+            space: SpaceId(0),
+            schema_name: schema_name.into(),
+            name: name.into(),
+            schema_version: 0,
+            row_version: RowVersion(0),
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            options: Vec::new(),
+        }
+    }
+}
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
@@ -141,6 +160,22 @@ pub struct IndexDefinition {
     pub parts: Vec<IndexPart>,
     /// Belongs to the SQL layer: visibility, comment.
     pub options: Vec<u8>,
+}
+
+impl IndexDefinition {
+    /// An index over whole columns, ascending, that can be read once its table is created.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
+        IndexDefinition {
+            index_id: IndexId(0),
+            name: name.into(),
+            kind,
+            state: IndexState::Ready,
+            root_page: PageNo::NONE,
+            parts: columns.iter().copied().map(IndexPart::ascending).collect(),
+            options: Vec::new(),
+        }
+    }
 }
 
 /// Why a definition, or its stored bytes, are invalid.

@@ -12,6 +12,7 @@ use firn_base::{Cts, TableId};
 use firn_engine::rows::EngineNode;
 use firn_format::key::KeyRange;
 use firn_format::value::ValueRef;
+use firn_test_node::NodeSupport;
 use rustc_hash::FxHashMap;
 
 use crate::bind::{bind_row_expression, query_columns};
@@ -19,12 +20,12 @@ use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{self, DdlContext, ExpressionBinder, QueryColumn, RowExpression};
 use crate::catalog::model::{CheckModel, TableModel};
 use crate::error::Result;
-use crate::execute::{Execution, ExecutionContext, ResultSink, run};
+use crate::execute::{Execution, ExecutionContext, ResultSink, SpillDirectory, run};
 use crate::grammar;
 use crate::logical::{OutputColumn, PlanContext};
 use crate::plan::{PreparedPlan, StatementPlan};
 use crate::prepare::plan_statement;
-use crate::test_support::{NodeSupport, UserVariables, catalog_with_schema};
+use crate::test_support::{UserVariables, catalog_with_schema, spill_directory};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
 
 /// A node that reports these numbers of rows for its tables.
@@ -41,7 +42,8 @@ pub(super) struct Database {
     pub(super) is_lost: Arc<AtomicBool>,
     pub(super) catalog: SessionCatalog,
     pub(super) evaluation: EvaluationContext,
-    support: NodeSupport,
+    spill: SpillDirectory,
+    _support: NodeSupport,
 }
 
 impl Database {
@@ -55,7 +57,14 @@ impl Database {
             is_lost: Arc::clone(&is_lost),
         });
         let catalog = catalog_with_schema(&node);
-        Database { node, is_lost, catalog, evaluation: EvaluationContext::default(), support }
+        Database {
+            node,
+            is_lost,
+            catalog,
+            evaluation: EvaluationContext::default(),
+            spill: spill_directory(&support),
+            _support: support,
+        }
     }
 
     pub(super) fn set_mode(&mut self, mode: SqlMode) {
@@ -141,7 +150,7 @@ impl Database {
             cancelled: &cancelled,
         };
         let mut execution = Execution::new(&plan, context, Box::default());
-        execution.workspace.spill = Some(self.support.spill.clone());
+        execution.workspace.spill = Some(self.spill.clone());
         let mut sink = Rows { rows: Vec::new(), evaluation: &self.evaluation };
         let outcome = run(&plan, &mut execution, &mut sink);
         let rows = sink.rows;

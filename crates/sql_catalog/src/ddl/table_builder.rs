@@ -13,12 +13,11 @@
 
 use std::sync::Arc;
 
-use firn_base::{IndexId, PageNo, SpaceId, TableId};
+use firn_base::{IndexId, PageNo};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
 use firn_format::key::Direction;
-use firn_format::row::RowVersion;
 use firn_format::value::CollationId;
 use firn_sql_types::error::{Result, SqlError};
 
@@ -197,15 +196,10 @@ impl TableDraft {
         }
         let indexes = self.indexes.iter().map(stored_index).collect();
         Ok(TableDefinition {
-            table_id: TableId(0),
-            space: SpaceId(0),
-            schema_name: self.schema.to_string(),
-            name: self.name.to_string(),
-            schema_version: 0,
-            row_version: RowVersion(0),
             columns,
             indexes,
             options: self.table_options().encode(),
+            ..TableDefinition::new(&*self.schema, &*self.name)
         })
     }
 }

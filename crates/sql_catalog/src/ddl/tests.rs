@@ -1,11 +1,10 @@
 //! DDL over a node: statements in, `SHOW CREATE` and errors out.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use firn_api::Incarnation;
-use firn_api::rows::{BuildProgress, IsolationLevel, ReadMode, Transaction, WaitPolicy};
+use firn_api::rows::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
 use firn_format::value::{Value, ValueRef};
 use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::{BinaryOperator, Expr, Query};
@@ -16,11 +15,11 @@ use crate::Catalog;
 use crate::model::{CheckModel, TableModel};
 use crate::session::SessionCatalog;
 use crate::show::create::table_text;
-use crate::test_support::TestNode;
+use crate::test_support::{TestNode, number_columns, run_ddl};
 
 use super::follow::differences;
 use super::seen_leaves::SeenLeaves;
-use super::{DdlContext, DdlOutcome, ExpressionBinder, QueryColumn, RowExpression, execute};
+use super::{DdlOutcome, ExpressionBinder, QueryColumn, RowExpression};
 
 /// Knows columns, whole numbers, `+`, `>` and `<`.
 struct TestBinder;
@@ -54,13 +53,7 @@ impl ExpressionBinder for TestBinder {
     }
 
     fn query_columns(&self, _query: &Query, _schema: &str) -> Result<Vec<QueryColumn>> {
-        let column = |name: &str| QueryColumn {
-            name: name.to_owned(),
-            ty: SqlType::bigint(),
-            width: None,
-            origin: None,
-        };
-        Ok(vec![column("one"), column("two")])
+        Ok(number_columns(&["one", "two"]))
     }
 }
 
@@ -132,31 +125,12 @@ impl Session {
 
     /// A session of the compute node `owner`.
     fn of(node: Arc<TestNode>, owner: Incarnation) -> Session {
-        let shared = Arc::new(Catalog::new(Arc::clone(&node.node), owner));
-        let catalog = SessionCatalog::new(shared, 1);
+        let catalog = node.session_catalog(owner);
         Session { catalog, evaluation: EvaluationContext::default(), node }
     }
 
     fn run(&self, text: &str) -> Result<DdlOutcome> {
-        let statement = grammar::parse(text, grammar::Mode::default()).unwrap().statement;
-        let progress = |_: BuildProgress| true;
-        let context = DdlContext {
-            catalog: &self.catalog,
-            clock: &firn_base::clock::SystemClock,
-            current_schema: Some("test"),
-            evaluation: &self.evaluation,
-            account: "root@localhost",
-            lock_wait_timeout: Duration::from_millis(500),
-            foreign_key_checks: true,
-            require_primary_key: false,
-            innodb_strict_mode: true,
-            restrict_fk_on_non_standard_key: true,
-            expressions: &TestBinder,
-            progress: &progress,
-            locks: &self.catalog.shared().node().metadata_locks().open(),
-            cancelled: &Arc::default(),
-        };
-        execute(&context, &statement)
+        run_ddl(&self.catalog, &self.evaluation, &TestBinder, text)
     }
 
     #[track_caller]

@@ -1,22 +1,18 @@
 //! The rows of virtual tables over a node.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use expect_test::expect;
 use firn_api::Incarnation;
-use firn_api::rows::BuildProgress;
-use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::Query;
 use firn_sql_types::EvaluationContext;
 use firn_sql_types::error::{Result, SqlError};
 
-use crate::Catalog;
-use crate::ddl::{DdlContext, ExpressionBinder, QueryColumn, RowExpression, execute};
+use crate::ddl::{ExpressionBinder, QueryColumn, RowExpression};
 use crate::model::{CheckModel, TableModel};
 use crate::notation::literal_text;
 use crate::session::{NoSessionTables, SessionCatalog};
-use crate::test_support::TestNode;
+use crate::test_support::{TestNode, number_columns, run_ddl};
 use crate::virtual_schemas::VIRTUAL_SCHEMAS;
 use crate::virtual_table::BoundViews;
 
@@ -42,13 +38,7 @@ impl ExpressionBinder for NoExpressions {
     }
 
     fn query_columns(&self, _query: &Query, _schema: &str) -> Result<Vec<QueryColumn>> {
-        let column = |name: &str| QueryColumn {
-            name: name.to_owned(),
-            ty: SqlType::bigint(),
-            width: None,
-            origin: None,
-        };
-        Ok(vec![column("one")])
+        Ok(number_columns(&["one"]))
     }
 }
 
@@ -67,35 +57,14 @@ struct Session {
 impl Session {
     fn new(statements: &[&str]) -> Session {
         let node = TestNode::new();
-        let catalog = SessionCatalog::new(
-            Arc::new(Catalog::new(Arc::clone(&node.node), Incarnation::default())),
-            1,
-        );
+        let catalog = node.session_catalog(Incarnation::default());
         let session = Session { _node: node, catalog, evaluation: EvaluationContext::default() };
         statements.iter().for_each(|text| session.run(text));
         session
     }
 
     fn run(&self, text: &str) {
-        let statement = grammar::parse(text, grammar::Mode::default()).unwrap().statement;
-        let progress = |_: BuildProgress| true;
-        let context = DdlContext {
-            catalog: &self.catalog,
-            clock: &firn_base::clock::SystemClock,
-            current_schema: Some("test"),
-            evaluation: &self.evaluation,
-            account: "root@localhost",
-            lock_wait_timeout: Duration::from_secs(1),
-            foreign_key_checks: true,
-            require_primary_key: false,
-            innodb_strict_mode: true,
-            restrict_fk_on_non_standard_key: true,
-            expressions: &NoExpressions,
-            progress: &progress,
-            locks: &self.catalog.shared().node().metadata_locks().open(),
-            cancelled: &Arc::default(),
-        };
-        execute(&context, &statement).unwrap();
+        run_ddl(&self.catalog, &self.evaluation, &NoExpressions, text).unwrap();
     }
 
     /// The wanted columns of a table's rows; every row must have the table's columns.

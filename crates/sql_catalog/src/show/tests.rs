@@ -1,13 +1,10 @@
 //! The answers to `SHOW` statements.
 
-use std::sync::Arc;
-
 use expect_test::{Expect, expect};
 use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::Statement;
 use firn_sql_types::Datum;
 
-use crate::Catalog;
 use crate::session::SessionCatalog;
 use crate::test_support::TestNode;
 
@@ -44,13 +41,8 @@ fn answer(catalog: &SessionCatalog, text: &str) -> String {
 #[test]
 fn statements_that_list_become_queries() {
     let node = TestNode::new();
-    let mut definitions = node.node.change_definitions().unwrap();
-    definitions.create_schema("test", &[]).unwrap();
-    definitions.commit().unwrap();
-    let catalog = SessionCatalog::new(
-        Arc::new(Catalog::new(Arc::clone(&node.node), firn_api::Incarnation::default())),
-        1,
-    );
+    firn_test_node::add_schema(&*node.node, "test");
+    let catalog = node.session_catalog(firn_api::Incarnation::default());
     let texts = [
         "SHOW DATABASES LIKE 'a%'",
         "SHOW TABLES",

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use firn_api::Incarnation;
 use firn_api::rows::IsolationLevel;
-use firn_base::{IndexId, PageNo, SpaceId, TableId};
+use firn_base::TableId;
 use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, TableDefinition,
 };
-use firn_format::row::RowVersion;
 use firn_format::value::{CollationId, ColumnType, IntWidth, ValueRef};
 use firn_sql_types::{Datum, EvaluationContext, SqlType};
 use proptest::prelude::*;
@@ -84,22 +83,7 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
     let node = TestNode::new();
     let int = ColumnType::Int(IntWidth::Four);
     let word = ColumnType::Varchar { max_chars: 20, collation: CollationId(255) };
-    let index = |name: &str, kind, columns: &[u16]| IndexDefinition {
-        index_id: IndexId(0),
-        name: name.to_owned(),
-        kind,
-        state: IndexState::Ready,
-        root_page: PageNo::NONE,
-        parts: columns.iter().map(|column| IndexPart::ascending(*column)).collect(),
-        options: Vec::new(),
-    };
     let definition = TableDefinition {
-        table_id: TableId(0),
-        space: SpaceId(0),
-        schema_name: "s".to_owned(),
-        name: "t".to_owned(),
-        schema_version: 0,
-        row_version: RowVersion(0),
         columns: vec![
             ColumnDefinition::new("id", int, false),
             ColumnDefinition::new("few", int, true),
@@ -107,10 +91,10 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
             ColumnDefinition::new("word", word, true),
         ],
         indexes: vec![
-            index("PRIMARY", IndexKind::Clustered, &[0]),
-            index("both", IndexKind::Secondary, &[1, 2]),
+            IndexDefinition::new("PRIMARY", IndexKind::Clustered, &[0]),
+            IndexDefinition::new("both", IndexKind::Secondary, &[1, 2]),
         ],
-        options: Vec::new(),
+        ..TableDefinition::new("s", "t")
     };
     let mut definitions = node.node.change_definitions().unwrap();
     definitions.create_schema("s", &[]).unwrap();

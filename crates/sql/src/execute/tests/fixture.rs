@@ -4,26 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::{DatabaseNode, Direction, IsolationLevel, ReadMode, Transaction, WaitPolicy};
-use firn_base::{IndexId, PageNo, SpaceId, TableId};
-use firn_format::definition::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
-};
-use firn_format::row::RowVersion;
+use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
 use firn_format::value::{CollationId, ColumnType, IntWidth, ValueRef};
+use firn_test_node::NodeSupport;
 
 use crate::catalog::SessionCatalog;
 use crate::catalog::model::{DefaultValue, TableModel};
 use crate::catalog::options::{ColumnOptions, TableOptions, encode_default};
 use crate::error::{Condition, Result};
 use crate::execute::{
-    Execution, ExecutionContext, Limits, MemoryBudget, Outcome, ResultSink, Scratch, run,
+    Execution, ExecutionContext, Limits, MemoryBudget, Outcome, ResultSink, Scratch,
+    SpillDirectory, run,
 };
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::logical::OutputColumn;
 use crate::plan::{
     Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan, Validity,
 };
-use crate::test_support::{NodeSupport, UserVariables, catalog_with_schema};
+use crate::test_support::{UserVariables, catalog_with_schema, spill_directory};
 use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, comparison_kind};
 
 /// The collation `utf8mb4_0900_ai_ci`.
@@ -36,7 +34,8 @@ pub(super) struct Database {
     pub(super) limits: Limits,
     pub(super) memory_bytes: u64,
     pub(super) context: EvaluationContext,
-    support: NodeSupport,
+    spill: SpillDirectory,
+    _support: NodeSupport,
 }
 
 /// A sink that keeps rows.
@@ -82,17 +81,7 @@ pub(super) struct NewTable {
 
 impl NewTable {
     pub(super) fn new(name: &str) -> NewTable {
-        let definition = TableDefinition {
-            table_id: TableId(0),
-            space: SpaceId(0),
-            schema_name: "test".to_owned(),
-            name: name.to_owned(),
-            schema_version: 0,
-            row_version: RowVersion(0),
-            columns: Vec::new(),
-            indexes: Vec::new(),
-            options: Vec::new(),
-        };
+        let definition = TableDefinition::new("test", name);
         NewTable { definition, options: TableOptions::default() }
     }
 
@@ -117,15 +106,7 @@ impl NewTable {
     }
 
     pub(super) fn index(mut self, name: &str, kind: IndexKind, columns: &[u16]) -> NewTable {
-        self.definition.indexes.push(IndexDefinition {
-            index_id: IndexId(0),
-            name: name.to_owned(),
-            kind,
-            state: IndexState::Ready,
-            root_page: PageNo::NONE,
-            parts: columns.iter().map(|column| IndexPart::ascending(*column)).collect(),
-            options: Vec::new(),
-        });
+        self.definition.indexes.push(IndexDefinition::new(name, kind, columns));
         self
     }
 }
@@ -149,7 +130,8 @@ impl Database {
             limits: Limits::default(),
             memory_bytes: 64 << 20,
             context: EvaluationContext::default(),
-            support,
+            spill: spill_directory(&support),
+            _support: support,
         }
     }
 
@@ -194,7 +176,7 @@ impl Database {
         };
         let mut execution = Execution::new(plan, context, Box::new(scratch));
         execution.limits = self.limits.clone();
-        execution.workspace.spill = Some(self.support.spill.clone());
+        execution.workspace.spill = Some(self.spill.clone());
         let outcome = run(plan, &mut execution, sink);
         let scratch = execution.into_scratch();
         assert_eq!(scratch.memory.used_bytes(), 0, "all memory is given back");
