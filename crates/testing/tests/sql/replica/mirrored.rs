@@ -24,6 +24,7 @@
 //! | the session's locks and ids | `GET_LOCK` locks the server; `LAST_INSERT_ID` comes from a write |
 //! | under sql_auto_is_null | as above |
 //! | about the node | processes, counters, connection numbers, and lists with the node's variables |
+//! | sizes of all tables | the load and the other scripts grow theirs meanwhile |
 
 use std::collections::BTreeMap;
 

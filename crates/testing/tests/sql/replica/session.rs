@@ -202,6 +202,7 @@ impl Session {
             (self.was_alone && statement.asks_of_the_one_before(), "the outcome of a write"),
             (statement.has(OF_THE_SESSION), "the session's locks and ids"),
             (is_about_a_node(statement), "about the node"),
+            (statement.has_pair("DATA_LENGTH", "INDEX_LENGTH"), "sizes of all tables"),
         ];
         reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
     }
