@@ -14,7 +14,7 @@ use crate::items::{block_length, name_of, without_tests};
 
 /// Names that also belong to the standard library, another crate or a variant: a file with such a
 /// word need not mean the type.
-const AMBIGUOUS: [&str; 4] = ["Copy", "Json", "Mutex", "Update"];
+const AMBIGUOUS: [&str; 5] = ["Copy", "Json", "Mutex", "Update", "Write"];
 
 /// A source file of a crate, without its tests.
 pub(crate) struct Source {
