@@ -19,9 +19,9 @@
 //!    [`crate::Write::truncate`] never reaches below it.
 //! 4. *Logs agree.* Two members that have an entry with the same index and term have the same
 //!    entries before it.
-//! 5. *Reads are not stale.* [`crate::Read::durable`] is at or above everything that was reported as
-//!    durable, by any member, before the read began. A leader answers alone only within its lease
-//!    ([`lease`]).
+//! 5. *Reads are not stale.* [`crate::Read::durable`] is at or above everything that was reported
+//!    as durable, by any member, before the read began. A leader answers alone only within its
+//!    lease ([`lease`]).
 //! 6. *A logger never leads.* It is never told to lead. If it alone has log that others need, it is
 //!    elected, takes no proposals, sends that log on and hands over ([`elections`]).
 //!

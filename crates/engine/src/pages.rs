@@ -135,9 +135,9 @@ impl ReadPages {
     /// Runs `operation` until it completes. Blocks for the I/O in between.
     ///
     /// # Errors
-    /// The operation's error, or why a page could not be loaded; [`LockError::Timeout`] if the commit
-    /// that it depends on does not finish in time, [`LockError::Cancelled`] if its statement is
-    /// killed meanwhile.
+    /// The operation's error, or why a page could not be loaded; [`LockError::Timeout`] if the
+    /// commit that it depends on does not finish in time, [`LockError::Cancelled`] if its statement
+    /// is killed meanwhile.
     pub fn run<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,

@@ -14,8 +14,8 @@
 //!
 //! * each word is read and written whole, and the operations of a batch happen in their order, also
 //!   for an owner that uses sequentially consistent operations: a write is seen before the next
-//!   operation of its batch reads. Several words are not a unit: the layout of a region says how a reader detects a half-done
-//!   change;
+//!   operation of its batch reads. Several words are not a unit: the layout of a region says how a
+//!   reader detects a half-done change;
 //! * a region belongs to one [`Epoch`] of its owner. After that epoch has ended (the owner has died
 //!   or begun another epoch), every access fails, so no peer reads what a former owner left behind;
 //! * a failure is reported as a [`FabricError`], within the timeout that the peer gave.

@@ -42,8 +42,8 @@ pub trait Region: Send + Sync {
     fn timeout(&self) -> Duration;
 
     /// Submits a batch. Never blocks; the completion reports that all of the batch was done, or an
-    /// error. Batches of one region happen in the order of their submission: after a batch was done,
-    /// no earlier one happens any more, whatever was reported for it.
+    /// error. Batches of one region happen in the order of their submission: after a batch was
+    /// done, no earlier one happens any more, whatever was reported for it.
     fn submit(&self, batch: Batch) -> Completion;
 
     /// Reads the words from `start` in ascending order. Blocks for a round trip.

@@ -1,5 +1,5 @@
-//! Interrupting a statement: what a session offers to the other threads, which call it for a `KILL`,
-//! for a client that has gone, and at the end of the server.
+//! Interrupting a statement: what a session offers to the other threads, which call it for a
+//! `KILL`, for a client that has gone, and at the end of the server.
 
 /// Why a statement is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

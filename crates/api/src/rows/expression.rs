@@ -5,8 +5,8 @@
 //!     Column a   Literal 1   Call "+"   Column b   Compare >   Column s   Literal 'x%'   Like   And 2
 //! ```
 //!
-//! The steps are in postfix order: each takes its operands from a stack and puts its value there, so
-//! a message is a flat list, whatever it holds. An expression needs no session: its literals are
+//! The steps are in postfix order: each takes its operands from a stack and puts its value there,
+//! so a message is a flat list, whatever it holds. An expression needs no session: its literals are
 //! values, its types and collations are written out, and a function is a name.
 //!
 //! The seam gives no meaning to it. [`ExpressionEvaluator`] does, which a node gets when it opens,
@@ -179,7 +179,8 @@ pub trait RowExpression: Send {
     /// error or a warning, or the row does not have a value at hand.
     fn holds(&mut self, row: &RowValues<'_, '_>) -> Option<bool>;
     /// Its value in stored form. Appends bytes to `key` that are equal for rows whose values are
-    /// equal to `GROUP BY`. `None` as for [`RowExpression::holds`], or if the stored form says less.
+    /// equal to `GROUP BY`. `None` as for [`RowExpression::holds`], or if the stored form says
+    /// less.
     fn group_value(&mut self, row: &RowValues<'_, '_>, key: &mut Vec<u8>) -> Option<Value>;
     /// Its value, an integer or a decimal, in units of the last digit of its type; `Some(None)` is
     /// NULL. `None` as for [`RowExpression::holds`], or if it is another number.

@@ -13,9 +13,9 @@
 //! visit the same rows. Collations, NULLs and the order of numbers are those of keys.
 //!
 //! Invariant: a row is left out only if the filter is false for it. A row that does not say enough,
-//! such as one with a value stored out of line, stays, and does not count towards a limit. Conditions
-//! are evaluated from the first: behind an expression that raised a warning or an error, none can
-//! leave the row out, because the statement would have raised it before it came to them.
+//! such as one with a value stored out of line, stays, and does not count towards a limit.
+//! Conditions are evaluated from the first: behind an expression that raised a warning or an error,
+//! none can leave the row out, because the statement would have raised it before it came to them.
 
 use firn_format::key::{KeyLayout, KeyRange};
 use firn_format::row::{ColumnValue, RowView};

@@ -551,8 +551,8 @@ pub trait Transaction: Any + Send {
     /// ended.
     ///
     /// # Errors
-    /// If the identifier is too long or taken; [`RowsError::OutcomeUnknown`]: the transaction may or
-    /// may not be prepared.
+    /// If the identifier is too long or taken; [`RowsError::OutcomeUnknown`]: the transaction may
+    /// or may not be prepared.
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared>;
 }
 

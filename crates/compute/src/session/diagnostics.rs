@@ -1,5 +1,5 @@
-//! The conditions of the last statement, for `SHOW WARNINGS`; and `GET DIAGNOSTICS`, which puts them
-//! into user variables.
+//! The conditions of the last statement, for `SHOW WARNINGS`; and `GET DIAGNOSTICS`, which puts
+//! them into user variables.
 //!
 //! ```text
 //!   INSERT … 1062

@@ -33,7 +33,8 @@ impl LockedTables {
         self.tables.is_empty()
     }
 
-    /// Whether a table may be used by this name and alias. All may if `LOCK TABLES` is not in force.
+    /// Whether a table may be used by this name and alias. All may if `LOCK TABLES` is not in
+    /// force.
     ///
     /// # Errors
     /// 1099, 1100.

@@ -1,5 +1,5 @@
-//! Whether a session may run a plan now: its tables are locked if `LOCK TABLES` is in force, it does
-//! not write without a condition (`sql_safe_updates`), and nobody holds the global read lock.
+//! Whether a session may run a plan now: its tables are locked if `LOCK TABLES` is in force, it
+//! does not write without a condition (`sql_safe_updates`), and nobody holds the global read lock.
 
 use firn_api::server::Patience;
 use firn_sql::catalog::SessionCatalog;

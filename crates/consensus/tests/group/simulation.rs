@@ -1,9 +1,9 @@
 //! A seeded run of a group: time, network, disks and faults are drawn from the seed.
 //!
 //! Messages are lost, delayed, doubled and overtake each other. Members are cut off, or stopped for
-//! a while. They lose power, with the writes that were not synced, and start again. Clocks tick at rates that differ
-//! by a few percent. Every leader has a writer that proposes batches, and members read. Now and
-//! then a leader hands over, releases log, or changes the members.
+//! a while. They lose power, with the writes that were not synced, and start again. Clocks tick at
+//! rates that differ by a few percent. Every leader has a writer that proposes batches, and members
+//! read. Now and then a leader hands over, releases log, or changes the members.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

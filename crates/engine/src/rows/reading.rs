@@ -114,8 +114,8 @@ pub(super) fn scan<T: OverReader>(
     })
 }
 
-/// The summary of a scan's rows for transactions of type `T`; `None` if it has expressions that this
-/// node does not know.
+/// The summary of a scan's rows for transactions of type `T`; `None` if it has expressions that
+/// this node does not know.
 pub(super) fn summarise<T: OverReader>(
     trx: &mut T,
     table: &TableRef,

@@ -223,8 +223,8 @@ impl CommitOrder {
         }
     }
 
-    /// Blocks until a snapshot that is taken now sees `cts`: for a moment, or, with a shared source,
-    /// until earlier commits have got their timestamps from it.
+    /// Blocks until a snapshot that is taken now sees `cts`: for a moment, or, with a shared
+    /// source, until earlier commits have got their timestamps from it.
     pub fn wait_visible(&self, cts: Cts) {
         match &self.kind {
             Kind::Dense(_) => {

@@ -1,5 +1,5 @@
-//! The timestamp up to which all commits are durable: what peers and replicas may see, and the limit
-//! of purge.
+//! The timestamp up to which all commits are durable: what peers and replicas may see, and the
+//! limit of purge.
 //!
 //! ```text
 //!   visible here                    500                        600
@@ -11,11 +11,12 @@
 //! detour: each commit is in the log before it is visible. So all commits that are visible now are
 //! durable once the log is durable up to its present end.
 //!
-//! That does not cover a prepared transaction whose coordinator chooses the timestamp. Later commits
-//! become visible meanwhile, and the transaction's own marker comes later and has a lower timestamp.
-//! So the horizon stays below the lowest timestamp that each COMMITTING transaction may get. If a
-//! coordinator has set COMMITTING through the region, this node does not know that timestamp. But it
-//! is above everything that was visible when the transaction was last found not to be COMMITTING.
+//! That does not cover a prepared transaction whose coordinator chooses the timestamp. Later
+//! commits become visible meanwhile, and the transaction's own marker comes later and has a lower
+//! timestamp. So the horizon stays below the lowest timestamp that each COMMITTING transaction may
+//! get. If a coordinator has set COMMITTING through the region, this node does not know that
+//! timestamp. But it is above everything that was visible when the transaction was last found not
+//! to be COMMITTING.
 //!
 //! Invariant: every commit with a timestamp up to `reached`, now or later, is in the durable log.
 

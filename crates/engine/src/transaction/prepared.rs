@@ -128,9 +128,9 @@ impl TransactionSystem {
         Cts(self.order().last().0 + 1)
     }
 
-    /// Sets a prepared transaction to COMMITTING, before its coordinator chooses the timestamp: from
-    /// now on readers wait for the outcome. Returns the lowest timestamp that the coordinator may
-    /// choose. Another call returns a later one, and the first stays valid. Does not block.
+    /// Sets a prepared transaction to COMMITTING, before its coordinator chooses the timestamp:
+    /// from now on readers wait for the outcome. Returns the lowest timestamp that the coordinator
+    /// may choose. Another call returns a later one, and the first stays valid. Does not block.
     ///
     /// # Errors
     /// [`EngineError::NoSuchPrepared`].
@@ -241,8 +241,8 @@ impl TransactionSystem {
     ///
     /// # Errors
     /// [`EngineError::NoSuchPrepared`], [`EngineError::NotCommitting`] and
-    /// [`EngineError::CommitTooEarly`]: nothing has changed. [`EngineError::OutcomeUnknown`] if the log
-    /// does not confirm the commit; or the source of timestamps does not answer, and then the
+    /// [`EngineError::CommitTooEarly`]: nothing has changed. [`EngineError::OutcomeUnknown`] if the
+    /// log does not confirm the commit; or the source of timestamps does not answer, and then the
     /// transaction stays prepared.
     pub fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> Result<(), EngineError> {
         if let Some(at) = at {

@@ -93,8 +93,8 @@ impl RemoteTransactions {
         Ok(Cts(word[0]))
     }
 
-    /// The end of the owner's durable log. What a participant has prepared is safe once this is at or
-    /// above the position that it reported. Blocks for a round trip.
+    /// The end of the owner's durable log. What a participant has prepared is safe once this is at
+    /// or above the position that it reported. Blocks for a round trip.
     ///
     /// # Errors
     /// If the owner cannot be reached.
@@ -262,8 +262,8 @@ impl RemoteTransactions {
     /// a few round trips.
     ///
     /// # Errors
-    /// If the owner cannot be reached. A place that was taken is given back, by a later call if need
-    /// be.
+    /// If the owner cannot be reached. A place that was taken is given back, by a later call if
+    /// need be.
     pub fn open(&self) -> Result<Option<RemoteSnapshot>, FabricError> {
         let Some(place) = self.places.take()? else { return Ok(None) };
         let mut snapshot = RemoteSnapshot { place, cts: Cts(0) };
@@ -279,8 +279,8 @@ impl RemoteTransactions {
         }
     }
 
-    /// Whether a snapshot sees the changes of `trx`. `None` while the transaction is COMMITTING: ask
-    /// again.
+    /// Whether a snapshot sees the changes of `trx`. `None` while the transaction is COMMITTING:
+    /// ask again.
     ///
     /// # Errors
     /// If the owner cannot be reached.

@@ -35,9 +35,10 @@
 //! 3. A transaction that rolls back leaves the table after its last change was undone. So "not in
 //!    the table" never stands for a change that will be undone. Readers look a transaction up while
 //!    they hold the record's page latch.
-//! 4. A remote coordinator takes no latch, and changes nothing but ACTIVE to COMMITTING. So an owner
-//!    that takes an ACTIVE outcome away swaps it, and acts by what it finds. While such an entry is
-//!    on its way to the overflow, its copy there is MOVING: readers and coordinators look again.
+//! 4. A remote coordinator takes no latch, and changes nothing but ACTIVE to COMMITTING. So an
+//!    owner that takes an ACTIVE outcome away swaps it, and acts by what it finds. While such an
+//!    entry is on its way to the overflow, its copy there is MOVING: readers and coordinators look
+//!    again.
 
 pub(super) mod overflow;
 

@@ -8,10 +8,11 @@
 //!                          └─ Declined: the row executor runs the statement instead
 //! ```
 //!
-//! Whether an engine runs a statement is decided with its plan. While nothing of the result has been
-//! sent, the engine may still decline, if it turns out to have no exact answer (a number beyond its
-//! columns, a warning, an error of an expression that the row executor might never have evaluated,
-//! too little memory): the row executor, which defines the semantics, then runs the statement.
+//! Whether an engine runs a statement is decided with its plan. While nothing of the result has
+//! been sent, the engine may still decline, if it turns out to have no exact answer (a number
+//! beyond its columns, a warning, an error of an expression that the row executor might never have
+//! evaluated, too little memory): the row executor, which defines the semantics, then runs the
+//! statement.
 
 use firn_api::rows::TableRef;
 use firn_format::key::KeyRange;

@@ -1,5 +1,5 @@
-//! The messages between SQL and a remote node: how many calls a statement makes, how many bytes come
-//! back, and that rows written in batches are treated like single ones.
+//! The messages between SQL and a remote node: how many calls a statement makes, how many bytes
+//! come back, and that rows written in batches are treated like single ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

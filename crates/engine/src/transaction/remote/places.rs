@@ -1,5 +1,5 @@
-//! A peer's places in the owner's registry of snapshots: taking them, changing them, and giving them
-//! back when the owner could not be reached in between.
+//! A peer's places in the owner's registry of snapshots: taking them, changing them, and giving
+//! them back when the owner could not be reached in between.
 //!
 //! ```text
 //!   take       FREE ──► token            compare and swap: the place is this peer's

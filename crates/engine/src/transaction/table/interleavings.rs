@@ -51,8 +51,8 @@ fn outcomes_belong_to_their_transaction_in_any_order() {
     shuttle::check_pct(outcomes_belong_to_their_transaction, 5_000, 3);
 }
 
-/// A coordinator sets a transaction to COMMITTING while its slot passes to another one. From then on
-/// nobody meets it as ACTIVE.
+/// A coordinator sets a transaction to COMMITTING while its slot passes to another one. From then
+/// on nobody meets it as ACTIVE.
 fn a_slot_is_reused_under_a_coordinator() {
     let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
     let table = TransactionTable::register(Arc::clone(&fabric) as _, 1).expect("a new fabric");

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Used for `COUNT`, `SUM`, `AVG`, `MIN` and `MAX` of integers and decimals over one table, without
-//! `DISTINCT`, if the node can evaluate all of the conditions, groups and arguments. If it cannot, or
-//! if one of the evaluations raises a warning or an error, the rows are read.
+//! `DISTINCT`, if the node can evaluate all of the conditions, groups and arguments. If it cannot,
+//! or if one of the evaluations raises a warning or an error, the rows are read.
 
 use firn_api::rows::{GroupSummary, Grouping, NumberSummary, Summand};
 use firn_format::value::Value;
