@@ -241,7 +241,10 @@ fn closing_ends_the_waits_of_both_sides() {
 #[test]
 fn where_nobody_listens_a_connection_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    for listener in listeners(&directory) {
+    // An address of its own: on that of the other tests, one of them may get the port as soon as it
+    // is free.
+    let own = ["127.0.0.2:0".parse().unwrap(), Address::Unix(directory.path().join("socket"))];
+    for listener in own.map(|address| SystemNetwork.listen(&address).unwrap()) {
         let address = listener.address();
         let taken = SystemNetwork.listen(&address).map(drop);
         assert!(matches!(taken, Err(NetworkError::System { .. })));
