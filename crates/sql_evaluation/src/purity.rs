@@ -12,6 +12,7 @@
 //! under the strictest setting, and does not know the result where that raises something.
 
 use firn_sql_functions::Function;
+use firn_sql_logical::expression::Expression;
 use firn_sql_types::{SqlType, TypeKind};
 
 /// Functions of numbers, texts and bytes.
@@ -96,8 +97,13 @@ const OF_DATES: &[&str] = &[
 ];
 
 /// Whether a call depends on its arguments alone.
-pub(crate) fn is_pure_call(function: &Function, arguments: &[SqlType], result: &SqlType) -> bool {
-    let is_date = |ty: &SqlType| matches!(ty.kind, TypeKind::Date | TypeKind::DateTime { .. });
+pub(crate) fn is_pure_call(
+    function: &Function,
+    arguments: &[Expression],
+    result: &SqlType,
+) -> bool {
+    let is_date =
+        |one: &Expression| matches!(one.ty.kind, TypeKind::Date | TypeKind::DateTime { .. });
     match function.name {
         "/" => matches!(result.kind, TypeKind::Double),
         name if OF_ANYTHING.contains(&name) => true,

@@ -187,9 +187,7 @@ impl Receiver<'_> {
             }
             Step::Call { function, result, .. } => {
                 let function = functions::find(function)?;
-                let types: Vec<SqlType> =
-                    operands.iter().map(|operand| operand.ty.clone()).collect();
-                let is_pure = is_pure_call(function, &types, &received_type(result)?);
+                let is_pure = is_pure_call(function, &operands, &received_type(result)?);
                 if !is_pure || function.check_arity(operands.len()).is_err() {
                     return None;
                 }

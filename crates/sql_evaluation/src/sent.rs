@@ -50,9 +50,7 @@ impl<G: Given> Sender<'_, G> {
                 None => literal(self.given.slot(*slot)?, &expression.ty)?,
             },
             ExpressionKind::Call { function, arguments } => {
-                let types: Vec<SqlType> =
-                    arguments.iter().map(|argument| argument.ty.clone()).collect();
-                if !is_pure_call(function, &types, &expression.ty) {
+                if !is_pure_call(function, arguments, &expression.ty) {
                     return None;
                 }
                 let function = function.name.to_owned();

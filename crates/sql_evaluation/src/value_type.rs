@@ -6,16 +6,6 @@ use firn_sql_collation as collation;
 use firn_sql_logical::expression::{CompareOperator, IsTest};
 use firn_sql_types::{Coercibility, ComparisonKind, SqlType, TypeKind};
 
-const COERCIBILITIES: [Coercibility; 7] = [
-    Coercibility::Explicit,
-    Coercibility::None,
-    Coercibility::Implicit,
-    Coercibility::SystemConstant,
-    Coercibility::Coercible,
-    Coercibility::Numeric,
-    Coercibility::Ignorable,
-];
-
 /// Digits of a fraction of a second, at most.
 const MOST_FRACTION_DIGITS: u8 = 6;
 
@@ -55,7 +45,7 @@ pub(crate) fn sent_type(ty: &SqlType) -> Option<ValueType> {
         | TypeKind::Json
         | TypeKind::Geometry => return None,
     };
-    let collation_rank = ty.coercibility as u8;
+    let collation_rank = ty.coercibility.rank();
     Some(ValueType { kind, is_nullable: ty.nullable, collation_rank })
 }
 
@@ -64,14 +54,7 @@ pub(crate) fn received_type(ty: &ValueType) -> Option<SqlType> {
     let kind = match ty.kind {
         ValueKind::Null => TypeKind::Null,
         ValueKind::Integer { bytes, is_unsigned } => {
-            let width = match bytes {
-                1 => IntWidth::One,
-                2 => IntWidth::Two,
-                3 => IntWidth::Three,
-                4 => IntWidth::Four,
-                8 => IntWidth::Eight,
-                _ => return None,
-            };
+            let width = IntWidth::of_bytes(bytes.into())?;
             TypeKind::Integer { width, unsigned: is_unsigned }
         }
         ValueKind::Decimal { precision, scale, is_unsigned } => {
@@ -96,7 +79,7 @@ pub(crate) fn received_type(ty: &ValueType) -> Option<SqlType> {
         ValueKind::Time { fsp } => TypeKind::Time { fsp: known_fsp(fsp)? },
         ValueKind::DateTime { fsp } => TypeKind::DateTime { fsp: known_fsp(fsp)? },
     };
-    let coercibility = *COERCIBILITIES.get(usize::from(ty.collation_rank))?;
+    let coercibility = Coercibility::of_rank(ty.collation_rank)?;
     Some(SqlType::new(kind).with_nullable(ty.is_nullable).with_coercibility(coercibility))
 }
 

@@ -83,6 +83,29 @@ pub enum Coercibility {
     Ignorable = 6,
 }
 
+impl Coercibility {
+    /// MySQL's number; the smaller one is stronger.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        self as u8
+    }
+
+    /// The coercibility of this rank; `None` if there is no such rank.
+    #[must_use]
+    pub const fn of_rank(rank: u8) -> Option<Coercibility> {
+        Some(match rank {
+            0 => Coercibility::Explicit,
+            1 => Coercibility::None,
+            2 => Coercibility::Implicit,
+            3 => Coercibility::SystemConstant,
+            4 => Coercibility::Coercible,
+            5 => Coercibility::Numeric,
+            6 => Coercibility::Ignorable,
+            _ => return None,
+        })
+    }
+}
+
 /// The names of an `ENUM` or `SET`, in order of definition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Members(Box<[Box<str>]>);

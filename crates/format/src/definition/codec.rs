@@ -269,14 +269,7 @@ fn type_from_fields(tag: u8, first: u32, second: u16) -> Option<ColumnType> {
 }
 
 fn int_width(bytes: u32) -> Option<IntWidth> {
-    Some(match bytes {
-        1 => IntWidth::One,
-        2 => IntWidth::Two,
-        3 => IntWidth::Three,
-        4 => IntWidth::Four,
-        8 => IntWidth::Eight,
-        _ => return None,
-    })
+    IntWidth::of_bytes(usize::try_from(bytes).ok()?)
 }
 
 struct Reader<'a> {

@@ -35,6 +35,19 @@ pub enum IntWidth {
 }
 
 impl IntWidth {
+    /// The width of this many bytes; `None` if no integer type has as many.
+    #[must_use]
+    pub const fn of_bytes(bytes: usize) -> Option<IntWidth> {
+        Some(match bytes {
+            1 => IntWidth::One,
+            2 => IntWidth::Two,
+            3 => IntWidth::Three,
+            4 => IntWidth::Four,
+            8 => IntWidth::Eight,
+            _ => return None,
+        })
+    }
+
     /// Bytes that an integer of this width takes.
     #[must_use]
     pub const fn bytes(self) -> usize {

@@ -19,29 +19,11 @@ use serde_json::{Value, json};
 
 use super::{Fields, Read, missing};
 
-const WIDTHS: [(IntWidth, u64); 5] = [
-    (IntWidth::One, 1),
-    (IntWidth::Two, 2),
-    (IntWidth::Three, 3),
-    (IntWidth::Four, 4),
-    (IntWidth::Eight, 8),
-];
-
-const COERCIBILITIES: [Coercibility; 7] = [
-    Coercibility::Explicit,
-    Coercibility::None,
-    Coercibility::Implicit,
-    Coercibility::SystemConstant,
-    Coercibility::Coercible,
-    Coercibility::Numeric,
-    Coercibility::Ignorable,
-];
-
 pub(super) fn encode_value(value: &Datum, ty: &SqlType) -> Value {
     json!({
         "type": encode_kind(&ty.kind),
         "nullable": ty.nullable,
-        "coercibility": ty.coercibility as u8,
+        "coercibility": ty.coercibility.rank(),
         "value": encode_datum(value),
     })
 }
@@ -50,10 +32,10 @@ pub(super) fn decode_value(value: &Value) -> Read<(Datum, SqlType)> {
     let fields = Fields(value.as_object().ok_or_else(|| missing("a user variable"))?);
     let parts = fields.list("type")?;
     let kind = decode_kind(parts).ok_or_else(|| missing("a user variable's type"))?;
-    let coercibility = usize::try_from(fields.unsigned("coercibility")?).ok();
-    let coercibility = coercibility.and_then(|at| COERCIBILITIES.get(at));
+    let rank = u8::try_from(fields.unsigned("coercibility")?).ok();
+    let coercibility = rank.and_then(Coercibility::of_rank);
     let mut ty = SqlType::new(kind);
-    ty.coercibility = *coercibility.ok_or_else(|| missing("a user variable's coercibility"))?;
+    ty.coercibility = coercibility.ok_or_else(|| missing("a user variable's coercibility"))?;
     let nullable = fields.value("nullable")?.as_bool();
     ty.nullable = nullable.ok_or_else(|| missing("a user variable's nullability"))?;
     let datum = decode_datum(fields.value("value")?);
@@ -115,9 +97,7 @@ fn encode_kind(kind: &TypeKind) -> Value {
     match kind {
         TypeKind::Null => json!(["null"]),
         TypeKind::Integer { width, unsigned } => {
-            let bytes =
-                WIDTHS.iter().find(|(known, _)| known == width).map_or(8, |(_, bytes)| *bytes);
-            json!(["integer", bytes, unsigned])
+            json!(["integer", width.bytes(), unsigned])
         }
         TypeKind::Bit { bits } => json!(["bit", bits]),
         TypeKind::Year => json!(["year"]),
@@ -150,9 +130,8 @@ fn decode_kind(parts: &[Value]) -> Option<TypeKind> {
     Some(match (name.as_str()?, rest) {
         ("null", []) => TypeKind::Null,
         ("integer", [bytes, unsigned]) => {
-            let bytes = bytes.as_u64()?;
-            let (width, _) = WIDTHS.iter().find(|(_, known)| *known == bytes)?;
-            TypeKind::Integer { width: *width, unsigned: unsigned.as_bool()? }
+            let width = IntWidth::of_bytes(usize::try_from(bytes.as_u64()?).ok()?)?;
+            TypeKind::Integer { width, unsigned: unsigned.as_bool()? }
         }
         ("bit", [bits]) => TypeKind::Bit { bits: number(bits)? },
         ("year", []) => TypeKind::Year,
