@@ -1,7 +1,5 @@
 //! Items among the words of a file: blocks, `impl` heads, functions with their parameters.
 
-use crate::tokens::test_attribute;
-
 /// The words of a file without the items that are compiled for tests only.
 pub(crate) fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     let mut kept = Vec::with_capacity(tokens.len());
@@ -19,14 +17,32 @@ pub(crate) fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     kept
 }
 
+/// The length of the attribute that begins here, if what follows it is compiled for tests only:
+/// `#[cfg(test)]`, or `#[cfg(all(…))]` with `test` among its conditions.
+pub(crate) fn test_attribute(tokens: &[&str]) -> Option<usize> {
+    let condition = tokens.strip_prefix(&["#", "[", "cfg"])?;
+    let length = closed_length(condition, "(", ")");
+    let is_for_tests = match condition.get(1..length - 1)? {
+        ["test"] => true,
+        ["all", "(", conditions @ .., ")"] => split_at_commas(conditions).contains(&&["test"][..]),
+        _ => false,
+    };
+    is_for_tests.then_some(3 + length + 1)
+}
+
 /// The number of words of the block that begins here, including its braces.
 pub(crate) fn block_length(tokens: &[&str]) -> usize {
+    closed_length(tokens, "{", "}")
+}
+
+/// The number of words up to the bracket that closes the one that begins here.
+fn closed_length(tokens: &[&str], open: &str, close: &str) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
-        match *token {
-            "{" => depth += 1,
-            "}" => depth -= 1,
-            _ => {}
+        if *token == open {
+            depth += 1;
+        } else if *token == close {
+            depth -= 1;
         }
         if depth == 0 {
             return at + 1;
@@ -65,7 +81,7 @@ pub(crate) struct Reference<'t> {
 /// without a body ends there.
 pub(crate) fn function<'t>(tokens: &[&'t str]) -> Option<(Vec<Reference<'t>>, usize)> {
     let open = parameters_at(tokens)?;
-    let length = closed_length(&tokens[open..]);
+    let length = closed_length(&tokens[open..], "(", ")");
     let parameters = &tokens[open + 1..open + length - 1];
     let references = split_at_commas(parameters).into_iter().filter_map(reference).collect();
     let after = open + length;
@@ -97,22 +113,6 @@ fn parameters_at(tokens: &[&str]) -> Option<usize> {
         }
     }
     None
-}
-
-/// The number of words up to the parenthesis that closes the one that begins here.
-fn closed_length(tokens: &[&str]) -> usize {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate() {
-        match *token {
-            "(" => depth += 1,
-            ")" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return at + 1;
-        }
-    }
-    tokens.len()
 }
 
 /// The words between the commas that are in no inner brackets.

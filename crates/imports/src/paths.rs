@@ -4,7 +4,7 @@
 //!   use crate::{a::B, c};   fn f(x: super::D) {}      crate::a::B  crate::c  super::D
 //! ```
 
-use crate::tokens::test_attribute;
+use crate::items::{split_at_commas, test_attribute};
 
 /// A path and, if a `use` imports it, its name in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn add_tree(tree: &[&str], prefix: &[String], into: &mut Vec<Path>) {
         match tree[at] {
             "{" => {
                 let inside = &tree[at + 1..tree.len() - 1];
-                for branch in branches(inside) {
+                for branch in split_at_commas(inside) {
                     add_tree(branch, &segments, into);
                 }
                 return;
@@ -91,20 +91,6 @@ fn add_tree(tree: &[&str], prefix: &[String], into: &mut Vec<Path>) {
     }
     let name = segments.last().cloned();
     into.push(Path { segments, name });
-}
-
-/// The parts between commas that are not in inner braces.
-fn branches<'t, 's>(tokens: &'t [&'s str]) -> Vec<&'t [&'s str]> {
-    let mut depth = 0;
-    let split = tokens.split(move |token| {
-        match *token {
-            "{" => depth += 1,
-            "}" => depth -= 1,
-            _ => {}
-        }
-        *token == "," && depth == 0
-    });
-    split.filter(|branch| !branch.is_empty()).collect()
 }
 
 /// The index after the item that begins here. Adds the name of a module that has a file to

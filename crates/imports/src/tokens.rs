@@ -27,36 +27,6 @@ pub(crate) fn tokens(source: &str) -> Vec<&str> {
     found
 }
 
-/// The length of the attribute that begins here, if what follows it is compiled for tests only:
-/// `#[cfg(test)]`, or `#[cfg(all(…))]` with `test` among its conditions.
-pub(crate) fn test_attribute(tokens: &[&str]) -> Option<usize> {
-    let condition = tokens.strip_prefix(&["#", "[", "cfg", "("])?;
-    let condition_length = match condition {
-        ["test", ")", "]", ..] => 1,
-        ["all", "(", conditions @ ..] => 2 + conditions_length_with_test(conditions)?,
-        _ => return None,
-    };
-    Some(4 + condition_length + 2)
-}
-
-/// The length of the conditions up to their closing parenthesis, if `test` is one of them.
-fn conditions_length_with_test(conditions: &[&str]) -> Option<usize> {
-    let mut depth = 1_usize;
-    let mut has_test = false;
-    for (at, token) in conditions.iter().enumerate() {
-        match *token {
-            "(" => depth += 1,
-            ")" => depth -= 1,
-            "test" if depth == 1 => has_test = true,
-            _ => {}
-        }
-        if depth == 0 {
-            return has_test.then_some(at + 1);
-        }
-    }
-    None
-}
-
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
