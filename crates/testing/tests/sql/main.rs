@@ -10,6 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
 mod client;
+mod counting_link;
 mod executors;
 mod faulty_link;
 mod kept_columns;

@@ -2,44 +2,14 @@
 //! come back, and that rows written in batches are treated like single ones.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use firn_row_service::{Link, LinkError, Loopback};
+use firn_row_service::Loopback;
 use mysql::prelude::Queryable;
 use sqllogictest::{DB, DBOutput};
 
 use crate::client::Client;
+use crate::counting_link::{CountingLink, start_counted};
 use crate::server::{Server, remote};
-
-/// A link that counts calls and bytes.
-pub(crate) struct CountingLink {
-    inner: Loopback,
-    calls: AtomicU64,
-    received_bytes: AtomicU64,
-}
-
-impl CountingLink {
-    pub(crate) fn over(inner: Loopback) -> CountingLink {
-        CountingLink { inner, calls: AtomicU64::new(0), received_bytes: AtomicU64::new(0) }
-    }
-
-    pub(crate) fn received_bytes(&self) -> u64 {
-        self.received_bytes.load(Ordering::Relaxed)
-    }
-}
-
-impl Link for CountingLink {
-    fn call(&self, message: Vec<u8>) -> Result<Vec<u8>, LinkError> {
-        let reply = self.inner.call(message)?;
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.received_bytes.fetch_add(reply.len() as u64, Ordering::Relaxed);
-        Ok(reply)
-    }
-
-    fn cast(&self, message: Vec<u8>) {
-        self.inner.cast(message);
-    }
-}
 
 /// Statements over 20,000 rows of about 100 bytes: the rows that each returns, and the most calls
 /// and bytes that it may take.
@@ -108,13 +78,7 @@ const WRITES: &[(&str, u64, u64)] = &[
 
 /// A server whose calls to its node are counted, with tables `t` and `u`.
 fn counting_server() -> (Server, Arc<CountingLink>, Client) {
-    let mut link = None;
-    let server = Server::start_with(|rows| {
-        let counting = Arc::new(CountingLink::over(Loopback::to(rows)));
-        link = Some(Arc::clone(&counting));
-        remote(counting)
-    });
-    let link = link.expect("a link");
+    let (server, link) = start_counted();
     let mut client = Client::connect(server.port(), None);
     client.make_schema("messages");
     for statement in [
@@ -138,10 +102,11 @@ fn a_statement_costs_messages_for_what_it_wants() {
     let (_server, link, mut client) = counting_server();
     let mut failures = Vec::new();
     for (statement, rows, most_calls, most_bytes) in STATEMENTS {
-        let before = [&link.calls, &link.received_bytes].map(|count| count.load(Ordering::Relaxed));
+        let before = link.counts();
         let answer: Vec<mysql::Row> = client.connection().query(statement).expect(statement);
-        let after = [&link.calls, &link.received_bytes].map(|count| count.load(Ordering::Relaxed));
-        let (calls, bytes) = (after[0] - before[0], after[1] - before[1]);
+        let after = link.counts();
+        let (calls, bytes) =
+            (after.calls - before.calls, after.received_bytes - before.received_bytes);
         println!("{} rows, {calls} calls, {bytes} bytes: {statement}", answer.len());
         if answer.len() != *rows || calls > *most_calls || bytes > *most_bytes {
             failures
@@ -149,9 +114,9 @@ fn a_statement_costs_messages_for_what_it_wants() {
         }
     }
     for (statement, rows, most_calls) in WRITES {
-        let before = link.calls.load(Ordering::Relaxed);
+        let before = link.counts().calls;
         client.connection().query_drop(statement).expect(statement);
-        let calls = link.calls.load(Ordering::Relaxed) - before;
+        let calls = link.counts().calls - before;
         let affected = client.connection().affected_rows();
         println!("{affected} rows, {calls} calls: {statement}");
         if affected != *rows || calls > *most_calls {

@@ -1,9 +1,6 @@
 //! What a remote node evaluates: filters, limits and groups give the rows, errors and warnings of a
 //! statement that evaluates everything itself, whatever the session's settings.
 
-use std::sync::Arc;
-
-use firn_row_service::Loopback;
 use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -11,8 +8,8 @@ use proptest::test_runner::{Config, TestRunner};
 use sqllogictest::{DB, DBOutput};
 
 use crate::client::Client;
-use crate::messages::CountingLink;
-use crate::server::{Server, remote};
+use crate::counting_link::start_counted;
+use crate::server::Server;
 
 /// How many statements are compared.
 const STATEMENTS: u32 = 600;
@@ -164,13 +161,7 @@ fn prepare(server: &Server) -> Client {
 #[test]
 fn a_node_evaluates_as_the_statement_does() {
     let embedded = Server::start_with(|rows| rows);
-    let mut link = None;
-    let messages = Server::start_with(|rows| {
-        let counting = Arc::new(CountingLink::over(Loopback::to(rows)));
-        link = Some(Arc::clone(&counting));
-        remote(counting)
-    });
-    let link = link.expect("a link");
+    let (messages, link) = start_counted();
     let mut clients = [prepare(&embedded), prepare(&messages)];
     let mut runner = TestRunner::new(Config { cases: 1, ..Config::default() });
     let mut reduced = 0;
@@ -183,9 +174,9 @@ fn a_node_evaluates_as_the_statement_does() {
         }
         let statement = query().new_tree(&mut runner).expect("a statement").current();
         let expected = outcome(&statement, &mut clients[0]);
-        let before = link.received_bytes();
+        let before = link.counts().received_bytes;
         let found = outcome(&statement, &mut clients[1]);
-        reduced += u32::from(link.received_bytes() - before < 10_000);
+        reduced += u32::from(link.counts().received_bytes - before < 10_000);
         assert_eq!(found, expected, "{statement}");
     }
     println!("{reduced} of {STATEMENTS} statements brought few rows");
