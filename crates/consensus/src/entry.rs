@@ -39,7 +39,7 @@ pub struct Batch {
     pub start: Lsn,
     /// Where the last group ends.
     pub end: Lsn,
-    /// The crc32c of the bytes between the two. Whoever writes the bytes compares it.
+    /// The crc32c of the bytes between the two. The writer of the bytes compares it.
     pub checksum: u32,
 }
 

@@ -1,7 +1,7 @@
 //! A member of a group: events in, commands out.
 //!
-//! A member has no clock, no disk and no network. Whoever drives it calls a method for each event
-//! and then carries out [`Member::take_commands`], in order. The following holds, where *synced*
+//! A member has no clock, no disk and no network. Its driver calls a method for each event and then
+//! carries out [`Member::take_commands`], in order. The following holds, where *synced*
 //! means that the process has reported the write with [`Member::synced`]:
 //!
 //! ```text

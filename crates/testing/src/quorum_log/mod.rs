@@ -23,8 +23,8 @@
 //! loses power, its messages may still arrive. A [`Fault`] breaks one promise on purpose, to show
 //! that a suite notices.
 //!
-//! The members are state behind a mutex, and no task: whoever uses the log delivers the messages
-//! that are due. The mutex is never held across a wait.
+//! The members are state behind a mutex, and have no task: the writers, and the nodes that open the
+//! log, deliver the messages that are due. The mutex is never held across a wait.
 
 mod cluster;
 mod member;
