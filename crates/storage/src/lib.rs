@@ -2,6 +2,7 @@
 //! implement the same seams.
 
 pub mod follower;
+pub mod group;
 pub mod leases;
 pub mod local;
 mod sync;
