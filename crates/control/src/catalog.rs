@@ -1,0 +1,206 @@
+//! The catalog: what all control nodes know alike.
+//!
+//! The catalog is what the control group replicates. [`Catalog::apply`] takes the entries of the
+//! group's log one by one, and depends on nothing else: no clock, no randomness, no order of hash
+//! tables. Control nodes that have applied the same entries have catalogs with the same bytes.
+//!
+//! An entry that does not fit is refused by all control nodes alike, and changes only the count of
+//! entries. So a decision that was made from an older catalog does no harm.
+//!
+//! The following holds between entries ([`Catalog::check`]):
+//!
+//! 1. Every node that a group or a chunk names is in the catalog.
+//! 2. Names and directories of nodes are unique, and so are a group's nodes.
+//! 3. The chunks of a space do not overlap.
+//! 4. A number once given is never given again.
+
+mod chunks;
+mod groups;
+mod nodes;
+
+use std::collections::BTreeMap;
+
+use firn_base::{PageId, PageNo, SpaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::chunk::Chunk;
+use crate::group::LogGroup;
+use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId};
+use crate::node::{Node, NodeState};
+use crate::proposal::Proposal;
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+
+/// What an entry of the log led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    Done,
+    Node(NodeId),
+    Group(GroupId),
+    Chunk(ChunkId),
+}
+
+/// The replicated state of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog {
+    pub(crate) cluster: ClusterId,
+    /// How many entries have been applied, refused ones included.
+    pub(crate) entries: u64,
+    pub(crate) settings: Settings,
+    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    pub(crate) groups: BTreeMap<GroupId, LogGroup>,
+    pub(crate) chunks: BTreeMap<ChunkId, Chunk>,
+    pub(crate) next_node: u64,
+    pub(crate) next_group: u32,
+    pub(crate) next_chunk: u64,
+}
+
+impl Catalog {
+    /// The catalog of a new cluster. Its founders all begin with it.
+    ///
+    /// # Errors
+    /// If the settings are not possible.
+    pub fn new(cluster: ClusterId, settings: Settings) -> Result<Catalog, Refusal> {
+        match settings.problem() {
+            Some(problem) => Err(Refusal::Setting(problem)),
+            None => Ok(Catalog {
+                cluster,
+                entries: 0,
+                settings,
+                nodes: BTreeMap::new(),
+                groups: BTreeMap::new(),
+                chunks: BTreeMap::new(),
+                next_node: 1,
+                next_group: 0,
+                next_chunk: 1,
+            }),
+        }
+    }
+
+    #[must_use]
+    pub fn cluster(&self) -> ClusterId {
+        self.cluster
+    }
+
+    /// How many entries of the log the catalog has taken, refused ones included.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    #[must_use]
+    pub fn nodes(&self) -> &BTreeMap<NodeId, Node> {
+        &self.nodes
+    }
+
+    #[must_use]
+    pub fn groups(&self) -> &BTreeMap<GroupId, LogGroup> {
+        &self.groups
+    }
+
+    #[must_use]
+    pub fn chunks(&self) -> &BTreeMap<ChunkId, Chunk> {
+        &self.chunks
+    }
+
+    /// How a node is. `None` if there never was one with that id.
+    #[must_use]
+    pub fn node_state(&self, node: NodeId) -> Option<NodeState> {
+        match self.nodes.get(&node) {
+            Some(known) => Some(known.state()),
+            None => (1..self.next_node).contains(&node.0).then_some(NodeState::Removed),
+        }
+    }
+
+    /// The chunk that has `page`.
+    #[must_use]
+    pub fn chunk_of(&self, page: PageId) -> Option<ChunkId> {
+        let has = |chunk: &Chunk| chunk.space == page.space && chunk.contains(page.page_no);
+        self.chunks.iter().find(|(_, chunk)| has(chunk)).map(|(id, _)| *id)
+    }
+
+    /// Takes the next entry of the control group's log.
+    ///
+    /// # Errors
+    /// If the entry does not fit the catalog. Then it changes nothing.
+    pub fn apply(&mut self, proposal: &Proposal) -> Result<Applied, Refusal> {
+        self.entries += 1;
+        match proposal {
+            Proposal::Join(join) => self.join(join).map(Applied::Node),
+            Proposal::Started(started) => self.start(started).map(|()| Applied::Done),
+            Proposal::Health { node, incarnation, health, flaps } => {
+                self.set_health(*node, *incarnation, *health, *flaps).map(|()| Applied::Done)
+            }
+            Proposal::Remove { node } => self.remove(*node).map(|()| Applied::Done),
+            Proposal::Configure(settings) => self.configure(settings).map(|()| Applied::Done),
+            Proposal::FoundGroup { members, wanted_voters, wanted_loggers } => {
+                self.found(members, *wanted_voters, *wanted_loggers).map(Applied::Group)
+            }
+            Proposal::Led { group, term, member } => {
+                self.led(*group, *term, *member).map(|()| Applied::Done)
+            }
+            Proposal::CreateChunk { space, first, end, group, position, nodes } => self
+                .create_chunk(*space, *first..*end, *group, *position, nodes)
+                .map(Applied::Chunk),
+            Proposal::DropSpace { space } => {
+                self.drop_space(*space);
+                Ok(Applied::Done)
+            }
+            Proposal::Measured { chunk, bytes, pages } => {
+                self.measured(*chunk, *bytes, *pages).map(|()| Applied::Done)
+            }
+        }
+    }
+
+    fn configure(&mut self, settings: &Settings) -> Result<(), Refusal> {
+        if let Some(problem) = settings.problem() {
+            return Err(Refusal::Setting(problem));
+        }
+        self.settings = settings.clone();
+        Ok(())
+    }
+
+    /// The known node with that id.
+    pub(crate) fn node(&self, id: NodeId) -> Result<&Node, Refusal> {
+        match self.nodes.get(&id) {
+            Some(node) => Ok(node),
+            None if self.node_state(id).is_some() => Err(Refusal::NodeRemoved(id)),
+            None => Err(Refusal::NoNode(id)),
+        }
+    }
+
+    /// What does not hold in the catalog. `None` for each catalog that [`Catalog::apply`] makes.
+    #[must_use]
+    pub fn check(&self) -> Option<&'static str> {
+        self.check_numbers()
+            .or_else(|| self.check_nodes())
+            .or_else(|| self.check_groups())
+            .or_else(|| self.check_chunks())
+    }
+
+    fn check_numbers(&self) -> Option<&'static str> {
+        let nodes = self.nodes.keys().all(|id| (1..self.next_node).contains(&id.0));
+        let groups = self.groups.keys().all(|id| id.0 < self.next_group);
+        let chunks = self.chunks.keys().all(|id| (1..self.next_chunk).contains(&id.0));
+        let most = u64::MAX / 2;
+        let bounded = self.next_node < most && self.next_chunk < most && self.entries < most;
+        let all = nodes && groups && chunks && bounded && self.next_group < u32::MAX / 2;
+        (!all).then_some("a number was not given yet")
+    }
+}
+
+/// The pages of a space from one to another, the last one excluded.
+pub(crate) type Pages = std::ops::Range<PageNo>;
+
+/// Whether two ranges of the same space have a page in common.
+pub(crate) fn overlap(chunk: &Chunk, space: SpaceId, pages: &Pages) -> bool {
+    chunk.space == space && chunk.first < pages.end && pages.start < chunk.end
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,84 @@
+//! Chunks: ranges of pages that get nodes, grow and are dropped.
+
+use std::collections::BTreeSet;
+
+use firn_base::{Lsn, SpaceId};
+
+use super::{Catalog, Pages, overlap};
+use crate::chunk::{Chunk, Replica, ReplicaState};
+use crate::identifiers::{ChunkId, Epoch, GroupId, NodeId};
+use crate::node::NodeRole;
+use crate::refusal::Refusal;
+
+impl Catalog {
+    pub(super) fn create_chunk(
+        &mut self,
+        space: SpaceId,
+        pages: Pages,
+        group: GroupId,
+        position: Lsn,
+        nodes: &BTreeSet<NodeId>,
+    ) -> Result<ChunkId, Refusal> {
+        self.group(group)?;
+        if pages.is_empty() || nodes.is_empty() {
+            return Err(Refusal::EmptyChunk);
+        }
+        for node in nodes {
+            self.node_with(*node, NodeRole::Page)?;
+        }
+        if let Some((id, _)) = self.chunks.iter().find(|(_, one)| overlap(one, space, &pages)) {
+            return Err(Refusal::PagesTaken { space, chunk: *id });
+        }
+        let replica = Replica { state: ReplicaState::Copying, position };
+        let chunk = Chunk {
+            space,
+            first: pages.start,
+            end: pages.end,
+            group,
+            epoch: Epoch(1),
+            bytes: 0,
+            pages: 0,
+            replicas: nodes.iter().map(|node| (*node, replica)).collect(),
+            operation: None,
+        };
+        let id = ChunkId(self.next_chunk);
+        self.next_chunk += 1;
+        self.chunks.insert(id, chunk);
+        Ok(id)
+    }
+
+    /// What the nodes still have of the chunks they report, and are told to delete.
+    pub(super) fn drop_space(&mut self, space: SpaceId) {
+        self.chunks.retain(|_, chunk| chunk.space != space);
+    }
+
+    pub(super) fn measured(&mut self, id: ChunkId, bytes: u64, pages: u32) -> Result<(), Refusal> {
+        let chunk = self.chunks.get_mut(&id).ok_or(Refusal::NoChunk(id))?;
+        (chunk.bytes, chunk.pages) = (bytes, pages.min(chunk.end.0 - chunk.first.0));
+        Ok(())
+    }
+
+    /// The chunks that have a replica on `node`.
+    pub fn chunks_on(&self, node: NodeId) -> impl Iterator<Item = (ChunkId, &Chunk)> + '_ {
+        self.chunks
+            .iter()
+            .filter(move |(_, chunk)| chunk.replicas.contains_key(&node))
+            .map(|(id, chunk)| (*id, chunk))
+    }
+
+    pub(super) fn check_chunks(&self) -> Option<&'static str> {
+        let sound = self.chunks.values().all(|chunk| {
+            chunk.first < chunk.end
+                && chunk.pages <= chunk.end.0 - chunk.first.0
+                && !chunk.replicas.is_empty()
+                && chunk.replicas.keys().all(|node| self.nodes.contains_key(node))
+                && self.groups.contains_key(&chunk.group)
+                && chunk.epoch.0 < u64::MAX / 2
+        });
+        let mut ranges: Vec<_> =
+            self.chunks.values().map(|chunk| (chunk.space, chunk.first, chunk.end)).collect();
+        ranges.sort_unstable();
+        let apart = ranges.windows(2).all(|two| two[0].0 != two[1].0 || two[0].2 <= two[1].1);
+        (!(sound && apart)).then_some("a chunk has pages or nodes that cannot be")
+    }
+}

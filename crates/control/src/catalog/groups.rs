@@ -1,0 +1,113 @@
+//! Log groups: their founding, and who leads them.
+
+use std::collections::BTreeSet;
+
+use firn_consensus::{MemberId, Members, Role, Term};
+
+use super::Catalog;
+use crate::group::{GroupMember, LogGroup};
+use crate::identifiers::{Epoch, GroupId, NodeId};
+use crate::node::{Node, NodeRole};
+use crate::refusal::Refusal;
+
+/// The most members of a group.
+const MOST_MEMBERS: usize = 15;
+
+impl Catalog {
+    pub(super) fn found(
+        &mut self,
+        members: &[(NodeId, Role)],
+        wanted_voters: u8,
+        wanted_loggers: u8,
+    ) -> Result<GroupId, Refusal> {
+        let id = GroupId(self.next_group);
+        let mut founders = std::collections::BTreeMap::new();
+        for (place, (node, role)) in members.iter().enumerate() {
+            self.check_may_be_member(id, *node, *role)?;
+            if founders.values().any(|one: &GroupMember| one.node == *node) {
+                return Err(Refusal::NodeTwice(*node));
+            }
+            founders.insert(MemberId(place as u64 + 1), GroupMember { node: *node, role: *role });
+        }
+        Members::new(founders.iter().map(|(id, member)| (*id, member.role)))?;
+        let wanted = usize::from(wanted_voters) + usize::from(wanted_loggers);
+        if wanted_voters == 0 || wanted.max(founders.len()) > MOST_MEMBERS {
+            return Err(Refusal::Setting("a group has 1 to 15 members, one of them a voter"));
+        }
+        let group = LogGroup {
+            next_member: founders.len() as u64 + 1,
+            members: founders,
+            wanted_voters,
+            wanted_loggers,
+            term: Term(0),
+            writer: None,
+            epoch: Epoch(1),
+            operation: None,
+        };
+        self.next_group += 1;
+        self.groups.insert(id, group);
+        Ok(id)
+    }
+
+    /// Whether a node has what a member of the group with that role needs.
+    pub(super) fn check_may_be_member(
+        &self,
+        group: GroupId,
+        node: NodeId,
+        role: Role,
+    ) -> Result<(), Refusal> {
+        let known = self.node(node)?;
+        if may_be_member(known, group, role) {
+            return Ok(());
+        }
+        let lacks = match role {
+            _ if group == GroupId::CONTROL => NodeRole::Control,
+            Role::Logger => NodeRole::Logger,
+            Role::Voter | Role::Learner => NodeRole::LogMember,
+        };
+        Err(Refusal::LacksRole { name: known.name.clone(), role: lacks })
+    }
+
+    pub(super) fn led(&mut self, id: GroupId, term: Term, member: MemberId) -> Result<(), Refusal> {
+        let group = self.groups.get_mut(&id).ok_or(Refusal::NoGroup(id))?;
+        if term < group.term || (term == group.term && group.writer.is_some_and(|w| w != member)) {
+            return Err(Refusal::OldTerm { term, newest: group.term });
+        }
+        if group.members.get(&member).is_none_or(|known| known.role != Role::Voter) {
+            return Err(Refusal::CannotLead(id));
+        }
+        (group.term, group.writer) = (term, Some(member));
+        Ok(())
+    }
+
+    /// The group with that id.
+    pub(crate) fn group(&self, id: GroupId) -> Result<&LogGroup, Refusal> {
+        self.groups.get(&id).ok_or(Refusal::NoGroup(id))
+    }
+
+    pub(super) fn check_groups(&self) -> Option<&'static str> {
+        let mut groups = self.groups.values();
+        let all = groups.all(|group| {
+            let nodes: BTreeSet<_> = group.members.values().map(|member| member.node).collect();
+            nodes.len() == group.members.len()
+                && nodes.iter().all(|node| self.nodes.contains_key(node))
+                && group.members.keys().all(|id| (1..group.next_member).contains(&id.0))
+                && group.writer.is_none_or(|writer| group.members.contains_key(&writer))
+                && group.count(Role::Voter) > 0
+                && group.members.len() <= 2 * MOST_MEMBERS
+                && group.next_member < u64::MAX / 2
+                && group.epoch.0 < u64::MAX / 2
+        });
+        (!all).then_some("a group has members that cannot be")
+    }
+}
+
+/// Whether a node has what a member of the group with that role needs.
+pub(crate) fn may_be_member(node: &Node, group: GroupId, role: Role) -> bool {
+    match role {
+        _ if group == GroupId::CONTROL => node.has(NodeRole::Control),
+        Role::Logger => node.has(NodeRole::Logger),
+        Role::Voter => node.has(NodeRole::Database) || node.has(NodeRole::LogMember),
+        Role::Learner => true,
+    }
+}

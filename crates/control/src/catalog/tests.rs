@@ -1,0 +1,238 @@
+//! What the catalog takes and what it refuses, with the words that people read.
+
+use std::collections::BTreeSet;
+
+use expect_test::{Expect, expect};
+use firn_base::{Lsn, PageId, PageNo, SpaceId};
+use firn_consensus::{MemberId, Role, Term};
+
+use super::*;
+use crate::identifiers::DirectoryId;
+use crate::node::{Health, NodeRole, Protocols, Release};
+use crate::proposal::{Join, Started};
+
+const CLUSTER: ClusterId = ClusterId(7);
+
+pub(crate) fn release(minor: u16) -> Release {
+    let protocols = Protocols { oldest: minor, newest: minor + 1 };
+    Release { major: 0, minor, patch: 0, protocols }
+}
+
+/// A node that may do everything.
+pub(crate) fn join(number: u8) -> Join {
+    let roles = [NodeRole::Database, NodeRole::Logger, NodeRole::Page, NodeRole::Control];
+    Join {
+        cluster: Some(CLUSTER),
+        name: format!("n{number}"),
+        directory: DirectoryId(u128::from(number)),
+        address: format!("host{number}:4000"),
+        client_address: None,
+        roles: roles.into(),
+        zone: format!("z{}", number % 3),
+        capacity: 1 << 30,
+        release: release(1),
+    }
+}
+
+/// A cluster of three nodes that are up, with a log group and a chunk.
+pub(crate) fn example() -> Catalog {
+    let mut catalog = Catalog::new(CLUSTER, Settings::default()).unwrap();
+    for number in 1..=3 {
+        catalog.apply(&Proposal::Join(join(number))).unwrap();
+        catalog.apply(&health(number.into(), Health::Up)).unwrap();
+    }
+    catalog.apply(&found(&[(1, Role::Voter), (2, Role::Voter), (3, Role::Voter)])).unwrap();
+    catalog.apply(&found(&[(1, Role::Voter), (2, Role::Voter), (3, Role::Logger)])).unwrap();
+    catalog.apply(&led(1, 2, 1)).unwrap();
+    catalog.apply(&create(5, 0, u32::MAX)).unwrap();
+    catalog
+}
+
+fn health(node: u64, health: Health) -> Proposal {
+    Proposal::Health { node: NodeId(node), incarnation: 0, health, flaps: 0 }
+}
+
+fn found(members: &[(u64, Role)]) -> Proposal {
+    let members = members.iter().map(|(node, role)| (NodeId(*node), *role)).collect();
+    Proposal::FoundGroup { members, wanted_voters: 2, wanted_loggers: 1 }
+}
+
+fn led(group: u32, term: u64, member: u64) -> Proposal {
+    Proposal::Led { group: GroupId(group), term: Term(term), member: MemberId(member) }
+}
+
+fn create(space: u32, first: u32, end: u32) -> Proposal {
+    Proposal::CreateChunk {
+        space: SpaceId(space),
+        first: PageNo(first),
+        end: PageNo(end),
+        group: GroupId(1),
+        position: Lsn(8),
+        nodes: BTreeSet::from([1, 2, 3].map(NodeId)),
+    }
+}
+
+fn started(node: u64, incarnation: u64) -> Started {
+    let Join { directory, address, client_address, release, .. } = join(node as u8);
+    let node = NodeId(node);
+    Started { cluster: CLUSTER, node, directory, incarnation, address, client_address, release }
+}
+
+/// The proposal is refused with these words, and changes nothing but the count.
+fn refuses(proposal: Proposal, words: Expect) {
+    let mut catalog = example();
+    let refusal = catalog.apply(&proposal).expect_err("it is refused");
+    words.assert_eq(&refusal.to_string());
+    catalog.entries -= 1;
+    assert_eq!(catalog, example());
+}
+
+#[test]
+fn a_node_joins_once() {
+    let mut catalog = example();
+    assert_eq!(catalog.apply(&Proposal::Join(join(4))), Ok(Applied::Node(NodeId(4))));
+    assert_eq!(catalog.apply(&Proposal::Join(join(4))), Ok(Applied::Node(NodeId(4))));
+    assert_eq!(catalog.node_state(NodeId(4)), Some(NodeState::Joining));
+    assert_eq!(catalog.check(), None);
+    refuses(
+        Proposal::Join(Join { directory: DirectoryId(9), ..join(3) }),
+        expect![
+            "the name n3 belongs to node 3 at host3:4000. Choose another name, or remove that node first: firn cluster remove n3"
+        ],
+    );
+    refuses(
+        Proposal::Join(Join { name: "n9".to_owned(), ..join(3) }),
+        expect![
+            "the directory is not that of node n3. Two processes must not use one node's identity; stop one of them, and let it join with an empty directory"
+        ],
+    );
+}
+
+#[test]
+fn a_node_of_another_cluster_is_refused() {
+    refuses(
+        Proposal::Join(Join { cluster: Some(ClusterId(8)), ..join(4) }),
+        expect![
+            "node n4 belongs to cluster 00000000000000000000000000000008, and this is cluster 00000000000000000000000000000007. Give it an empty directory to join this cluster, or the addresses of its own one"
+        ],
+    );
+    let other = Started { cluster: ClusterId(8), ..started(1, 1) };
+    assert!(matches!(
+        example().apply(&Proposal::Started(other)),
+        Err(Refusal::OtherCluster { .. })
+    ));
+    let any = Join { cluster: None, ..join(4) };
+    assert_eq!(example().apply(&Proposal::Join(any)), Ok(Applied::Node(NodeId(4))));
+}
+
+#[test]
+fn a_node_says_what_it_is() {
+    refuses(
+        Proposal::Join(Join { name: "a b".to_owned(), ..join(4) }),
+        expect![[
+            r#"the name "a b" is not possible: use 1 to 255 letters, digits, dots, hyphens and underscores"#
+        ]],
+    );
+    refuses(
+        Proposal::Join(Join { address: "host4".to_owned(), ..join(4) }),
+        expect![[r#"the address "host4" is not possible: write HOST:PORT"#]],
+    );
+    refuses(
+        Proposal::Join(Join { roles: BTreeSet::new(), ..join(4) }),
+        expect![[r#"the roles "" is not possible: a node has at least one role"#]],
+    );
+}
+
+#[test]
+fn neighbouring_releases_understand_each_other() {
+    let next = Join { release: release(2), ..join(4) };
+    assert!(example().apply(&Proposal::Join(next)).is_ok());
+    refuses(
+        Proposal::Join(Join { release: release(3), ..join(4) }),
+        expect![
+            "release 0.3.0 speaks protocols 3 to 4, and node n1 with release 0.1.0 speaks 1 to 2. Upgrade one release at a time"
+        ],
+    );
+    let mut catalog = example();
+    assert!(
+        catalog.apply(&Proposal::Started(Started { release: release(2), ..started(1, 1) })).is_ok()
+    );
+    assert!(
+        catalog
+            .apply(&Proposal::Started(Started { release: release(3), ..started(1, 2) }))
+            .is_err()
+    );
+}
+
+#[test]
+fn reports_of_an_earlier_start_are_ignored() {
+    let mut catalog = example();
+    catalog.apply(&Proposal::Started(started(1, 4))).unwrap();
+    let old = Err(Refusal::OldIncarnation(NodeId(1)));
+    assert_eq!(catalog.apply(&health(1, Health::Down)), old);
+    assert_eq!(catalog.apply(&Proposal::Started(started(1, 3))), old);
+    assert_eq!(catalog.apply(&Proposal::Started(started(1, 4))), Ok(Applied::Done));
+    assert_eq!(catalog.node_state(NodeId(1)), Some(NodeState::Up));
+}
+
+#[test]
+fn a_node_that_has_something_is_not_removed() {
+    refuses(
+        Proposal::Remove { node: NodeId(1) },
+        expect![
+            "node n1 keeps 1 chunks and is in 2 log groups. Move them elsewhere first: firn cluster drain"
+        ],
+    );
+    let mut catalog = example();
+    catalog.apply(&Proposal::Join(join(4))).unwrap();
+    assert_eq!(catalog.apply(&Proposal::Remove { node: NodeId(4) }), Ok(Applied::Done));
+    assert_eq!(catalog.node_state(NodeId(4)), Some(NodeState::Removed));
+    let removed = Err(Refusal::NodeRemoved(NodeId(4)));
+    assert_eq!(catalog.apply(&Proposal::Started(started(4, 1))), removed);
+    let none = Err(Refusal::NoNode(NodeId(9)));
+    assert_eq!(catalog.apply(&Proposal::Remove { node: NodeId(9) }), none);
+    let again = catalog.apply(&Proposal::Join(Join { directory: DirectoryId(40), ..join(4) }));
+    assert_eq!(again, Ok(Applied::Node(NodeId(5))));
+}
+
+#[test]
+fn the_newest_term_wins() {
+    let mut catalog = example();
+    catalog.apply(&led(1, 3, 2)).unwrap();
+    let old = |term| Err(Refusal::OldTerm { term: Term(term), newest: Term(3) });
+    assert_eq!(catalog.apply(&led(1, 2, 1)), old(2));
+    assert_eq!(catalog.apply(&led(1, 3, 1)), old(3));
+    assert_eq!(catalog.apply(&led(1, 3, 2)), Ok(Applied::Done));
+    assert_eq!(catalog.groups()[&GroupId(1)].writer_node(), Some(NodeId(2)));
+    // A logger never leads.
+    let logger = catalog.apply(&led(1, 4, 3));
+    assert_eq!(logger, Err(Refusal::CannotLead(GroupId(1))));
+}
+
+#[test]
+fn chunks_do_not_overlap() {
+    refuses(create(5, 100, 200), expect!["pages of space 5 are in chunk 1 already"]);
+    refuses(create(6, 100, 100), expect!["a chunk has at least one page and one node"]);
+    let mut catalog = example();
+    catalog.apply(&create(6, 0, 100)).unwrap();
+    catalog.apply(&create(6, 100, 200)).unwrap();
+    assert!(catalog.apply(&create(6, 99, 101)).is_err());
+    let page = |number| PageId::new(SpaceId(6), PageNo(number));
+    let found = [99, 100, 200].map(|number| catalog.chunk_of(page(number)));
+    assert_eq!(found, [Some(ChunkId(2)), Some(ChunkId(3)), None]);
+    assert_eq!(catalog.check(), None);
+    catalog.apply(&Proposal::DropSpace { space: SpaceId(6) }).unwrap();
+    assert_eq!(catalog.chunk_of(page(99)), None);
+}
+
+#[test]
+fn settings_are_checked() {
+    refuses(
+        Proposal::Configure(Settings { replicas: 0, ..Settings::default() }),
+        expect!["the setting is not possible: replicas is 1 to 7"],
+    );
+    let five = Settings { replicas: 5, ..Settings::default() };
+    let mut catalog = example();
+    catalog.apply(&Proposal::Configure(five.clone())).unwrap();
+    assert_eq!(catalog.settings(), &five);
+}

@@ -1,0 +1,64 @@
+//! A page chunk: a range of pages of a space, and the nodes that keep it.
+
+use std::collections::BTreeMap;
+
+use firn_base::{Lsn, PageNo, SpaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::identifiers::{Epoch, GroupId, NodeId, OperationId};
+
+/// How far a replica is. The order of the variants is part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ReplicaState {
+    /// The node fetches the chunk. Nobody reads there.
+    Copying,
+    /// The node applies the log and answers readers.
+    InService,
+    /// Another replica has taken its place, and it is to be deleted. It may be gone already.
+    Leaving,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replica {
+    pub state: ReplicaState,
+    /// The position that the replica had reached when it last changed its state. It has reached
+    /// more since.
+    pub position: Lsn,
+}
+
+/// A page chunk as the catalog has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    pub space: SpaceId,
+    /// The first page.
+    pub first: PageNo,
+    /// The page behind the last one. [`PageNo::NONE`] for the last chunk of a space, which grows.
+    pub end: PageNo,
+    /// The group whose log makes the pages.
+    pub group: GroupId,
+    /// Counts the changes of range and replicas. A node refuses orders of an older epoch.
+    pub epoch: Epoch,
+    /// About how many bytes each replica takes.
+    pub bytes: u64,
+    /// How many pages are in use, from the first one on.
+    pub pages: u32,
+    pub replicas: BTreeMap<NodeId, Replica>,
+    /// The operation that changes the chunk. There is one at a time.
+    pub operation: Option<OperationId>,
+}
+
+impl Chunk {
+    /// The nodes whose replicas are in `state`, in the order of their ids.
+    pub fn nodes_in(&self, state: ReplicaState) -> impl Iterator<Item = NodeId> + '_ {
+        self.replicas
+            .iter()
+            .filter(move |(_, replica)| replica.state == state)
+            .map(|(node, _)| *node)
+    }
+
+    /// Whether the chunk has `page` of its space.
+    #[must_use]
+    pub fn contains(&self, page: PageNo) -> bool {
+        self.first <= page && page < self.end
+    }
+}

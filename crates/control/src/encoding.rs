@@ -1,0 +1,134 @@
+//! The bytes of proposals and of snapshots of the catalog, with
+//! [their description](../../../docs/formats/control.md).
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::catalog::Catalog;
+use crate::proposal::Proposal;
+
+/// The first bytes of a snapshot.
+const MAGIC: [u8; 8] = *b"FIRNCTRL";
+/// The version of the encoding of proposals and snapshots.
+pub const VERSION: u8 = 1;
+/// Magic, version, three zeros, length, checksum.
+const HEADER_BYTES: usize = 20;
+
+/// The bytes are not what they should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodingError {
+    #[error(
+        "the {what} has version {found}, and this build knows {VERSION}; update the older control node"
+    )]
+    Version { what: &'static str, found: u8 },
+    #[error("the bytes are not a {0}")]
+    Malformed(&'static str),
+    #[error("the snapshot of the catalog is damaged; take it again from another control node")]
+    Damaged,
+    #[error("the snapshot of the catalog contradicts itself: {0}")]
+    Contradiction(&'static str),
+}
+
+impl Proposal {
+    const WHAT: &str = "proposal to the control group";
+
+    /// The bytes of the proposal, as they stand in the log.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&plain(self));
+        bytes
+    }
+
+    /// Reads a proposal.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly those of a proposal of this version.
+    pub fn decode(bytes: &[u8]) -> Result<Proposal, EncodingError> {
+        let (version, rest) = bytes.split_first().ok_or(EncodingError::Malformed(Self::WHAT))?;
+        check_version(Self::WHAT, *version)?;
+        exact(rest).ok_or(EncodingError::Malformed(Self::WHAT))
+    }
+}
+
+impl Catalog {
+    const WHAT: &str = "snapshot of the catalog";
+
+    /// All of the catalog, for a control node that joins or starts. Equal catalogs have equal
+    /// bytes.
+    ///
+    /// # Panics
+    /// If the catalog takes more than 4 GiB.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let payload = plain(self);
+        let length = u32::try_from(payload.len()).expect("a catalog is far below 4 GiB");
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&[VERSION, 0, 0, 0]);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&payload).to_le_bytes());
+        bytes.extend_from_slice(&payload);
+        bytes
+    }
+
+    /// Reads a snapshot.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly a snapshot of this version, are damaged, or contradict
+    /// themselves.
+    pub fn restore(bytes: &[u8]) -> Result<Catalog, EncodingError> {
+        let malformed = EncodingError::Malformed(Self::WHAT);
+        let rest = bytes.strip_prefix(&MAGIC).ok_or(malformed.clone())?;
+        let (head, payload) = rest.split_at_checked(HEADER_BYTES - 8).ok_or(malformed.clone())?;
+        check_version(Self::WHAT, head[0])?;
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[at + byte]));
+        if head[1..4] != [0; 3] || word(4) as usize != payload.len() {
+            return Err(malformed);
+        }
+        if word(8) != crc32c::crc32c(payload) {
+            return Err(EncodingError::Damaged);
+        }
+        let catalog: Catalog = exact(payload).ok_or(malformed)?;
+        match catalog.check() {
+            Some(problem) => Err(EncodingError::Contradiction(problem)),
+            None => Ok(catalog),
+        }
+    }
+}
+
+fn check_version(what: &'static str, found: u8) -> Result<(), EncodingError> {
+    if found == VERSION { Ok(()) } else { Err(EncodingError::Version { what, found }) }
+}
+
+fn plain<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_allocvec(value).expect("plain fields can always be encoded")
+}
+
+/// Reads a value whose encoding is just `bytes`. Others, with a key that is there twice or a number
+/// with needless bytes, would give two control nodes with one state different bytes.
+fn exact<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let value = postcard::from_bytes(bytes).ok()?;
+    (plain(&value) == bytes).then_some(value)
+}
+
+/// For the fuzz target: any bytes are refused, or are written back unchanged.
+///
+/// # Panics
+/// If what was read is written differently.
+pub fn check_any_bytes(bytes: &[u8]) {
+    if let Ok(proposal) = Proposal::decode(bytes) {
+        assert_eq!(proposal.encode(), bytes);
+    }
+    if let Ok(catalog) = Catalog::restore(bytes) {
+        assert_eq!(catalog.snapshot(), bytes);
+    }
+    if let Some(catalog) = exact::<Catalog>(bytes)
+        && catalog.check().is_none()
+    {
+        assert_eq!(Catalog::restore(&catalog.snapshot()), Ok(catalog));
+    }
+}
+
+#[cfg(test)]
+mod tests;

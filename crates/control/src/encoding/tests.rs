@@ -1,0 +1,93 @@
+//! The bytes of proposals and snapshots, and what is refused.
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalog::tests::{example, join};
+
+fn hex(bytes: &[u8]) -> String {
+    let rows = bytes
+        .chunks(16)
+        .map(|row| row.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "));
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+fn check(proposal: &Proposal, expected: Expect) {
+    let bytes = proposal.encode();
+    expected.assert_eq(&hex(&bytes));
+    assert_eq!(Proposal::decode(&bytes).as_ref(), Ok(proposal));
+}
+
+#[test]
+fn proposals_have_these_bytes() {
+    check(&Proposal::Join(join(4)), expect![[r#"
+        01 00 01 07 02 6e 34 04 0a 68 6f 73 74 34 3a 34
+        30 30 30 00 04 01 03 04 05 02 7a 31 80 80 80 80
+        04 00 01 00 01 02"#]]);
+}
+
+#[test]
+fn snapshots_have_these_bytes() {
+    let bytes = example().snapshot();
+    expect![[r#"
+        46 49 52 4e 43 54 52 4c 01 00 00 00 c7 00 00 00
+        92 14 58 bc 07 0a 03 80 80 28 0f 32 14 f0 2e 0a
+        b0 09 02 0a 03 01 02 6e 31 01 0a 68 6f 73 74 31
+        3a 34 30 30 30 00 04 01 03 04 05 02 7a 31 80 80
+        80 80 04 00 01 00 01 02 00 01 00 00 02 02 6e 32
+        02 0a 68 6f 73 74 32 3a 34 30 30 30 00 04 01 03
+        04 05 02 7a 32 80 80 80 80 04 00 01 00 01 02 00
+        01 00 00 03 02 6e 33 03 0a 68 6f 73 74 33 3a 34
+        30 30 30 00 04 01 03 04 05 02 7a 30 80 80 80 80
+        04 00 01 00 01 02 00 01 00 00 02 00 03 01 01 00
+        02 02 00 03 03 00 04 02 01 00 00 01 00 01 03 01
+        01 00 02 02 00 03 03 01 04 02 01 02 01 01 01 00
+        01 01 05 00 ff ff ff ff 0f 01 01 00 00 03 01 00
+        08 02 00 08 03 00 08 00 04 02 02"#]].assert_eq(&hex(&bytes));
+    assert_eq!(Catalog::restore(&bytes), Ok(example()));
+}
+
+#[test]
+fn other_bytes_are_refused() {
+    let whole = example().snapshot();
+    for end in 0..whole.len() {
+        assert!(Catalog::restore(&whole[..end]).is_err(), "{end} bytes of {}", whole.len());
+    }
+    for place in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1;
+        assert!(Catalog::restore(&damaged).is_err(), "byte {place}");
+    }
+    let mut newer = whole.clone();
+    newer[8] = 2;
+    let text = Catalog::restore(&newer).unwrap_err().to_string();
+    expect!["the snapshot of the catalog has version 2, and this build knows 1; update the older control node"].assert_eq(&text);
+    assert!(matches!(Proposal::decode(&[2, 0]), Err(EncodingError::Version { found: 2, .. })));
+    let mut longer = Proposal::Join(join(4)).encode();
+    longer.push(0);
+    assert!(Proposal::decode(&longer).is_err());
+}
+
+#[test]
+fn catalogs_that_contradict_themselves_are_refused() {
+    let mut catalog = example();
+    catalog.nodes.remove(&crate::NodeId(2));
+    let restored = Catalog::restore(&catalog.snapshot());
+    assert!(matches!(restored, Err(EncodingError::Contradiction(_))), "{restored:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_refused_or_written_back(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        check_any_bytes(&bytes);
+    }
+
+    #[test]
+    fn damaged_payloads_are_refused_or_written_back(place in 0_usize..2000, bit in 0_u8..8) {
+        let mut payload = plain(&example());
+        let place = place % payload.len();
+        payload[place] ^= 1 << bit;
+        check_any_bytes(&payload);
+    }
+}

@@ -1,0 +1,79 @@
+//! The numbers by which the cluster names its parts. None is ever used again for another part.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize,
+            Deserialize,
+        )]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+identifier! {
+    /// A process of the cluster with its directory. A node that lost its directory joins as another
+    /// node.
+    NodeId(u64)
+}
+identifier! {
+    /// A replicated log group. Group 0 is that of the control nodes.
+    GroupId(u32)
+}
+identifier! {
+    /// A range of pages of a space, kept on several page nodes.
+    ChunkId(u64)
+}
+identifier! {
+    /// A change of the cluster that takes several steps.
+    OperationId(u64)
+}
+identifier! {
+    /// Counts the changes of where a chunk lies, or of who is in a group. What carries an older
+    /// epoch is refused.
+    Epoch(u64)
+}
+
+/// Drawn at random when a cluster is made. Nodes of different clusters refuse each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClusterId(pub u128);
+
+/// Drawn at random by a node when it makes its directory, so that a repeated request to join is
+/// known from another node that wants the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DirectoryId(pub u128);
+
+impl GroupId {
+    /// The group of the control nodes, which replicates the catalog.
+    pub const CONTROL: GroupId = GroupId(0);
+}
+
+impl Epoch {
+    /// The epoch after this one.
+    #[must_use]
+    pub fn next(self) -> Epoch {
+        Epoch(self.0 + 1)
+    }
+}
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClusterId({self})")
+    }
+}

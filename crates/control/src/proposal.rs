@@ -1,0 +1,71 @@
+//! Changes of the catalog, as they stand in the control group's log.
+
+use std::collections::BTreeSet;
+
+use firn_base::{Lsn, PageNo, SpaceId};
+use firn_consensus::{MemberId, Role, Term};
+use serde::{Deserialize, Serialize};
+
+use crate::identifiers::{ChunkId, ClusterId, DirectoryId, GroupId, NodeId};
+use crate::node::{Health, NodeRole, Release};
+use crate::settings::Settings;
+
+/// An entry of the control group's log. The order of the variants is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Proposal {
+    /// A node asks to be in the cluster.
+    Join(Join),
+    /// A node of the cluster has started.
+    Started(Started),
+    /// What failure detection found out about a node.
+    Health { node: NodeId, incarnation: u64, health: Health, flaps: u8 },
+    /// Somebody asks to forget a node.
+    Remove { node: NodeId },
+    /// Replaces the settings.
+    Configure(Settings),
+    /// A log group begins. Its members are numbered from 1 on, in this order.
+    FoundGroup { members: Vec<(NodeId, Role)>, wanted_voters: u8, wanted_loggers: u8 },
+    /// A member was elected.
+    Led { group: GroupId, term: Term, member: MemberId },
+    /// A range of pages gets its nodes. The pages are as the log makes them from `position` on.
+    CreateChunk {
+        space: SpaceId,
+        first: PageNo,
+        end: PageNo,
+        group: GroupId,
+        position: Lsn,
+        nodes: BTreeSet<NodeId>,
+    },
+    /// A space is gone, and so are its chunks.
+    DropSpace { space: SpaceId },
+    /// A chunk has grown or shrunk.
+    Measured { chunk: ChunkId, bytes: u64, pages: u32 },
+}
+
+/// What a node says of itself when it joins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// The cluster that the node was told to join, or that it was in. `None`: whichever answers.
+    pub cluster: Option<ClusterId>,
+    pub name: String,
+    pub directory: DirectoryId,
+    pub address: String,
+    pub client_address: Option<String>,
+    pub roles: BTreeSet<NodeRole>,
+    pub zone: String,
+    pub capacity: u64,
+    pub release: Release,
+}
+
+/// What a node says of itself when it starts again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub cluster: ClusterId,
+    pub node: NodeId,
+    pub directory: DirectoryId,
+    /// Higher than in each life before.
+    pub incarnation: u64,
+    pub address: String,
+    pub client_address: Option<String>,
+    pub release: Release,
+}

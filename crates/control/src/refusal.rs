@@ -1,0 +1,83 @@
+//! Why the catalog refuses a proposal, in words for people.
+
+use firn_base::SpaceId;
+use firn_consensus::{MembersError, Term};
+
+use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId};
+use crate::node::{NodeRole, Protocols, Release};
+
+/// Why a proposal changes nothing. All control nodes refuse it alike.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error(
+        "node {name} belongs to cluster {theirs}, and this is cluster {ours}. Give it an empty directory to join this cluster, or the addresses of its own one"
+    )]
+    OtherCluster { name: String, theirs: ClusterId, ours: ClusterId },
+    #[error(
+        "the name {name} belongs to node {node} at {address}. Choose another name, or remove that node first: firn cluster remove {name}"
+    )]
+    NameTaken { name: String, node: NodeId, address: String },
+    #[error("{what} {value:?} is not possible: {rule}")]
+    Malformed { what: &'static str, value: String, rule: &'static str },
+    #[error(
+        "release {release} speaks protocols {theirs}, and node {name} with release {other} speaks {ours}. Upgrade one release at a time"
+    )]
+    Protocols { release: Release, theirs: Protocols, name: String, other: Release, ours: Protocols },
+    #[error("there is no node {0}; firn cluster status lists the nodes")]
+    NoNode(NodeId),
+    #[error(
+        "node {0} was removed from the cluster. Give it an empty directory, and let it join again"
+    )]
+    NodeRemoved(NodeId),
+    #[error(
+        "the directory is not that of node {name}. Two processes must not use one node's identity; stop one of them, and let it join with an empty directory"
+    )]
+    OtherDirectory { name: String },
+    #[error("the report is of an earlier start of node {0}")]
+    OldIncarnation(NodeId),
+    #[error("node {name} does not have the role {role}")]
+    LacksRole { name: String, role: NodeRole },
+    #[error("node {name} keeps {chunks} chunks and is in {groups} log groups. {next}")]
+    NodeInUse { name: String, chunks: usize, groups: usize, next: NextStep },
+    #[error("the setting is not possible: {0}")]
+    Setting(&'static str),
+    #[error("there is no log group {0}")]
+    NoGroup(GroupId),
+    #[error(transparent)]
+    Members(#[from] MembersError),
+    #[error("node {0} would be in the group twice")]
+    NodeTwice(NodeId),
+    #[error("the group has heard of term {newest}, so term {term} is over")]
+    OldTerm { term: Term, newest: Term },
+    #[error("the member that is said to lead is not a voter of group {0}")]
+    CannotLead(GroupId),
+    #[error("there is no chunk {0}")]
+    NoChunk(ChunkId),
+    #[error("pages of space {space} are in chunk {chunk} already")]
+    PagesTaken { space: SpaceId, chunk: ChunkId },
+    #[error("a chunk has at least one page and one node")]
+    EmptyChunk,
+}
+
+/// How to go on when a node cannot be removed yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextStep {
+    Drain,
+    WaitUntilCopied,
+    /// The node has the only copy of something.
+    Restore,
+}
+
+impl std::fmt::Display for NextStep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            NextStep::Drain => "Move them elsewhere first: firn cluster drain",
+            NextStep::WaitUntilCopied => {
+                "They are being copied to other nodes; wait until firn cluster status shows none"
+            }
+            NextStep::Restore => {
+                "It has the only replica of some; start it again, or restore them from a backup"
+            }
+        })
+    }
+}
