@@ -101,6 +101,8 @@ pub enum Refusal {
     Members(#[from] MembersError),
     #[error("member {0} may not lead")]
     CannotLead(MemberId),
+    #[error("a write is under way; try again once it is synced")]
+    WriteUnderWay,
 }
 
 /// Why a message is not processed.
@@ -344,6 +346,28 @@ impl Member {
             return Err(Refusal::CannotLead(to));
         }
         self.node.transfer_leader(to.0);
+        self.settle();
+        Ok(())
+    }
+
+    /// Begins the next term at once, in which this member leads again: a second writer in the same
+    /// process fences the first one. If the election fails, any voter may lead the term after it.
+    ///
+    /// The voters ignore what they promised to the leader's lease, as in a hand-over. That harms no
+    /// read: the lease was this member's own, and no other member can be elected in a term between.
+    ///
+    /// # Errors
+    /// If this member does not lead in `term`, or a write is not synced.
+    pub fn lead_again(&mut self, term: Term) -> Result<(), Refusal> {
+        self.check_leads(term)?;
+        if !self.unsynced.is_empty() {
+            return Err(Refusal::WriteUnderWay);
+        }
+        self.node.raft.become_follower(term.0, 0);
+        let mut at_once = raft::prelude::Message { from: self.id(), ..Default::default() };
+        at_once.set_msg_type(MessageType::MsgTimeoutNow);
+        // Ignored while a change of members is not in force yet: an election follows in time.
+        let _ = self.node.raft.step(at_once);
         self.settle();
         Ok(())
     }

@@ -21,6 +21,7 @@
 //! | `read 1` | a read at member 1 |
 //! | `change 1 4=learner -2` | member 1 proposes a change of members |
 //! | `hand-over 1 2` | leader 1 lets 2 lead |
+//! | `lead-again 1` | leader 1 begins the next term |
 //! | `release 1 108` | member 1 forgets log before 108 |
 //! | `cut 1`, `heal 1` | all messages from and to 1 are lost, until it is healed |
 //! | `crash 1`, `start 1` | member 1 loses power; it starts from its disk |
@@ -116,6 +117,7 @@ impl Scenario {
             ["read", id] => self.read(number(id)),
             ["change", id, changes @ ..] => self.change(number(id), changes),
             ["hand-over", id, to] => self.hand_over(number(id), MemberId(number(to))),
+            ["lead-again", id] => self.lead_again(number(id)),
             ["release", id, lsn] => {
                 let begins = self.member(number(id)).release(Lsn(number(lsn)));
                 self.line(&format!("{id}: the log begins at {begins}"));
@@ -266,6 +268,14 @@ impl Scenario {
         let member = self.member(id);
         let term = member.leads().unwrap_or(member.term());
         let refused = member.hand_over(term, to).err();
+        self.refused(id, refused);
+        self.carry_out(id);
+    }
+
+    fn lead_again(&mut self, id: u64) {
+        let member = self.member(id);
+        let term = member.leads().unwrap_or(member.term());
+        let refused = member.lead_again(term).err();
         self.refused(id, refused);
         self.carry_out(id);
     }

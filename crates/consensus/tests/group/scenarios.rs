@@ -98,3 +98,8 @@ fn one_member() {
 fn pipelined() {
     check("pipelined");
 }
+
+#[test]
+fn leads_again() {
+    check("leads_again");
+}
