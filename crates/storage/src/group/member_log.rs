@@ -20,7 +20,7 @@
 //!
 //! [`Member::synced`]: firn_consensus::Member::synced
 
-use firn_api::{LogError, Room};
+use firn_api::{LogError, Room, Watermarks};
 use firn_base::Lsn;
 use firn_consensus::{Saved, Write};
 
@@ -70,6 +70,13 @@ pub trait MemberLog: Send + Sync {
     /// [`firn_consensus::Member::release`]. Blocks for I/O. If the disk fails here, the next
     /// write reports it.
     fn release(&self, lsn: Lsn) -> Lsn;
+
+    /// The highest watermarks in the log, released log included. Called when all of the log is
+    /// durable, before a writer begins. May block for I/O.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`], [`LogError::Unreadable`], [`LogError::Failed`].
+    fn watermarks(&self) -> Result<Watermarks, LogError>;
 
     /// How much room is left. Does not block.
     ///

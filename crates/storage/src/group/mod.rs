@@ -1,8 +1,212 @@
-//! The log of one member of a replicated group.
+//! A log store over a replicated group: the driver of one member.
 //!
-//! [`member_log`] is the seam between a member's driver, which carries out the commands of a
-//! `firn_consensus::Member`, and the place where the member keeps its log.
+//! ```text
+//!   committer            driver                                   other members
+//!   wait_durable ──────► take · propose ──── messages ──────────► receive
+//!                        write · sync                             write · sync
+//!                        synced ◄─────────── confirmations ────── synced
+//!   ◄─────────────────── durable ──────────────────────────────►  (with the next message)
+//! ```
+//!
+//! [`GroupStore`] owns a `firn_consensus::Member` and does what it commands: it writes to the
+//! member's disk ([`MemberLog`]), sends to the other members ([`Peers`]), and tells writers,
+//! readers and pages what is durable. The member that leads is the one whose process may write:
+//! opening the stream waits until this member leads, and the term is the writer's epoch.
+//!
+//! A group of one member needs no network, and a lone committer does a whole round itself.
+//!
+//! Latch rules, cited by number:
+//!
+//! 1. `Shared::core` is the driver's only latch of its own. It protects the member, its queue of
+//!    writes and the current writer. No disk call, no wait and no call of [`LogSource::take`] or
+//!    `tell` happens under it.
+//! 2. Under it the driver calls only what does not block: the member, [`Peers::send`],
+//!    [`MemberLog::set_durable`], and [`LogSource::advance`]. Their own latches come after it.
+//! 3. The *turn* ([`turn`]) is no latch. Its holder alone takes log from the source and calls
+//!    [`MemberLog::write`], `sync` and `release`. It is held across I/O. Nobody waits for it: a
+//!    committer that finds it taken waits for its log to be durable, and a holder that returns it
+//!    wakes the task `group-log` if there is work left.
+//! 4. Commands are carried out under the latch, in their order, by the thread whose event led to
+//!    them. So messages are queued in order, and a writer has ended before log of another leader
+//!    moves the durable position.
+//! 5. A writer proposes in the term in which its member leads now. It is ended, under the latch,
+//!    when another member leads, when log of another leader arrives, or when another writer opens.
+//!    So whatever it proposes follows what it proposed before.
+//! 6. While a call of `open` is under way nothing is proposed. The end of the log stands still
+//!    until all of it is durable, and becomes the tail's.
+//!
+//! What is never durable is thrown away by the member: it truncates its log when another leader's
+//! entries take that place. Readers get durable log alone, at any member.
+//!
+//! [`LogSource::take`]: firn_api::LogSource::take
+//! [`LogSource::advance`]: firn_api::LogSource::advance
 
+mod driver;
 pub mod member_log;
+mod network_peers;
+mod opening;
+mod options;
+mod peers;
+mod reading;
+mod recent;
+mod rounds;
+mod turn;
+mod writer;
+mod writing;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_api::{FollowOptions, LogError, LogFollower, LogStore, OpenedLog, WriterEpoch};
+use firn_base::task::TaskHandle;
+use firn_base::{Environment, Lsn};
+use firn_consensus::{Entry, Member, MemberId, Refusal, Role, Term};
+use parking_lot::Mutex;
+
+use crate::follower::Follower;
+use driver::Shared;
+use reading::Reading;
 
 pub use member_log::MemberLog;
+pub use network_peers::NetworkPeers;
+pub use options::GroupOptions;
+pub use peers::{EntryLog, Inbox, NoPeers, Outgoing, Peers};
+
+/// A member of a group, as the log store of its process.
+pub struct GroupStore {
+    shared: Arc<Shared>,
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+}
+
+impl GroupStore {
+    /// Starts the member from what is on its disk, and connects it with the others.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`] if the saved log is not one of a group.
+    pub fn start(
+        environment: &Environment,
+        options: GroupOptions,
+        log: Arc<dyn MemberLog>,
+        peers: Arc<dyn Peers>,
+    ) -> Result<GroupStore, LogError> {
+        let saved = log.saved();
+        let begin = saved.base.lsn;
+        let stored = saved.entries.last().map_or(begin, Entry::end);
+        let member = Member::start(options.member.clone(), saved).map_err(|error| {
+            LogError::Damaged { at: "the log of the group".to_owned(), what: error.to_string() }
+        })?;
+        let parts = (options, log, Arc::clone(&peers));
+        let shared = Arc::new(Shared::new(environment, parts, member, (begin, stored)));
+        shared.event(|core| elect_lone_voter(&mut core.member, &shared.options));
+        peers.start(Arc::clone(&shared) as Arc<dyn Inbox>);
+        let (own, ticking) = (Arc::clone(&shared), Arc::clone(&shared));
+        let spawner = &environment.spawner;
+        let tasks = vec![
+            spawner.spawn("group-log", Box::new(move || own.run())),
+            spawner.spawn("group-clock", Box::new(move || ticking.run_clock())),
+        ];
+        Ok(GroupStore { shared, tasks: Mutex::new(tasks) })
+    }
+
+    /// The term in which this member leads.
+    #[must_use]
+    pub fn leads(&self) -> Option<Term> {
+        self.shared.core.lock().member.leads()
+    }
+
+    /// The leader, as far as this member knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<MemberId> {
+        self.shared.core.lock().member.leader()
+    }
+
+    /// Lets another voter lead. The writer of this process ends with [`LogError::NotLeader`] once
+    /// that one does; if it does not within an election's time, the writer goes on. Does not block.
+    ///
+    /// # Errors
+    /// If this member does not lead, or `to` may not.
+    pub fn hand_over(&self, to: MemberId) -> Result<(), Refusal> {
+        self.shared.event(|core| {
+            let term = core.member.leads().unwrap_or_else(|| core.member.term());
+            core.member.hand_over(term, to)?;
+            core.is_handing_over = true;
+            Ok(())
+        })
+    }
+
+    /// Only readers, and members that are behind, still need log before `lsn`. The log is truncated
+    /// later, and only in part. Does not block.
+    pub fn let_go(&self, lsn: Lsn) {
+        self.shared.let_go.fetch_max(lsn.0, Ordering::SeqCst);
+        self.shared.work.notify_all();
+    }
+
+    /// Why this member takes no part any more, if its disk has failed.
+    #[must_use]
+    pub fn failure(&self) -> Option<LogError> {
+        self.shared.failure.get().cloned()
+    }
+
+    /// Ends the writer, leaves the group to the other members, and waits for the tasks.
+    pub fn close(&self) {
+        self.stop();
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
+            task.join();
+        }
+        self.shared.log.close();
+    }
+
+    fn stop(&self) {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        self.shared.peers.close();
+        self.shared.stopped.notify_all();
+        self.shared.work.notify_all();
+        self.shared.advanced.notify_all();
+    }
+}
+
+impl Drop for GroupStore {
+    /// Does not wait for the tasks.
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl LogStore for GroupStore {
+    fn open(&self, epoch: WriterEpoch) -> Result<OpenedLog, LogError> {
+        self.shared.open(epoch)
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.shared.durable()
+    }
+
+    fn truncated_lsn(&self) -> Lsn {
+        Lsn(self.shared.truncated.load(Ordering::SeqCst))
+    }
+
+    fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
+        self.shared.read_groups(from, limit_bytes, into)
+    }
+
+    fn follow(&self, options: FollowOptions) -> Result<Box<dyn LogFollower>, LogError> {
+        let reading = Arc::new(Reading(Arc::clone(&self.shared)));
+        Ok(Box::new(Follower::new(reading, options)?))
+    }
+}
+
+/// A lone voter has nobody to wait for: it leads at once.
+fn elect_lone_voter(member: &mut Member, options: &GroupOptions) {
+    let voters = member.members().iter().filter(|(_, role)| role.votes());
+    let is_lone = voters.map(|(id, _)| id).eq([options.member.id]);
+    if !is_lone || member.members().role(options.member.id) != Some(Role::Voter) {
+        return;
+    }
+    let (before, steps) = (member.term(), 3 + u32::from(options.member.priority));
+    for _ in 0..steps * options.member.election_ticks {
+        if member.term() == before {
+            member.tick();
+        }
+    }
+}
