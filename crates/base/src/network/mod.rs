@@ -23,8 +23,10 @@
 //! last.
 
 pub mod frame;
+pub mod framed;
+pub mod identity;
 pub mod sockets;
-mod system;
+pub mod system;
 
 use std::fmt;
 use std::io;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use frame::{FrameError, MAX_MESSAGE_BYTES};
+pub use identity::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 pub use system::SystemNetwork;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +99,13 @@ pub enum NetworkError {
     /// The peer sent bytes that are not a message. The connection has ended.
     #[error("{peer} sent bytes that are not a message: {reason}")]
     Damaged { peer: Address, reason: FrameError },
+    /// The peer, or the way to it, cannot be trusted. The connection has ended, or was not made.
+    #[error("{peer}: {reason}")]
+    Untrusted {
+        peer: Address,
+        /// What happened and what to do.
+        reason: String,
+    },
     /// A message is longer than [`MAX_MESSAGE_BYTES`]. Nothing of it was sent.
     #[error("a message of {bytes} bytes exceeds the limit of {MAX_MESSAGE_BYTES} bytes")]
     TooLong { bytes: usize },
@@ -115,13 +125,15 @@ pub trait Network: Send + Sync {
     /// Listens at an address. Replaces a Unix socket that has no listener any more.
     ///
     /// # Errors
-    /// [`NetworkError::System`], for instance if another process listens there.
+    /// [`NetworkError::System`], for instance if another process listens there;
+    /// [`NetworkError::Untrusted`].
     fn listen(&self, address: &Address) -> NetworkResult<Box<dyn Listener>>;
 
     /// Connects to the process that listens at `peer`.
     ///
     /// # Errors
-    /// [`NetworkError::Refused`], [`NetworkError::TimedOut`], [`NetworkError::System`].
+    /// [`NetworkError::Refused`], [`NetworkError::TimedOut`], [`NetworkError::Untrusted`],
+    /// [`NetworkError::System`].
     fn connect(
         &self,
         peer: &Address,
@@ -153,6 +165,12 @@ pub trait Connection: Send + Sync {
     /// may differ from the address where the peer listens.
     fn peer(&self) -> &Address;
 
+    /// Who the peer is by its certificate. `None` if the connection has no certificates, or has not
+    /// received anything yet.
+    fn certified(&self) -> Option<NodeIdentity> {
+        None
+    }
+
     /// Sends one message, the concatenation of `parts`. Blocks while the peer does not keep up.
     /// Threads that send at the same time take turns.
     ///
@@ -166,7 +184,7 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// [`NetworkError::TimedOut`], after which the call can be repeated; [`NetworkError::Ended`];
-    /// [`NetworkError::Damaged`]; [`NetworkError::System`]. `message` is empty after an error.
+    /// [`NetworkError::Damaged`]; [`NetworkError::Untrusted`]; [`NetworkError::System`]. `message` is empty after an error.
     fn receive(&self, message: &mut Vec<u8>, timeout: Option<Duration>) -> NetworkResult<()>;
 
     /// Ends the connection: waiting and later calls of both sides end. Messages that were sent

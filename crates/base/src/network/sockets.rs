@@ -2,17 +2,72 @@
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use super::Address;
+use crate::task;
 
 /// How many connections may wait to be accepted. The system uses the smaller of this and
 /// `net.core.somaxconn`, which is 4,096 by default.
 const WAITING_CONNECTIONS: i32 = 65_535;
+
+/// Interval for retrying a full queue of a Unix socket; the system does not report when the queue
+/// has room.
+const FULL_QUEUE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Connects a socket.
+///
+/// # Errors
+/// The operating system's; [`io::ErrorKind::TimedOut`].
+pub fn connect(peer: &Address, timeout: Duration) -> io::Result<OwnedFd> {
+    match peer {
+        // The standard library refuses a timeout of zero.
+        Address::Tcp(address) => {
+            TcpStream::connect_timeout(address, timeout.max(Duration::from_micros(1)))
+                .map(OwnedFd::from)
+        }
+        Address::Unix(path) => connect_unix(path, timeout),
+    }
+}
+
+fn connect_unix(path: &Path, timeout: Duration) -> io::Result<OwnedFd> {
+    let deadline = task::monotonic().checked_add(timeout);
+    let is_over = || deadline.is_some_and(|deadline| task::monotonic() >= deadline);
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => return Ok(socket),
+            Err(Errno::AGAIN) if is_over() => return Err(io::ErrorKind::TimedOut.into()),
+            Err(Errno::AGAIN) => task::sleep(FULL_QUEUE_INTERVAL),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Makes a connected socket non-blocking. Over TCP, small messages leave at once, and the system
+/// looks after a peer that is silent.
+///
+/// # Errors
+/// The operating system's.
+pub fn prepare(socket: &OwnedFd) -> io::Result<()> {
+    rustix::io::ioctl_fionbio(socket, true)?;
+    if sockopt::socket_domain(socket)? != AddressFamily::UNIX {
+        sockopt::set_tcp_nodelay(socket, true)?;
+        sockopt::set_socket_keepalive(socket, true)?;
+    }
+    Ok(())
+}
 
 /// A listening socket in non-blocking mode. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::frame::{FRAME_VERSION, FrameError, FrameHeader, HEADER_BYTES};
 use super::{
-    Address, Connection, Delivery, Listener, MAX_MESSAGE_BYTES, Network, NetworkError,
-    SystemNetwork,
+    Address, ClusterId, Connection, Delivery, Listener, MAX_MESSAGE_BYTES, Network, NetworkError,
+    Role, Roles, SystemNetwork, identity,
 };
 use crate::task;
 
@@ -54,6 +54,24 @@ fn addresses_are_read_as_they_are_written() {
     for text in ["", "unix:", "localhost", "127.0.0.1"] {
         let error = text.parse::<Address>().unwrap_err();
         assert!(error.to_string().contains("write IP:PORT"), "{error}");
+    }
+}
+
+#[test]
+fn identities_are_read_as_they_are_written() {
+    let cluster = ClusterId(0xf1);
+    assert_eq!(cluster.to_string().parse(), Ok(cluster));
+    for text in ["", "f1", "+0000000000000000000000000000000", "x0000000000000000000000000000000"] {
+        assert!(text.parse::<ClusterId>().is_err(), "{text}");
+    }
+    let roles = Roles::of(&[Role::Pages, Role::Log]);
+    assert_eq!(roles.to_string(), "log+pages");
+    assert_eq!("pages+log".parse(), Ok(roles));
+    assert_eq!("".parse(), Ok(Roles(0)));
+    assert!("log+".parse::<Roles>().is_err());
+    assert!(identity::is_node_name("db-1.rack_2"));
+    for text in ["", "-a", "a b", "a\"b", &"a".repeat(64)] {
+        assert!(!identity::is_node_name(text), "{text}");
     }
 }
 
