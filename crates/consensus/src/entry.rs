@@ -114,6 +114,15 @@ impl Base {
         Base { index: Index(1), term, lsn, members, before: None }
     }
 
+    /// Moves the base past the entry behind it, which is durable.
+    pub fn pass(&mut self, entry: &Entry) {
+        debug_assert_eq!(entry.index.0, self.index.0 + 1);
+        (self.index, self.term, self.lsn) = (entry.index, entry.term, entry.end());
+        if let Content::Members(changes) = &entry.content {
+            (self.members, self.before) = self.members.after(changes);
+        }
+    }
+
     /// The base of a process that is to join a group and knows nothing of it yet.
     #[must_use]
     pub fn joining() -> Base {

@@ -123,11 +123,7 @@ impl EntryIndex {
         self.applied = index;
         let Content::Members(changes) = &self.get(index)?.content else { return None };
         let changes = changes.clone();
-        let old = self.members();
-        // A leader checks changes before it proposes them, so only an end of a change, which
-        // changes nothing more, is refused here.
-        let members = old.changed(&changes).unwrap_or_else(|_| old.clone());
-        let before = (changes.len() > 1).then(|| old.clone());
+        let (members, before) = self.members().after(&changes);
         self.memberships.push_back(Membership { since: index, members, before });
         Some(changes)
     }

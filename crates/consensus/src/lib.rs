@@ -30,6 +30,6 @@ mod options;
 pub use command::{Command, Read, ReadId, Vote, Write, WriteNumber};
 pub use entry::{Base, Batch, Content, Entry, Index, Term};
 pub use member::{Member, ReceiveError, Refusal, Saved, SavedError};
-pub use members::{MemberChange, MemberId, Members, MembersError, Role};
+pub use members::{MAX_CHANGES, MemberChange, MemberId, Members, MembersError, Role};
 pub use message::{Message, MessageError, MessageKind};
 pub use options::{Options, OptionsError};

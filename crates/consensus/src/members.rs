@@ -15,6 +15,9 @@ impl fmt::Display for MemberId {
     }
 }
 
+/// The most members that one step changes: the entry has to fit into a sector of a member's disk.
+pub const MAX_CHANGES: usize = 16;
+
 /// What a member is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
@@ -59,6 +62,8 @@ pub enum MembersError {
     Twice(MemberId),
     #[error("member {0} is not in the group")]
     Absent(MemberId),
+    #[error("more than {MAX_CHANGES} members are changed at once; change them one after the other")]
+    TooMany,
     #[error("the change changes nothing")]
     Nothing,
     #[error("no voter would be left, so nobody could lead; add a voter first")]
@@ -77,7 +82,7 @@ impl Members {
     ) -> Result<Members, MembersError> {
         let changes: Vec<_> =
             members.into_iter().map(|(id, role)| MemberChange::Set(id, role)).collect();
-        Members::default().changed(&changes)
+        Members::default().changed_by(&changes)
     }
 
     #[must_use]
@@ -94,6 +99,13 @@ impl Members {
     /// # Errors
     /// If the changes do not fit the members, or would leave a group that nobody can lead.
     pub fn changed(&self, changes: &[MemberChange]) -> Result<Members, MembersError> {
+        if changes.len() > MAX_CHANGES {
+            return Err(MembersError::TooMany);
+        }
+        self.changed_by(changes)
+    }
+
+    fn changed_by(&self, changes: &[MemberChange]) -> Result<Members, MembersError> {
         let mut after = self.clone();
         for (place, change) in changes.iter().enumerate() {
             let id = change.member();
@@ -112,6 +124,16 @@ impl Members {
             return Err(MembersError::NoVoter);
         }
         Ok(after)
+    }
+
+    /// The members that a durable change puts in force, and those before, whose majorities count
+    /// until the end of the change.
+    pub(crate) fn after(&self, changes: &[MemberChange]) -> (Members, Option<Members>) {
+        // A leader checks changes before it proposes them, so only an end of a change, which
+        // changes nothing more, is refused here.
+        let members = self.changed(changes).unwrap_or_else(|_| self.clone());
+        let before = (changes.len() > 1).then(|| self.clone());
+        (members, before)
     }
 
     fn change(&mut self, change: MemberChange) -> Result<(), MembersError> {

@@ -52,6 +52,17 @@ fn settings_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn one_step_changes_at_most_sixteen_members() {
+    let members = founders().members;
+    let changes: Vec<_> =
+        (10..27).map(|id| MemberChange::Set(MemberId(id), Role::Learner)).collect();
+    assert_eq!(members.changed(&changes), Err(MembersError::TooMany));
+    assert!(members.changed(&changes[1..]).is_ok());
+    // Groups may have more members than one step changes.
+    assert!(Members::new((1..=20).map(|id| (MemberId(id), Role::Voter))).is_ok());
+}
+
+#[test]
 fn a_saved_log_with_gaps_is_refused() {
     let refused = |change: fn(&mut Saved)| {
         let mut saved = Saved::empty(founders());

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! [`GroupStore`] owns a `firn_consensus::Member` and does what it commands: it writes to the
-//! member's disk ([`MemberLog`]), sends to the other members ([`Peers`]), and tells writers,
-//! readers and pages what is durable. The member that leads is the one whose process may write:
-//! opening the stream waits until this member leads, and the term is the writer's epoch.
+//! member's disk ([`MemberLog`], which [`GroupLog`] is in a local directory), sends to the other
+//! members ([`Peers`]), and tells writers, readers and pages what is durable. The member that leads
+//! is the one whose process may write: opening the stream waits until this member leads, and the
+//! term is the writer's epoch.
 //!
 //! A group of one member needs no network, and a lone committer does a whole round itself.
 //!
@@ -42,6 +43,7 @@
 //! [`LogSource::advance`]: firn_api::LogSource::advance
 
 mod driver;
+mod local;
 pub mod member_log;
 mod network_peers;
 mod opening;
@@ -67,6 +69,7 @@ use crate::follower::Follower;
 use driver::Shared;
 use reading::Reading;
 
+pub use local::GroupLog;
 pub use member_log::MemberLog;
 pub use network_peers::NetworkPeers;
 pub use options::GroupOptions;
@@ -210,3 +213,6 @@ fn elect_lone_voter(member: &mut Member, options: &GroupOptions) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,6 +63,16 @@ pub enum OpenError {
         "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
     )]
     FormatMissing { directory: String },
+    /// The directory is that of a group's member, and is to be opened as one alone.
+    #[error(
+        "{directory} belongs to a member of a replicated group; start it as a member of that group"
+    )]
+    OfGroup { directory: String },
+    /// The directory is that of a node alone, and is to be opened as a group's member.
+    #[error(
+        "{directory} has a log that belongs to no group; give the member of a group an empty directory"
+    )]
+    NotOfGroup { directory: String },
     /// The disk said no.
     #[error("{place}: {reason}")]
     Io {

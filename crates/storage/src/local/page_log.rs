@@ -70,6 +70,12 @@ pub trait PageLog: Send + Sync {
     /// Does not block.
     fn tell_page_room(&self, room: Room);
 
+    /// Pages include log before `lsn`, so it was durable when they were made. In a group, a member
+    /// that starts may not know yet. Does not block.
+    fn learn_durable(&self, lsn: Lsn) {
+        let _ = lsn;
+    }
+
     /// Starts reporting to `listener`, beginning with all kept log. Called once.
     fn follow(&self, listener: Arc<dyn PageLogListener>);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_api::{LogError, Room, Watermarks};
 use firn_base::{Lsn, task};
-use firn_consensus::{Base, Content, Entry, Saved, Write};
+use firn_consensus::{Base, Entry, Saved, Write};
 use firn_format::redo::Group;
 use firn_storage::group::MemberLog;
 use parking_lot::Mutex;
@@ -172,11 +172,7 @@ impl Image {
         let gone = self.saved.entries.iter().take_while(|entry| entry.end() < lsn).count();
         let before = self.saved.base.lsn;
         for entry in self.saved.entries.drain(..gone) {
-            let base = &mut self.saved.base;
-            (base.index, base.term, base.lsn) = (entry.index, entry.term, entry.end());
-            if let Content::Members(changes) = &entry.content {
-                base.members = base.members.changed(changes).unwrap_or(base.members.clone());
-            }
+            self.saved.base.pass(&entry);
         }
         let length = self.saved.base.lsn.since(before) as usize;
         raise(&mut self.watermarks, &self.bytes[..length]);

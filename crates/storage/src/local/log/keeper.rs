@@ -171,13 +171,15 @@ impl Shared {
     }
 
     fn header(&self, first: Lsn) -> SegmentHeader {
+        let blocks = segment::blocks_in(self.options.segment_size_bytes);
         SegmentHeader {
             stream: self.options.stream,
             database: self.directory.database(),
-            blocks: segment::blocks_in(self.options.segment_size_bytes),
+            blocks,
             first,
             incarnation: self.incarnation.load(Ordering::Acquire),
             watermarks: *self.watermarks.lock(),
+            entry_sectors: if self.group.is_some() { segment::entry_sectors_in(blocks) } else { 0 },
         }
     }
 
@@ -203,17 +205,32 @@ impl Shared {
 impl Shared {
     /// See [`crate::local::page_log::PageLog::release_before`]. The files follow in the background.
     pub(super) fn release_before(&self, lsn: Lsn) {
+        match &self.group {
+            // The group's base goes first.
+            Some(group) => group.release_pages(lsn),
+            None => self.release_segments(lsn, |_, _| Some(())),
+        }
+    }
+
+    /// Releases the segments before the newest one that may be the oldest, as far as the log ends
+    /// before `lsn` and nobody holds it. `may_begin` gets a segment and how far the log may be
+    /// released, and says whether the log may begin with the segment.
+    pub(super) fn release_segments(
+        &self,
+        lsn: Lsn,
+        mut may_begin: impl FnMut(&Segment, Lsn) -> Option<()>,
+    ) {
         // Readers hold it too, beside the page store, which asks.
         let limit = self.leases.raise_floor(lsn.min(self.indexer.told()), self.durable());
         let begun = self.segments.lock().begun();
         // The oldest kept segment must have a group that begins in it, at or before the limit: that
         // group's start then becomes the start of the log, and everything before it has ended.
-        let starts = begun.iter().skip(1).rev().map(|segment| {
+        let kept = begun.iter().skip(1).rev().find_map(|segment| {
             let start = segment.index.lock().first_group();
-            (segment.first, start)
+            let start = start.filter(|start| *start <= limit)?;
+            may_begin(segment, limit).map(|()| (segment.first, start))
         });
-        let mut kept = starts.filter(|(_, start)| start.is_some_and(|start| start <= limit));
-        let Some((first, Some(start))) = kept.next() else { return };
+        let Some((first, start)) = kept else { return };
         self.truncated.fetch_max(start.0, Ordering::AcqRel);
         let released = self.segments.lock().release_before(first);
         released.iter().for_each(|segment| self.index_cache.remove(segment.first));
@@ -272,6 +289,7 @@ impl Shared {
         let header = SegmentHeader {
             blocks: oldest.blocks,
             first: oldest.first,
+            entry_sectors: oldest.reserved_sectors,
             ..self.header(oldest.first)
         };
         oldest.file.write_at(&header.encode(), 0)?;
@@ -333,7 +351,7 @@ impl Maker<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
-        if file.length()? >= segment::payload_end_offset(self.header.blocks) {
+        if file.length()? >= self.header.file_bytes() {
             return Ok(Some((file, spare)));
         }
         self.disk.remove(spare)?;
@@ -346,8 +364,7 @@ impl Maker<'_> {
             _ => {}
         }
         let file = self.disk.open(path, OpenMode::CreateNew)?;
-        let filled =
-            fill_with_zeros(file.as_ref(), segment::payload_end_offset(self.header.blocks));
+        let filled = fill_with_zeros(file.as_ref(), self.header.file_bytes());
         if let Err(error) = filled {
             // The file is useless; if it cannot be removed either, opening the log removes it.
             let _ = self.disk.remove(path);

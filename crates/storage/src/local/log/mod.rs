@@ -25,6 +25,8 @@
 //!   the new incarnation before anything else is written.
 //! * D5. A block that names `d` as durable was written after a sync that covers `d`.
 //!
+//! The log of a group's member has entries beside its blocks, and more invariants: [`group`].
+//!
 //! Latch rules:
 //!
 //! 1. Every mutex here is short: none is held across I/O, a wait, or a call of the listener.
@@ -44,6 +46,7 @@ use firn_api::{
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{LogStreamId, Lsn, PageId};
+use firn_consensus::{Base, Saved, Vote, Write};
 use firn_format::redo::GroupDamage;
 use parking_lot::Mutex;
 
@@ -54,6 +57,7 @@ use crate::leases::{LeaseStatus, Leases};
 
 mod block;
 mod footer;
+mod group;
 mod index;
 mod indexer;
 mod keeper;
@@ -66,6 +70,7 @@ mod segment;
 mod segments;
 mod writer;
 
+use group::Membership;
 use indexer::IndexerState;
 use keeper::KeeperState;
 use lookup::IndexCache;
@@ -146,6 +151,8 @@ struct Shared {
     index_cache: IndexCache,
     /// The page store's last report: a [`Room`] as a number.
     page_room: AtomicU8,
+    /// In the log of a group's member. `durable` is then what is durable in the group.
+    group: Option<Membership>,
     failed: OnceLock<LogError>,
     stopping: AtomicBool,
 }
@@ -153,6 +160,11 @@ struct Shared {
 impl Shared {
     fn durable(&self) -> Lsn {
         Lsn(self.durable.load(Ordering::Acquire))
+    }
+
+    /// The end of the log that was synced here.
+    fn synced(&self) -> Lsn {
+        self.group.as_ref().map_or_else(|| self.durable(), Membership::synced)
     }
 
     fn truncated(&self) -> Lsn {
@@ -226,11 +238,84 @@ impl LocalLog {
         directory: &Arc<LocalDirectory>,
         options: LogOptions,
     ) -> Result<Arc<LocalLog>, OpenError> {
-        let shared = Arc::new(recovery::open(directory, options)?);
-        let log = LocalLog { shared: shared.clone(), tasks: Mutex::new(Vec::new()) };
+        Ok(LocalLog::start(recovery::open(directory, options)?))
+    }
+
+    fn start(shared: Shared) -> Arc<LocalLog> {
+        let log = LocalLog { shared: Arc::new(shared), tasks: Mutex::new(Vec::new()) };
         log.spawn("log-keeper", keeper::run);
         log.spawn("log-indexer", indexer::run);
-        Ok(Arc::new(log))
+        Arc::new(log)
+    }
+
+    /// Opens the log of a group's member, with what is saved of it. In a new directory, makes a log
+    /// that begins at `founding`. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As [`LocalLog::open`], and if the directory is that of a node alone.
+    pub(crate) fn open_member(
+        directory: &Arc<LocalDirectory>,
+        options: LogOptions,
+        founding: Option<Base>,
+    ) -> Result<(Arc<LocalLog>, Saved), OpenError> {
+        let (shared, saved) = group::open_member(directory, options, founding)?;
+        Ok((LocalLog::start(shared), saved))
+    }
+
+    /// Carries out all of a member's write but its restart.
+    pub(crate) fn write_entries(&self, write: &Write, bytes: &[u8]) -> Result<(), LogError> {
+        self.shared.write_entries(write, bytes)
+    }
+
+    /// Makes a member's writes durable.
+    pub(crate) fn sync_entries(&self) -> Result<(), LogError> {
+        self.shared.sync_entries()
+    }
+
+    /// Appends the log bytes `from..to`, durable or not.
+    pub(crate) fn read_written(
+        &self,
+        from: Lsn,
+        to: Lsn,
+        into: &mut Vec<u8>,
+    ) -> Result<(), LogError> {
+        if from < self.shared.truncated() || from > to {
+            return Err(self.shared.out_of_range(from));
+        }
+        self.shared.read_bytes(from, to, into)
+    }
+
+    /// Log before `lsn` is durable in the group.
+    pub(crate) fn set_durable(&self, lsn: Lsn) {
+        self.shared.set_durable(lsn);
+    }
+
+    /// Releases a member's log before `lsn`; returns where the kept log begins.
+    pub(crate) fn release_entries(&self, lsn: Lsn) -> Lsn {
+        self.shared.release_entries(lsn)
+    }
+
+    /// Throws a member's log away, durably: the directory has to be opened again. False: the log
+    /// begins at `base` and is empty already.
+    pub(crate) fn begin_restart(&self, vote: Option<Vote>, base: &Base) -> Result<bool, LogError> {
+        self.shared.begin_restart(vote, base)
+    }
+
+    /// The highest watermarks in the durable log and before it. Blocks until that log is indexed.
+    pub(crate) fn watermarks_of_durable(&self) -> Result<Watermarks, LogError> {
+        self.shared.wait_until_indexed(self.shared.durable())?;
+        Ok(*self.shared.watermarks.lock())
+    }
+
+    /// Ends the log for good, because another one cannot be opened in its place.
+    pub(crate) fn fail(&self, error: LogError) -> LogError {
+        self.shared.fail_with(error)
+    }
+
+    /// How much room is left.
+    pub(crate) fn room(&self) -> Result<Room, LogError> {
+        self.shared.check_alive()?;
+        Ok(RoundFiles::room(&*self.shared))
     }
 
     fn spawn(&self, name: &str, body: fn(&Shared)) {
@@ -403,7 +488,16 @@ impl PageLog for LocalLog {
         self.shared.page_room.store(room as u8, Ordering::Relaxed);
     }
 
+    fn learn_durable(&self, lsn: Lsn) {
+        if self.shared.group.is_some() {
+            self.shared.set_durable(lsn);
+        }
+    }
+
     fn follow(&self, listener: Arc<dyn PageLogListener>) {
+        if let Some(group) = &self.shared.group {
+            group.hold_for_pages();
+        }
         self.shared.follow(listener);
     }
 }

@@ -29,6 +29,7 @@ use firn_format::redo::{Group, GroupDamage};
 use parking_lot::Mutex;
 
 use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES, Block};
+use super::group::Membership;
 use super::indexer::{IndexerState, Pace};
 use super::keeper::{KeeperState, MakeError, Maker, NEW_SUFFIX, SPARE_SUFFIX};
 use super::lookup::IndexCache;
@@ -44,11 +45,15 @@ const INDEX_PIECE_BYTES: u64 = 1 << 20;
 /// How many blocks of the segments after the log's end are searched for signs of more log.
 const SEARCHED_BLOCKS_OF_LATER_SEGMENTS: u32 = 2048;
 
+/// The name of a file in the log's directory that says that the log is that of a group's member.
+pub(super) const GROUP_FILE: &str = "group.state";
+
 /// The files in the log's directory.
-struct Files {
-    segments: Vec<(Lsn, PathBuf)>,
+pub(super) struct Files {
+    pub(super) segments: Vec<(Lsn, PathBuf)>,
     spares: Vec<PathBuf>,
     next_spare: u64,
+    pub(super) has_group: bool,
 }
 
 /// Opens or makes the log of a directory.
@@ -56,71 +61,118 @@ pub(super) fn open(
     directory: &Arc<LocalDirectory>,
     options: LogOptions,
 ) -> Result<Shared, OpenError> {
+    let folder = open_folder(directory)?;
+    let mut files = list_files(directory, &folder)?;
+    if files.has_group {
+        return Err(OpenError::OfGroup { directory: directory.path().display().to_string() });
+    }
+    if !directory.is_log_created() {
+        create_first(directory, &files, &folder, first_header(directory, &options))?;
+        files = list_files(directory, &folder)?;
+    }
+    let (segments, headers) = open_segments(directory, &options, &folder, &files.segments)?;
+    if headers.iter().any(|header| header.entry_sectors > 0) {
+        return Err(damaged(&folder.join(GROUP_FILE), 0, "the file is missing").into());
+    }
+    segments.iter().for_each(|segment| segment.load_footer());
+    let scan = match directory.is_log_created() {
+        true => find_end(&segments, Lsn::FIRST)?,
+        false => Scan::new(segments[0].first, Lsn::FIRST),
+    };
+    let incarnation = next_incarnation(&segments, &headers, scan.incarnation)?;
+    make_durable(&segments, &scan)?;
+    let mut writer = writer_at(&segments, scan.end(), incarnation)?;
+    writer.write_last_block().at(&writer.segment().path)?;
+    if !directory.is_log_created() {
+        directory.mark_log_created()?;
+    }
+    let place = Place { directory, folder, options, files };
+    let shared = place.shared(segments, &headers, scan.first_group, writer, None);
+    shared.index_kept()?;
+    Ok(shared)
+}
+
+/// The log's directory, made if it is not there.
+pub(super) fn open_folder(directory: &LocalDirectory) -> Result<PathBuf, OpenError> {
     let disk = directory.environment().disk.as_ref();
     let folder = directory.path().join("log");
     disk.create_directory(&folder).at(&folder)?;
     // A killed process may have left names that are only in the kernel's memory.
     disk.sync_directory(&folder).at(&folder)?;
-    let mut files = list_files(disk, &folder)?;
-    if !directory.is_log_created() {
-        create_first(directory, &options, &folder, &files)?;
-        files = list_files(disk, &folder)?;
+    Ok(folder)
+}
+
+/// An incarnation above `highest` and those in the headers.
+pub(super) fn next_incarnation(
+    segments: &[Arc<Segment>],
+    headers: &[SegmentHeader],
+    highest: u32,
+) -> Result<u32, LogError> {
+    let highest = headers.iter().map(|header| header.incarnation).fold(highest, u32::max);
+    let next = highest.checked_add(1);
+    next.ok_or_else(|| segments[0].damaged(segments[0].first, "the log was opened too often"))
+}
+
+/// Where a log is, and how it is used.
+pub(super) struct Place<'a> {
+    pub(super) directory: &'a Arc<LocalDirectory>,
+    pub(super) folder: PathBuf,
+    pub(super) options: LogOptions,
+    pub(super) files: Files,
+}
+
+impl Place<'_> {
+    /// The state of an open log, not indexed yet. All log is durable, as far as one member knows.
+    pub(super) fn shared(
+        self,
+        segments: Vec<Arc<Segment>>,
+        headers: &[SegmentHeader],
+        first_group: Lsn,
+        writer: Writer,
+        group: Option<Membership>,
+    ) -> Shared {
+        let mut watermarks = Watermarks::default();
+        headers.iter().for_each(|header| watermarks.raise(header.watermarks));
+        let published = writer.published();
+        let (end, current) = (published.written, published.segment.clone());
+        let durable = group.as_ref().map_or(end, Membership::durable_at_open);
+        Shared {
+            directory: self.directory.clone(),
+            folder: self.folder,
+            options: self.options,
+            incarnation: AtomicU32::new(writer.incarnation()),
+            segments: Mutex::new(Segments::new(VecDeque::from(segments), &current)),
+            room: Event::new(),
+            keeper: Mutex::new(KeeperState {
+                stuck: None,
+                spares: self.files.spares,
+                next_spare: self.files.next_spare,
+            }),
+            is_stuck: AtomicBool::new(false),
+            keeper_wake: Event::new(),
+            wanted_end: AtomicU64::new(0),
+            writer: Mutex::new(Some(Box::new(writer))),
+            writer_back: Event::new(),
+            tail: Mutex::new(published),
+            longest_round: AtomicU64::new(0),
+            watermarks: Mutex::new(watermarks),
+            indexer: IndexerState::new(first_group),
+            index_cache: IndexCache::new(self.options.index_cache_bytes),
+            durable: AtomicU64::new(durable.0),
+            advanced: Event::new(),
+            truncated: AtomicU64::new(first_group.0),
+            leases: Leases::new(first_group),
+            page_room: AtomicU8::new(Room::Plenty as u8),
+            group,
+            failed: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+        }
     }
-    let (segments, headers) = open_segments(directory, &options, &folder, &files.segments)?;
-    let scan = match directory.is_log_created() {
-        true => find_end(&segments)?,
-        false => Scan::new(segments[0].first),
-    };
-    let incarnation =
-        headers.iter().map(|header| header.incarnation).fold(scan.incarnation, u32::max);
-    let incarnation = incarnation
-        .checked_add(1)
-        .ok_or_else(|| segments[0].damaged(segments[0].first, "the log was opened too often"))?;
-    let writer = settle(&segments, &scan, incarnation)?;
-    if !directory.is_log_created() {
-        directory.mark_log_created()?;
-    }
-    let mut watermarks = Watermarks::default();
-    headers.iter().for_each(|header| watermarks.raise(header.watermarks));
-    let published = writer.published();
-    let (end, current) = (published.written, published.segment.clone());
-    let shared = Shared {
-        directory: directory.clone(),
-        folder,
-        options,
-        incarnation: AtomicU32::new(incarnation),
-        segments: Mutex::new(Segments::new(VecDeque::from(segments), &current)),
-        room: Event::new(),
-        keeper: Mutex::new(KeeperState {
-            stuck: None,
-            spares: files.spares,
-            next_spare: files.next_spare,
-        }),
-        is_stuck: AtomicBool::new(false),
-        keeper_wake: Event::new(),
-        wanted_end: AtomicU64::new(0),
-        writer: Mutex::new(Some(Box::new(writer))),
-        writer_back: Event::new(),
-        tail: Mutex::new(published),
-        longest_round: AtomicU64::new(0),
-        watermarks: Mutex::new(watermarks),
-        indexer: IndexerState::new(scan.first_group),
-        index_cache: IndexCache::new(options.index_cache_bytes),
-        durable: AtomicU64::new(end.0),
-        advanced: Event::new(),
-        truncated: AtomicU64::new(scan.first_group.0),
-        leases: Leases::new(scan.first_group),
-        page_room: AtomicU8::new(Room::Plenty as u8),
-        failed: OnceLock::new(),
-        stopping: AtomicBool::new(false),
-    };
-    shared.index_kept()?;
-    Ok(shared)
 }
 
 impl Shared {
     /// Completes the index: loads the footers, and reads the log of segments that have none.
-    fn index_kept(&self) -> Result<(), LogError> {
+    pub(super) fn index_kept(&self) -> Result<(), LogError> {
         let mut position = self.truncated();
         let segments = self.segments.lock().begun();
         for segment in segments {
@@ -153,8 +205,10 @@ impl Shared {
 }
 
 /// Sorts the names, and removes files that were unfinished when the process ended.
-fn list_files(disk: &dyn Disk, folder: &Path) -> Result<Files, OpenError> {
-    let mut files = Files { segments: Vec::new(), spares: Vec::new(), next_spare: 0 };
+pub(super) fn list_files(directory: &LocalDirectory, folder: &Path) -> Result<Files, OpenError> {
+    let disk = directory.environment().disk.as_ref();
+    let mut files =
+        Files { segments: Vec::new(), spares: Vec::new(), next_spare: 0, has_group: false };
     for path in disk.list(folder).at(folder)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if let Some(first) = segment::parse_file_name(&path) {
@@ -164,31 +218,41 @@ fn list_files(disk: &dyn Disk, folder: &Path) -> Result<Files, OpenError> {
             files.spares.push(path);
         } else if name.ends_with(NEW_SUFFIX) {
             disk.remove(&path).at(&path)?;
+        } else if name == GROUP_FILE {
+            files.has_group = true;
         }
     }
     files.segments.sort();
     Ok(files)
 }
 
-/// Makes the first segment. Existing files come from an earlier attempt that did not finish.
-fn create_first(
-    directory: &LocalDirectory,
-    options: &LogOptions,
-    folder: &Path,
-    files: &Files,
-) -> Result<(), OpenError> {
-    let disk = directory.environment().disk.as_ref();
-    for (_, path) in &files.segments {
-        disk.remove(path).at(path)?;
-    }
-    let header = SegmentHeader {
+/// The header of the first segment of a log without a group.
+fn first_header(directory: &LocalDirectory, options: &LogOptions) -> SegmentHeader {
+    SegmentHeader {
         stream: options.stream,
         database: directory.database(),
         blocks: segment::blocks_in(options.segment_size_bytes),
         first: Lsn::FIRST,
         incarnation: 0,
         watermarks: Watermarks::default(),
-    };
+        entry_sectors: 0,
+    }
+}
+
+/// Makes the first segment. Existing files come from an earlier attempt that did not finish, or of
+/// a log that a member of a group has thrown away.
+pub(super) fn create_first(
+    directory: &LocalDirectory,
+    files: &Files,
+    folder: &Path,
+    header: SegmentHeader,
+) -> Result<(), OpenError> {
+    let disk = directory.environment().disk.as_ref();
+    for (_, path) in &files.segments {
+        disk.remove(path).at(path)?;
+    }
+    // A name that is still there may be that of the new segment.
+    disk.sync_directory(folder).at(folder)?;
     let made = Maker { disk, folder, header }.make(None, 0);
     made.map_err(|error| match error {
         MakeError::Retry(error) => (folder.to_owned(), error),
@@ -199,7 +263,7 @@ fn create_first(
 }
 
 /// Opens all segments and checks that they belong to this log and have no gap.
-fn open_segments(
+pub(super) fn open_segments(
     directory: &LocalDirectory,
     options: &LogOptions,
     folder: &Path,
@@ -239,11 +303,7 @@ fn open_segment(disk: &dyn Disk, path: &Path) -> Result<(Segment, SegmentHeader)
     if length < segment::payload_end_offset(header.blocks) {
         return Err(damaged(path, length, "the file was cut off").into());
     }
-    let segment = Segment::new(&header, path.to_owned(), file);
-    if let Some(head) = segment.read_footer_head() {
-        *segment.index.lock() = SegmentIndex::Footer(head);
-    }
-    Ok((segment, header))
+    Ok((Segment::new(&header, path.to_owned(), file), header))
 }
 
 fn header_fault(
@@ -268,7 +328,7 @@ fn header_fault(
     (header.first != first).then(|| format!("it begins at log position {}", header.first))
 }
 
-fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> LogError {
+pub(super) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> LogError {
     LogError::Damaged { at: segment::place(path, offset), what: what.into() }
 }
 
@@ -278,23 +338,24 @@ fn missing(folder: &Path, first: Lsn) -> LogError {
 }
 
 /// What is known of the log after the blocks up to `valid_end`.
-struct Scan {
-    valid_end: Lsn,
-    incarnation: u32,
+pub(super) struct Scan {
+    pub(super) valid_end: Lsn,
+    pub(super) incarnation: u32,
     /// The highest position that a block names as durable.
-    durable: Lsn,
+    pub(super) durable: Lsn,
     /// Where the first group begins.
-    first_group: Lsn,
+    pub(super) first_group: Lsn,
     /// Where the last group that was begun starts, and where it ends.
     last_group: (Lsn, Lsn),
     is_synchronised: bool,
 }
 
 impl Scan {
-    /// Before the first block of the oldest segment.
-    fn new(first: Lsn) -> Scan {
+    /// Before the first block of the oldest segment, which begins at `first`. A group is known to
+    /// begin at `origin`.
+    pub(super) fn new(first: Lsn, origin: Lsn) -> Scan {
         // The stream's very first segment begins with a group; any other may begin inside one.
-        let is_synchronised = first == Lsn::FIRST;
+        let is_synchronised = first == origin;
         Scan {
             valid_end: first,
             incarnation: 0,
@@ -306,7 +367,7 @@ impl Scan {
     }
 
     /// The end of the last whole group.
-    fn end(&self) -> Lsn {
+    pub(super) fn end(&self) -> Lsn {
         let (start, end) = self.last_group;
         if end <= self.valid_end { end } else { start }
     }
@@ -359,7 +420,7 @@ fn group_length(bytes: &[u8]) -> Result<u64, GroupDamage> {
 
 /// Calls `visit` with the number and bytes of blocks `from..to` of a segment until it returns
 /// false.
-fn for_each_block(
+pub(super) fn for_each_block(
     segment: &Segment,
     from: u32,
     to: u32,
@@ -405,7 +466,7 @@ fn find_first_group(segments: &[Arc<Segment>]) -> Result<Option<Lsn>, OpenError>
 
 /// Where to begin: after the newest segment that has its footer, because everything before it is
 /// durable.
-fn find_start(segments: &[Arc<Segment>]) -> Result<(usize, Scan), OpenError> {
+fn find_start(segments: &[Arc<Segment>], origin: Lsn) -> Result<(usize, Scan), OpenError> {
     let footer = |segment: &Arc<Segment>| match &*segment.index.lock() {
         SegmentIndex::Footer(head) => Some(*head),
         SegmentIndex::Memory(_) => None,
@@ -415,7 +476,7 @@ fn find_start(segments: &[Arc<Segment>]) -> Result<(usize, Scan), OpenError> {
         .enumerate()
         .rev()
         .find_map(|(number, segment)| footer(segment).map(|head| (number, head)));
-    let Some((number, head)) = newest else { return Ok((0, Scan::new(segments[0].first))) };
+    let Some((number, head)) = newest else { return Ok((0, Scan::new(segments[0].first, origin))) };
     let first_group = find_first_group(&segments[..=number])?;
     let scan = Scan {
         valid_end: segments[number].end(),
@@ -428,9 +489,9 @@ fn find_start(segments: &[Arc<Segment>]) -> Result<(usize, Scan), OpenError> {
     Ok((number + 1, scan))
 }
 
-/// Follows the log from the newest footer to its end.
-fn find_end(segments: &[Arc<Segment>]) -> Result<Scan, OpenError> {
-    let (start, mut scan) = find_start(segments)?;
+/// Follows the log from the newest footer to its end. A group begins at `origin`, if that is kept.
+pub(super) fn find_end(segments: &[Arc<Segment>], origin: Lsn) -> Result<Scan, OpenError> {
+    let (start, mut scan) = find_start(segments, origin)?;
     for (number, segment) in segments.iter().enumerate().skip(start) {
         let is_full = for_each_block(segment, 0, segment.blocks, |lsn, bytes| {
             let Ok(block) = block::open(bytes) else { return Ok(false) };
@@ -488,7 +549,7 @@ fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<
 /// Makes the recovered log durable. It may be only in the kernel's memory, left there by a process
 /// that was killed or that ended because a sync failed. In that case the kernel considers it
 /// written, and only writing the same bytes again makes it write them.
-fn make_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
+pub(super) fn make_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
     for segment in segments.iter().filter(|segment| segment.first <= scan.valid_end) {
         let from = scan.durable.max(segment.first);
         let to = scan.valid_end.min(segment.end());
@@ -506,10 +567,13 @@ fn make_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError>
     Ok(())
 }
 
-/// Makes the recovered log durable, and cuts off the rest with the new incarnation (D4).
-fn settle(segments: &[Arc<Segment>], scan: &Scan, incarnation: u32) -> Result<Writer, OpenError> {
-    make_durable(segments, scan)?;
-    let end = scan.end();
+/// A writer that goes on at `end`. Its first act has to be the block in which the log ends, with
+/// the new incarnation: that cuts off the rest (D4).
+pub(super) fn writer_at(
+    segments: &[Arc<Segment>],
+    end: Lsn,
+    incarnation: u32,
+) -> Result<Writer, OpenError> {
     let current = segments.iter().find(|segment| segment.contains(end));
     let current = current.expect("the last segment is not full").clone();
     let block_start = current.block_start(end);
@@ -523,9 +587,7 @@ fn settle(segments: &[Arc<Segment>], scan: &Scan, incarnation: u32) -> Result<Wr
         partial.extend_from_slice(data.ok_or_else(|| current.damaged(end, "the block changed"))?);
         first_group = block.header.first_group.filter(|offset| usize::from(*offset) < kept);
     }
-    let mut writer = Writer::new(current.clone(), end, partial, first_group, incarnation);
-    writer.write_last_block().at(&current.path)?;
-    Ok(writer)
+    Ok(Writer::new(current, end, partial, first_group, incarnation))
 }
 
 #[cfg(test)]

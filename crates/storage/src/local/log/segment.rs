@@ -3,7 +3,8 @@
 //! ```text
 //!   0              header, one sector, then zeros
 //!   4096           block 0 │ block 1 │ … │ block N-1        N a multiple of 8
-//!   4096 + 512 N   footer: the index from page to groups, written when the segment is full
+//!   4096 + 512 N   in a group: entry sectors, E reserved, more if they do not suffice
+//!   4096 + 512 (N+E)  footer: the index from page to groups, written when the segment is full
 //!
 //!   block k holds the log from first + 488 k to first + 488 (k+1)
 //!   end = first + 488 N = the next segment's first
@@ -13,6 +14,7 @@
 //!           10  u16  log stream            44  u32  reserved, zero
 //!           12  u32  blocks (N)            48  u64  transaction id limit  ┐ highest known
 //!           16  database id, 16 bytes      56  u64  commit timestamp limit┘ when it was written
+//!                                          64  u32  entry sectors (E); 0: version 1, no group
 //!                                         508  u32  crc32c of bytes 0..508
 //! ```
 //!
@@ -23,6 +25,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use firn_api::{LogError, Watermarks};
 use firn_base::disk::File;
@@ -40,8 +43,14 @@ pub(super) const PAYLOAD_OFFSET: u64 = 4096;
 pub(super) const HEADER_BYTES: usize = 512;
 /// The number of blocks is a multiple of this, so the payload ends at a page boundary of memory.
 const BLOCKS_PER_MEMORY_PAGE: u64 = 8;
-/// The layout that this code writes.
+/// The layout without entry sectors.
 const SEGMENT_VERSION: u16 = 1;
+/// The layout with entry sectors, which members of a group have.
+const GROUP_SEGMENT_VERSION: u16 = 2;
+/// Blocks for which one entry sector is reserved: a sector lists up to 19 entries.
+const BLOCKS_PER_ENTRY_SECTOR: u32 = 16;
+/// Limits of the entry sectors that a segment with too few gets at a time.
+const ENTRY_SECTORS_ADDED: (u32, u32) = (8, 512);
 /// 16 GiB, so that a position in a segment fits into 32 bits.
 const MAX_BLOCKS: u64 = 1 << 25;
 const MAGIC: &[u8; 8] = b"FIRNLOG\0";
@@ -61,6 +70,8 @@ pub(super) struct SegmentHeader {
     pub(super) incarnation: u32,
     /// The highest known watermarks.
     pub(super) watermarks: Watermarks,
+    /// Entry sectors that are reserved behind the blocks; without a group none.
+    pub(super) entry_sectors: u32,
 }
 
 impl SegmentHeader {
@@ -68,7 +79,8 @@ impl SegmentHeader {
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0..8].copy_from_slice(MAGIC);
-        bytes[8..10].copy_from_slice(&SEGMENT_VERSION.to_le_bytes());
+        let version = if self.entry_sectors == 0 { SEGMENT_VERSION } else { GROUP_SEGMENT_VERSION };
+        bytes[8..10].copy_from_slice(&version.to_le_bytes());
         bytes[10..12].copy_from_slice(&self.stream.0.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.blocks.to_le_bytes());
         bytes[16..32].copy_from_slice(&self.database.0);
@@ -76,9 +88,15 @@ impl SegmentHeader {
         bytes[40..44].copy_from_slice(&self.incarnation.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.watermarks.trx_id_limit.0.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.watermarks.cts_limit.0.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.entry_sectors.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..508]);
         bytes[508..].copy_from_slice(&checksum.to_le_bytes());
         bytes
+    }
+
+    /// Bytes of the file up to the footer's place.
+    pub(super) fn file_bytes(&self) -> u64 {
+        payload_end_offset(self.blocks) + u64::from(self.entry_sectors) * BLOCK_BYTES as u64
     }
 
     /// Decodes and checks the header in these bytes.
@@ -93,8 +111,10 @@ impl SegmentHeader {
             return Err("the header's checksum does not fit its bytes".to_owned());
         }
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
-        if version != SEGMENT_VERSION {
-            return Err(format!("segment version {version}, this build reads {SEGMENT_VERSION}"));
+        if ![SEGMENT_VERSION, GROUP_SEGMENT_VERSION].contains(&version) {
+            return Err(format!(
+                "segment version {version}, this build reads {SEGMENT_VERSION} and {GROUP_SEGMENT_VERSION}"
+            ));
         }
         let word = read_u64(bytes, 8);
         let header = SegmentHeader {
@@ -107,9 +127,12 @@ impl SegmentHeader {
                 trx_id_limit: TrxId(read_u64(bytes, 48)),
                 cts_limit: Cts(read_u64(bytes, 56)),
             },
+            entry_sectors: read_u64(bytes, 64) as u32,
         };
         let payload = u64::from(header.blocks) * BLOCK_DATA_BYTES as u64;
-        let is_possible = (1..=MAX_BLOCKS).contains(&u64::from(header.blocks));
+        let is_possible = (1..=MAX_BLOCKS).contains(&u64::from(header.blocks))
+            && (header.entry_sectors > 0) == (version == GROUP_SEGMENT_VERSION)
+            && header.entry_sectors <= header.blocks;
         if !is_possible || header.first.0.checked_add(payload).is_none() {
             return Err("the header's extent is not possible".to_owned());
         }
@@ -128,7 +151,12 @@ pub(super) fn blocks_in(size_bytes: u64) -> u32 {
     blocks.clamp(BLOCKS_PER_MEMORY_PAGE, MAX_BLOCKS) as u32
 }
 
-/// Where the payload of a segment file ends and its footer begins.
+/// How many entry sectors are reserved in a segment of a group with so many blocks.
+pub(super) fn entry_sectors_in(blocks: u32) -> u32 {
+    (blocks / BLOCKS_PER_ENTRY_SECTOR).max(1)
+}
+
+/// Where the payload of a segment file ends: without a group, its footer begins there.
 pub(super) fn payload_end_offset(blocks: u32) -> u64 {
     PAYLOAD_OFFSET + u64::from(blocks) * BLOCK_BYTES as u64
 }
@@ -156,6 +184,10 @@ pub(super) struct Segment {
     pub(super) file: Arc<dyn File>,
     /// The index from pages to the groups that begin here.
     pub(super) index: Mutex<SegmentIndex>,
+    /// Entry sectors that the file has from the start.
+    pub(super) reserved_sectors: u32,
+    /// Entry sectors with entries.
+    used_sectors: AtomicU32,
 }
 
 /// Where the index of a segment is.
@@ -197,7 +229,44 @@ impl Segment {
     /// A segment without an index.
     pub(super) fn new(header: &SegmentHeader, path: PathBuf, file: Arc<dyn File>) -> Segment {
         let index = Mutex::new(SegmentIndex::Memory(Arc::default()));
-        Segment { first: header.first, blocks: header.blocks, path, file, index }
+        Segment {
+            first: header.first,
+            blocks: header.blocks,
+            path,
+            file,
+            index,
+            reserved_sectors: header.entry_sectors,
+            used_sectors: AtomicU32::new(0),
+        }
+    }
+
+    /// How many entry sectors have entries.
+    pub(super) fn used_sectors(&self) -> u32 {
+        self.used_sectors.load(Ordering::Acquire)
+    }
+
+    /// Declares how many entry sectors have entries.
+    pub(super) fn set_used_sectors(&self, sectors: u32) {
+        self.used_sectors.store(sectors, Ordering::Release);
+    }
+
+    /// How many entry sectors the file has room for once `used` have entries. Follows from `used`,
+    /// because the footer is behind them.
+    pub(super) fn sectors_for(&self, used: u32) -> u32 {
+        let (least, most) = ENTRY_SECTORS_ADDED;
+        let step = self.reserved_sectors.clamp(least, most);
+        let missing = used.saturating_sub(self.reserved_sectors);
+        self.reserved_sectors + missing.next_multiple_of(step)
+    }
+
+    /// The file offset of an entry sector.
+    pub(super) fn sector_offset(&self, number: u32) -> u64 {
+        payload_end_offset(self.blocks) + u64::from(number) * BLOCK_BYTES as u64
+    }
+
+    /// The file offset of the footer, which is written once all entry sectors are.
+    fn footer_offset(&self) -> u64 {
+        self.sector_offset(self.sectors_for(self.used_sectors()))
     }
 
     /// The position after the last payload byte: where the next segment begins.
@@ -220,10 +289,17 @@ impl Segment {
         self.first <= lsn && lsn < self.end()
     }
 
+    /// Goes on with the index in the footer, if there is a valid one. Blocks for I/O.
+    pub(super) fn load_footer(&self) {
+        if let Some(head) = self.read_footer_head() {
+            *self.index.lock() = SegmentIndex::Footer(head);
+        }
+    }
+
     /// Reads the head of the footer; `None` if there is no valid one. Blocks for I/O.
     pub(super) fn read_footer_head(&self) -> Option<FooterHead> {
         let mut bytes = [0; footer::HEAD_BYTES];
-        self.file.read_at(&mut bytes, payload_end_offset(self.blocks)).ok()?;
+        self.file.read_at(&mut bytes, self.footer_offset()).ok()?;
         FooterHead::decode(&bytes, self.first).filter(|head| head.next_group >= self.end())
     }
 
@@ -238,7 +314,7 @@ impl Segment {
     }
 
     fn read_footer(&self, head: &FooterHead, length: usize) -> Option<Vec<u8>> {
-        let offset = payload_end_offset(self.blocks) + footer::HEAD_BYTES as u64;
+        let offset = self.footer_offset() + footer::HEAD_BYTES as u64;
         let room = self.file.length().ok()?.checked_sub(offset)?;
         let length = (head.body_bytes() as u64 <= room).then_some(length)?;
         let mut bytes = vec![0; length];
@@ -252,7 +328,7 @@ impl Segment {
         let incarnation = self.last_incarnation()?;
         let SegmentIndex::Memory(index) = self.index.lock().clone() else { return Ok(()) };
         let (head, body) = footer::encode(&index, self.first, incarnation);
-        let offset = payload_end_offset(self.blocks);
+        let offset = self.footer_offset();
         self.file.allocate(offset + (footer::HEAD_BYTES + body.len()) as u64)?;
         self.file.write_at(&body, offset + footer::HEAD_BYTES as u64)?;
         self.file.sync_data()?;

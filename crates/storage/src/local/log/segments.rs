@@ -90,6 +90,11 @@ impl Segments {
         next
     }
 
+    /// Declares that the log was cut and ends in `current` now: those behind are empty again.
+    pub(super) fn cut(&mut self, current: &Segment) {
+        self.begun = self.all.iter().take_while(|segment| segment.first <= current.first).count();
+    }
+
     /// Adds an empty segment at the end.
     pub(super) fn push_ahead(&mut self, segment: Arc<Segment>) {
         assert_eq!(segment.first, self.end(), "segments follow each other without a gap");

@@ -112,6 +112,20 @@ impl Writer {
         }
     }
 
+    /// The end of the written log.
+    pub(super) fn position(&self) -> Lsn {
+        self.position
+    }
+
+    /// The segment that is being written.
+    pub(super) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    pub(super) fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
     /// Writes the block in which the log ends, with the statement that all of it is durable. Blocks
     /// for I/O.
     pub(super) fn write_last_block(&mut self) -> std::io::Result<()> {
@@ -168,7 +182,8 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, shared: &Shared, groups: &[u8]) -> Result<(), LogError> {
+    /// Writes whole groups. Blocks for I/O.
+    pub(super) fn write(&mut self, shared: &Shared, groups: &[u8]) -> Result<(), LogError> {
         let mut starts = GroupStarts { bytes: groups, start: self.position, next: self.position };
         let mut rest = groups;
         while !rest.is_empty() {
@@ -194,8 +209,8 @@ impl Writer {
     ) -> Result<(), LogError> {
         let offset = self.segment.offset_of(self.position);
         // Log in earlier segments is durable, by D2.
-        let durable = shared.durable().max(self.segment.first);
-        self.format(piece, starts, durable);
+        let synced = shared.synced().max(self.segment.first);
+        self.format(piece, starts, synced);
         let end = offset as usize + self.buffer.len();
         let padding = end.next_multiple_of(MEMORY_PAGE_BYTES) - end;
         self.buffer.resize(self.buffer.len() + padding, 0);
@@ -234,8 +249,8 @@ impl Writer {
 
     /// Moves on to the next segment, which exists because the appender waited for room. D2: syncs
     /// the full one first.
-    fn cross(&mut self, shared: &Shared) -> Result<(), LogError> {
-        if shared.durable() < self.position {
+    pub(super) fn cross(&mut self, shared: &Shared) -> Result<(), LogError> {
+        if shared.synced() < self.position {
             self.segment
                 .file
                 .sync_data()
@@ -248,9 +263,16 @@ impl Writer {
 }
 
 /// Holds the writer token (rule 3) and returns it.
-struct Token<'a> {
+pub(super) struct Token<'a> {
     shared: &'a Shared,
     writer: Option<Box<Writer>>,
+}
+
+impl Token<'_> {
+    /// The writer, which is the caller's until the token is dropped.
+    pub(super) fn writer(&mut self) -> &mut Writer {
+        self.writer.as_mut().expect("the token was awaited")
+    }
 }
 
 impl Drop for Token<'_> {
@@ -261,7 +283,7 @@ impl Drop for Token<'_> {
 }
 
 impl Shared {
-    fn take_writer(&self) -> Token<'_> {
+    pub(super) fn take_writer(&self) -> Token<'_> {
         let mut writer = None;
         self.writer_back.wait_until(None, || {
             writer = self.writer.lock().take();
@@ -273,8 +295,11 @@ impl Shared {
     /// See [`firn_api::LogStore::open`].
     pub(super) fn open_writer(&self, epoch: WriterEpoch) -> Result<Tail, LogError> {
         self.check_open()?;
+        if self.group.is_some() {
+            return Err(LogError::NotLeader { hint: None });
+        }
         let mut token = self.take_writer();
-        let writer = token.writer.as_mut().expect("the token was awaited");
+        let writer = token.writer();
         let epoch = writer.grant(epoch)?;
         // Log written by an older writer may be acknowledged at any moment: it is part of the log.
         let end = self.sync_written()?;
@@ -293,7 +318,7 @@ impl Shared {
     ) -> Result<(), LogError> {
         self.check_open()?;
         let mut token = self.take_writer();
-        let writer = token.writer.as_mut().expect("the token was awaited");
+        let writer = token.writer();
         if epoch.0 != u64::from(writer.incarnation) || !writer.is_opened {
             return Err(writer.fenced());
         }
@@ -308,7 +333,7 @@ impl Shared {
     }
 
     /// The end of the written log, and its segment.
-    fn written(&self) -> (Lsn, Arc<Segment>) {
+    pub(super) fn written(&self) -> (Lsn, Arc<Segment>) {
         let tail = self.tail.lock();
         (tail.written, tail.segment.clone())
     }

@@ -21,6 +21,7 @@ fn segment() -> Segment {
         first: FIRST,
         incarnation: 0,
         watermarks: Watermarks::default(),
+        entry_sectors: 0,
     };
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("unused");

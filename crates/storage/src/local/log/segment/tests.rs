@@ -12,6 +12,7 @@ fn sample() -> SegmentHeader {
         first: Lsn(0x1e88),
         incarnation: 5,
         watermarks: Watermarks { trx_id_limit: TrxId(0x1234), cts_limit: Cts(0x5678) },
+        entry_sectors: 0,
     }
 }
 
@@ -32,8 +33,20 @@ fn a_header_is_laid_out_as_drawn() {
 }
 
 #[test]
+fn a_header_in_a_group_differs_in_version_and_sectors() {
+    let bytes = SegmentHeader { entry_sectors: 2, ..sample() }.encode();
+    let plain = sample().encode();
+    let differing: Vec<usize> = (0..508).filter(|at| bytes[*at] != plain[*at]).collect();
+    assert_eq!(differing, [8, 64]);
+    assert_eq!((bytes[8], bytes[64]), (2, 2));
+}
+
+#[test]
 fn a_header_tells_what_was_put_in() {
-    assert_eq!(SegmentHeader::decode(&sample().encode()), Ok(sample()));
+    for entry_sectors in [0, 2] {
+        let header = SegmentHeader { entry_sectors, ..sample() };
+        assert_eq!(SegmentHeader::decode(&header.encode()), Ok(header));
+    }
 }
 
 #[test]
@@ -48,11 +61,11 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn another_version_is_refused_by_name() {
     let mut bytes = sample().encode();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let checksum = crc32c::crc32c(&bytes[..508]);
     bytes[508..].copy_from_slice(&checksum.to_le_bytes());
     let error = SegmentHeader::decode(&bytes).unwrap_err();
-    assert!(error.contains("version 2") && error.contains("reads 1"), "{error}");
+    assert!(error.contains("version 3") && error.contains("reads 1 and 2"), "{error}");
 }
 
 #[test]
