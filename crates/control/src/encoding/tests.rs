@@ -21,10 +21,13 @@ fn check(proposal: &Proposal, expected: Expect) {
 
 #[test]
 fn proposals_have_these_bytes() {
-    check(&Proposal::Join(join(4)), expect![[r#"
+    check(
+        &Proposal::Join(join(4)),
+        expect![[r#"
         01 00 01 07 02 6e 34 04 0a 68 6f 73 74 34 3a 34
         30 30 30 00 04 01 03 04 05 02 7a 31 80 80 80 80
-        04 00 01 00 01 02"#]]);
+        04 00 01 00 01 02"#]],
+    );
 }
 
 #[test]
@@ -44,7 +47,8 @@ fn snapshots_have_these_bytes() {
         02 02 00 03 03 00 04 02 01 00 00 01 00 01 03 01
         01 00 02 02 00 03 03 01 04 02 01 02 01 01 01 00
         01 01 05 00 ff ff ff ff 0f 01 01 00 00 03 01 00
-        08 02 00 08 03 00 08 00 04 02 02"#]].assert_eq(&hex(&bytes));
+        08 02 00 08 03 00 08 00 04 02 02"#]]
+    .assert_eq(&hex(&bytes));
     assert_eq!(Catalog::restore(&bytes), Ok(example()));
 }
 
