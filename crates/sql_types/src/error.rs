@@ -246,9 +246,9 @@ pub fn from_rows(error: RowsError) -> SqlError {
         error if error.ends_transaction() => ErrorKind::TransactionGone,
         _ => ErrorKind::Statement,
     };
-    match error.mysql_code() {
-        1118 => SqlError::row_too_large(8126, 0),
-        code => SqlError::of_kind(kind, code, error.to_string()),
+    match error {
+        RowsError::RowTooLarge { .. } => SqlError::row_too_large(8126, 0),
+        error => SqlError::of_kind(kind, error.mysql_code(), error.to_string()),
     }
 }
 

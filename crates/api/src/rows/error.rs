@@ -119,6 +119,12 @@ pub enum RowsError {
     /// A table's `AUTO_INCREMENT` counter has no more numbers.
     #[error("Failed to read auto-increment value from storage engine")]
     SequenceExhausted,
+    /// A row, or the smallest row of a definition, has no place in a page.
+    #[error("{message}")]
+    RowTooLarge {
+        /// Which row it is, and how large it may be.
+        message: String,
+    },
 }
 
 impl RowsError {
@@ -156,6 +162,7 @@ impl RowsError {
             RowsError::NoMemory { .. } => 1041,
             RowsError::Other { code, .. } => *code,
             RowsError::SequenceExhausted => 1467,
+            RowsError::RowTooLarge { .. } => 1118,
         }
     }
 
@@ -197,8 +204,20 @@ impl RowsError {
             | RowsError::NoSuchIndex(_)
             | RowsError::NoSuchPrepared
             | RowsError::SequenceExhausted
+            | RowsError::RowTooLarge { .. }
             | RowsError::Other { .. } => false,
         }
+    }
+
+    /// Whether one row of a batch may be the reason, so that the others can be written without it.
+    #[must_use]
+    pub fn may_concern_one_row(&self) -> bool {
+        matches!(
+            self,
+            RowsError::DuplicateKey { .. }
+                | RowsError::RowTooLarge { .. }
+                | RowsError::Other { .. }
+        )
     }
 }
 

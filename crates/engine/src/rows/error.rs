@@ -2,6 +2,8 @@
 
 use firn_api::LogError;
 use firn_api::rows::RowsError;
+use firn_format::definition::DefinitionError;
+use firn_format::row::RowError;
 
 use crate::error::EngineError;
 use crate::lock::LockError;
@@ -29,6 +31,11 @@ impl From<EngineError> for RowsError {
                 RowsError::OutcomeUnknown { reason: error.to_string().into() }
             }
             EngineError::Log(error) => of_log(error),
+            error @ (EngineError::RecordTooLong { .. }
+            | EngineError::Row(RowError::TooLarge { .. })
+            | EngineError::Definition(DefinitionError::Row(RowError::TooLarge {
+                ..
+            }))) => RowsError::RowTooLarge { message: error.to_string() },
             EngineError::NoMemory(_) | EngineError::Fabric(_) => {
                 RowsError::NoMemory { message: error.to_string() }
             }

@@ -14,7 +14,7 @@
 //! * Where rows are otherwise written as soon as they are found, the statement has no `IGNORE`,
 //!   whose warnings come in the order of rows, and no expression with effects.
 
-use firn_api::rows::{RowWrite, RowsError, TableRef};
+use firn_api::rows::{RowWrite, TableRef};
 
 use crate::error::Result;
 use crate::expression::Expression;
@@ -120,7 +120,7 @@ pub(super) fn write_all(
         .collect();
     match execution.data.transaction.write_rows(table, &writes) {
         Ok(()) => Ok(Written::All),
-        Err(RowsError::DuplicateKey { .. } | RowsError::Other { .. }) => Ok(Written::None),
+        Err(error) if error.may_concern_one_row() => Ok(Written::None),
         Err(error) => Err(from_rows(error)),
     }
 }

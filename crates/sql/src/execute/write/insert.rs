@@ -359,7 +359,7 @@ impl<'p> Inserter<'p> {
                 self.inserted += rows.len() as u64;
                 rows.iter().for_each(|(row, number)| self.note_inserted(*number, row));
             }
-            Err(RowsError::DuplicateKey { .. } | RowsError::Other { .. }) => {
+            Err(error) if error.may_concern_one_row() => {
                 // More of them may follow.
                 self.holds_back = false;
                 // Rows after one that is left out already have their numbers.
