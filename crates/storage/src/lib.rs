@@ -5,4 +5,5 @@ pub mod follower;
 pub mod group;
 pub mod leases;
 pub mod local;
+pub mod page_node;
 mod sync;

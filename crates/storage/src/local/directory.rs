@@ -51,6 +51,17 @@ pub enum OpenError {
         /// The format of this build.
         known: u32,
     },
+    /// The directory belongs to another database than the one that it was opened for.
+    #[error(
+        "{directory} has files of database {found}, not of {wanted}; give this process an empty directory, or let it join the other database"
+    )]
+    OtherDatabase {
+        directory: String,
+        /// The database of the directory.
+        found: DatabaseId,
+        /// The database that it was opened for.
+        wanted: DatabaseId,
+    },
     /// The format file is invalid.
     #[error("{file} is not a Firn format file: {reason}; restore it from a backup")]
     FormatFile {
@@ -190,6 +201,27 @@ impl LocalDirectory {
     /// # Errors
     /// Any [`OpenError`] except those of the log and the pages.
     pub fn open(environment: &Environment, path: &Path) -> Result<Arc<LocalDirectory>, OpenError> {
+        LocalDirectory::open_of(environment, path, None)
+    }
+
+    /// Like [`LocalDirectory::open`], for a process that has a part of a database which exists
+    /// already: a new directory becomes one of `database`. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As there, and [`OpenError::OtherDatabase`].
+    pub fn open_for(
+        environment: &Environment,
+        path: &Path,
+        database: DatabaseId,
+    ) -> Result<Arc<LocalDirectory>, OpenError> {
+        LocalDirectory::open_of(environment, path, Some(database))
+    }
+
+    fn open_of(
+        environment: &Environment,
+        path: &Path,
+        wanted: Option<DatabaseId>,
+    ) -> Result<Arc<LocalDirectory>, OpenError> {
         let disk = &environment.disk;
         disk.create_directory(path).at(path)?;
         let lock = disk.lock_directory(path).or_else(|error| match error.kind() {
@@ -200,8 +232,12 @@ impl LocalDirectory {
         })?;
         let format = match read_format(disk.as_ref(), path)? {
             Some(format) => format,
-            None => create(environment, path)?,
+            None => create(environment, path, wanted)?,
         };
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != format.database) {
+            let (directory, found) = (path.display().to_string(), format.database);
+            return Err(OpenError::OtherDatabase { directory, found, wanted });
+        }
         sync_names(disk.as_ref(), path)?;
         Ok(Arc::new(LocalDirectory {
             environment: environment.clone(),
@@ -281,14 +317,19 @@ fn read_format(disk: &dyn Disk, directory: &Path) -> Result<Option<Format>, Open
     })
 }
 
-fn create(environment: &Environment, directory: &Path) -> Result<Format, OpenError> {
+fn create(
+    environment: &Environment,
+    directory: &Path,
+    database: Option<DatabaseId>,
+) -> Result<Format, OpenError> {
     let disk = environment.disk.as_ref();
     let names = disk.list(directory).at(directory)?;
     let is_ours = |name: &PathBuf| name.ends_with("log") || name.ends_with("pages");
     if names.iter().any(is_ours) {
         return Err(OpenError::FormatMissing { directory: directory.display().to_string() });
     }
-    let format = Format { database: DatabaseId::random(environment), log_created: false };
+    let database = database.unwrap_or_else(|| DatabaseId::random(environment));
+    let format = Format { database, log_created: false };
     write_format(disk, directory, format)?;
     Ok(format)
 }

@@ -1,0 +1,167 @@
+//! A page node: it has pages without having the log.
+//!
+//! ```text
+//!   log store, elsewhere ──► received log ──► page store of a local directory ──► readers
+//!                        ◄── lease ──────────  pages, page map
+//! ```
+//!
+//! The node follows the log as a reader, filtered by the pages that it has, and materialises them
+//! for itself (001 §3.4). The log is durable where it comes from, so page nodes agree on nothing
+//! among themselves: two nodes with the same pages give the same bytes at the same position.
+//!
+//! The page store is the one of the local directory ([`crate::local::pages`]); only its log is
+//! another one ([`ReceivedLog`]). The node's lease holds the log that the page store may still need.
+//! A node whose lease was dropped, because it was away for too long, cannot start: its pages must
+//! be copied from another node.
+
+mod received_log;
+mod records;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use firn_api::{
+    LogError, LogStore, PageFilter, PageLease, PageRead, PageRequest, PageSink, PageStore,
+    PageStoreError, PageVersion,
+};
+use firn_base::{Environment, Lsn, PageId, SpaceId};
+use firn_format::page::PageBuf;
+
+use crate::local::{
+    DatabaseId, LocalDirectory, LocalPages, OpenError, PageStoreOptions, pages::PageStoreStatus,
+};
+
+pub use received_log::{ReceivedLog, ReceivedLogOptions, ReceivedLogStatus};
+
+/// How a page node works.
+#[derive(Debug, Clone, Default)]
+pub struct PageNodeOptions {
+    pub log: ReceivedLogOptions,
+    pub pages: PageStoreOptions,
+}
+
+/// What a page node tells of itself.
+#[derive(Debug, Clone)]
+pub struct PageNodeStatus {
+    pub log: ReceivedLogStatus,
+    pub pages: PageStoreStatus,
+}
+
+/// Pages in a local directory that follow a log kept elsewhere.
+pub struct PageNode {
+    name: String,
+    filter: PageFilter,
+    log: Arc<ReceivedLog>,
+    pages: Arc<LocalPages>,
+}
+
+impl PageNode {
+    /// Opens the node's directory, or creates it for `database`, and begins to follow `store`.
+    /// Blocks for I/O and for the log store's answer.
+    ///
+    /// # Errors
+    /// If the directory belongs to another process or database or is damaged, the log store does
+    /// not answer, or log that the pages need is gone there.
+    pub fn open(
+        environment: &Environment,
+        path: &Path,
+        database: DatabaseId,
+        store: Arc<dyn LogStore>,
+        options: PageNodeOptions,
+    ) -> Result<Arc<PageNode>, OpenError> {
+        let directory = LocalDirectory::open_for(environment, path, database)?;
+        let (name, filter) = (options.log.name.clone(), options.log.pages.clone());
+        let log = ReceivedLog::open(environment, store, options.log)?;
+        let pages = LocalPages::open(&directory, options.pages, Arc::clone(&log) as _)?;
+        Ok(Arc::new(PageNode { name, filter, log, pages }))
+    }
+
+    /// Blocks until everything that ends at or before `lsn` is in stored images; the node hurries
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// An error of the disk or the log.
+    pub fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
+        self.pages.materialise_up_to(lsn)
+    }
+
+    /// The node's state. Does not block.
+    #[must_use]
+    pub fn status(&self) -> PageNodeStatus {
+        PageNodeStatus { log: self.log.status(), pages: self.pages.status() }
+    }
+
+    /// Stops the background tasks and returns the lease. Blocks until their I/O is done.
+    pub fn close(&self) {
+        self.log.close();
+        self.pages.close();
+    }
+
+    fn check_is_here(&self, page: PageId) -> Result<(), PageStoreError> {
+        match self.filter.takes(page) {
+            true => Ok(()),
+            false => Err(PageStoreError::WrongChunk { page, place: self.name.clone() }),
+        }
+    }
+
+    /// Log that has not arrived is a reason to ask another node, or this one again.
+    fn of_log(&self, page: PageId, error: PageStoreError) -> PageStoreError {
+        match error {
+            PageStoreError::Log(LogError::Unavailable { reason }) => {
+                PageStoreError::Unavailable { page, place: self.name.clone(), reason }
+            }
+            other => other,
+        }
+    }
+}
+
+impl PageStore for PageNode {
+    fn read(
+        &self,
+        page: PageId,
+        version: PageRead,
+        into: &mut PageBuf,
+    ) -> Result<PageVersion, PageStoreError> {
+        self.check_is_here(page)?;
+        self.pages.read(page, version, into).map_err(|error| self.of_log(page, error))
+    }
+
+    fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
+        self.pages.read_many(requests, &mut Checked { node: self, requests, sink });
+    }
+
+    fn hold(&self, reader: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+        self.pages.hold(reader, position)
+    }
+
+    fn applied_lsn(&self, page: PageId) -> Lsn {
+        self.pages.applied_lsn(page)
+    }
+
+    fn is_covered(&self, page: PageId, lsn: Lsn) -> bool {
+        self.pages.is_covered(page, lsn)
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        self.pages.spaces()
+    }
+}
+
+/// Corrects the replies for pages that the node does not have.
+struct Checked<'a> {
+    node: &'a PageNode,
+    requests: &'a [PageRequest],
+    sink: &'a mut dyn PageSink,
+}
+
+impl PageSink for Checked<'_> {
+    fn page_mut(&mut self, index: usize) -> &mut PageBuf {
+        self.sink.page_mut(index)
+    }
+
+    fn complete(&mut self, index: usize, reply: Result<PageVersion, PageStoreError>) {
+        let page = self.requests[index].page;
+        let reply = reply.map_err(|error| self.node.of_log(page, error));
+        self.sink.complete(index, self.node.check_is_here(page).and(reply));
+    }
+}

@@ -1,0 +1,325 @@
+//! Page nodes over the log of another directory: they keep the promises of page stores with little
+//! memory, through restarts and while the log does not answer.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_api::page_store::conformance::{Subject, check};
+use firn_api::{
+    FollowOptions, Followed, LogError, LogFollower, LogSource, LogStore, LogWriter, OpenedLog,
+    PageFilter, PageRead, PageStore, PageStoreError, WriterEpoch,
+};
+use firn_base::random::{RandomSource, SplitMix};
+use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
+use firn_format::page::{PageBuf, PageKind};
+use firn_format::redo::{Change, GroupBuilder};
+use firn_storage::local::page_log::PageLog;
+use firn_storage::local::{
+    DatabaseId, LocalDirectory, LocalLog, LogOptions, OpenError, PageStoreOptions,
+};
+use firn_storage::page_node::{PageNode, PageNodeOptions, ReceivedLogOptions};
+use parking_lot::Mutex;
+
+const DATABASE: DatabaseId = DatabaseId(*b"database of test");
+
+/// Groups that the log has not taken, and where they begin.
+struct Buffer(Mutex<(Lsn, Vec<u8>)>);
+
+impl LogSource for Buffer {
+    fn take(&self, into: &mut Vec<u8>, _: usize) -> Lsn {
+        let mut buffer = self.0.lock();
+        let (start, groups) = (buffer.0, std::mem::take(&mut buffer.1));
+        buffer.0 = start.advance(groups.len() as u64);
+        into.extend(groups);
+        start
+    }
+
+    fn advance(&self, _: Lsn) {}
+
+    fn tell(&self, _: Result<Lsn, &LogError>) {}
+}
+
+/// A log that somebody writes.
+struct WrittenLog {
+    log: Arc<LocalLog>,
+    buffer: Arc<Buffer>,
+    writer: Box<dyn LogWriter>,
+}
+
+impl WrittenLog {
+    fn create(path: &Path) -> WrittenLog {
+        let directory = LocalDirectory::open_for(&Environment::system(), path, DATABASE).unwrap();
+        let options = LogOptions { segment_size_bytes: 4096 + 64 * 512, ..LogOptions::default() };
+        let log = LocalLog::open(&directory, options).unwrap();
+        let opened = log.open(WriterEpoch::Next).unwrap();
+        let buffer = Arc::new(Buffer(Mutex::new((opened.tail.end, Vec::new()))));
+        let writer = opened.start(Arc::clone(&buffer) as _);
+        WrittenLog { log, buffer, writer }
+    }
+
+    fn append(&self, group: &[u8]) -> Lsn {
+        let end = {
+            let mut buffer = self.buffer.0.lock();
+            buffer.1.extend_from_slice(group);
+            buffer.0.advance(buffer.1.len() as u64)
+        };
+        self.writer.wait_durable(end).unwrap();
+        end
+    }
+
+    /// Creates and changes pages of space 1, each in a group of its own.
+    fn append_pages(&self, numbers: std::ops::Range<u32>) -> Lsn {
+        numbers.fold(Lsn::FIRST, |_, number| self.append(&creating(page(number))))
+    }
+
+    fn let_go(&self, lsn: Lsn) {
+        self.log.wait_until_indexed(lsn).unwrap();
+        self.log.release_before(lsn);
+    }
+}
+
+fn page(number: u32) -> PageId {
+    PageId::new(SpaceId(1), PageNo(number))
+}
+
+fn creating(page: PageId) -> Vec<u8> {
+    let mut group = GroupBuilder::new();
+    Change::Format { kind: PageKind::SpaceHeader }.encode(page, &mut group);
+    let bytes = [page.page_no.0 as u8; 900];
+    Change::WriteBytes { at: 4096, bytes: &bytes }.encode(page, &mut group);
+    group.finish().to_vec()
+}
+
+fn options(name: &str) -> PageNodeOptions {
+    PageNodeOptions {
+        log: ReceivedLogOptions {
+            name: name.to_owned(),
+            patience: Duration::from_millis(200),
+            ..ReceivedLogOptions::default()
+        },
+        pages: PageStoreOptions {
+            grow_bytes: 1 << 20,
+            reserve_bytes: 0,
+            ..PageStoreOptions::default()
+        },
+    }
+}
+
+fn open(
+    path: &Path,
+    store: Arc<dyn LogStore>,
+    options: PageNodeOptions,
+) -> Result<Arc<PageNode>, OpenError> {
+    PageNode::open(&Environment::system(), path, DATABASE, store, options)
+}
+
+fn newest(node: &PageNode, number: u32, at_least: Lsn) -> Result<PageBuf, PageStoreError> {
+    let mut into = PageBuf::boxed();
+    node.read(page(number), PageRead::Latest { at_least }, &mut into).map(|_| *into)
+}
+
+fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+struct Promises {
+    place: tempfile::TempDir,
+    log: WrittenLog,
+    options: PageNodeOptions,
+    random: SplitMix,
+    node: Arc<PageNode>,
+}
+
+impl Promises {
+    fn new(seed: u64, memory_bytes: usize, history_window_ms: u64) -> Promises {
+        let place = place();
+        let log = WrittenLog::create(&place.path().join("log"));
+        let mut options = options("promises");
+        options.log.memory_bytes = memory_bytes;
+        options.pages.history_window_ms = history_window_ms;
+        options.log.patience = Duration::from_secs(10);
+        let node = open(&place.path().join("pages"), Arc::clone(&log.log) as _, options.clone());
+        Promises { place, log, options, random: SplitMix::new(seed), node: node.unwrap() }
+    }
+}
+
+impl Subject for Promises {
+    fn store(&self) -> Arc<dyn PageStore> {
+        Arc::clone(&self.node) as _
+    }
+
+    fn append(&mut self, group: &[u8]) -> Lsn {
+        self.log.append(group)
+    }
+
+    fn work(&mut self) {
+        if self.random.next_u64().is_multiple_of(2) {
+            self.node.materialise_up_to(self.log.log.durable_lsn()).unwrap();
+        }
+    }
+
+    fn truncate_log(&mut self, position: Lsn) {
+        self.log.let_go(position);
+    }
+
+    fn restart(&mut self) {
+        self.node.close();
+        let path = self.place.path().join("pages");
+        self.node = open(&path, Arc::clone(&self.log.log) as _, self.options.clone()).unwrap();
+    }
+}
+
+#[test]
+fn a_page_node_keeps_its_promises() {
+    for (seed, memory_bytes, window_ms) in
+        [(0, 1 << 20, 0), (1, 1, 0), (2, 4096, 0), (3, 4096, 50), (4, 1 << 20, 50)]
+    {
+        check(&mut Promises::new(seed, memory_bytes, window_ms), seed, 500);
+    }
+}
+
+#[test]
+fn a_node_has_the_pages_of_its_filter_and_no_others() {
+    let place = place();
+    let log = WrittenLog::create(&place.path().join("log"));
+    let mut some = options("some");
+    some.log.pages = PageFilter::Ranges(vec![page(10)..=page(19)]);
+    let some = open(&place.path().join("some"), Arc::clone(&log.log) as _, some).unwrap();
+    let all = open(&place.path().join("all"), Arc::clone(&log.log) as _, options("all")).unwrap();
+    let end = log.append_pages(0..30);
+    for number in 0..30 {
+        let whole = newest(&all, number, end).unwrap();
+        match newest(&some, number, end) {
+            Ok(part) => {
+                assert!((10..20).contains(&number), "{number}");
+                assert_eq!(part.bytes(), whole.bytes());
+            }
+            Err(PageStoreError::WrongChunk { page: found, place }) => {
+                assert!(!(10..20).contains(&number), "{number}");
+                assert_eq!((found, place.as_str()), (page(number), "some"));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn the_log_is_kept_until_the_pages_are_durable() {
+    let place = place();
+    let log = WrittenLog::create(&place.path().join("log"));
+    let path = place.path().join("pages");
+    let mut lazy = options("lazy");
+    lazy.pages.idle_pages_per_second = 0;
+    let node = open(&path, Arc::clone(&log.log) as _, lazy.clone()).unwrap();
+    let middle = log.append_pages(0..100);
+    assert_eq!(newest(&node, 99, middle).unwrap().lsn(), middle);
+    log.let_go(middle);
+    assert_eq!(log.log.truncated_lsn(), Lsn::FIRST, "nothing is stored yet");
+    node.materialise_up_to(middle).unwrap();
+    let end = log.append_pages(100..200);
+    node.materialise_up_to(end).unwrap();
+    // The lease follows what the page map names.
+    while log.log.truncated_lsn() == Lsn::FIRST {
+        log.let_go(middle);
+        firn_base::task::sleep(Duration::from_millis(5));
+    }
+    node.close();
+    let node = open(&path, Arc::clone(&log.log) as _, lazy.clone()).unwrap();
+    for number in 0..200 {
+        assert_eq!(newest(&node, number, end).unwrap().page_id(), page(number));
+    }
+
+    // Without the node's lease, log that it needs may go.
+    drop(node);
+    let end = log.append_pages(200..400);
+    log.let_go(end);
+    let refused = open(&path, Arc::clone(&log.log) as _, lazy).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, OpenError::Pages(PageStoreError::StoreDamaged { .. })), "{refused}");
+}
+
+#[test]
+fn a_directory_of_another_database_is_refused() {
+    let place = place();
+    let log = WrittenLog::create(&place.path().join("log"));
+    let other = DatabaseId(*b"another database");
+    let path = place.path().join("pages");
+    drop(LocalDirectory::open_for(&Environment::system(), &path, other).unwrap());
+    let refused = open(&path, Arc::clone(&log.log) as _, options("pages")).map(|_| ()).unwrap_err();
+    let OpenError::OtherDatabase { found, wanted, .. } = refused else { panic!("{refused}") };
+    assert_eq!((found, wanted), (other, DATABASE));
+}
+
+/// A log store whose followers get nothing while it is cut off.
+struct CutOff {
+    store: Arc<LocalLog>,
+    is_cut: Arc<AtomicBool>,
+}
+
+struct CutOffFollower {
+    follower: Box<dyn LogFollower>,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl LogStore for CutOff {
+    fn open(&self, epoch: WriterEpoch) -> Result<OpenedLog, LogError> {
+        self.store.open(epoch)
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.store.durable_lsn()
+    }
+
+    fn truncated_lsn(&self) -> Lsn {
+        self.store.truncated_lsn()
+    }
+
+    fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
+        self.store.read(from, limit_bytes, into)
+    }
+
+    fn follow(&self, options: FollowOptions) -> Result<Box<dyn LogFollower>, LogError> {
+        let follower = LogStore::follow(self.store.as_ref(), options)?;
+        let is_cut = Arc::clone(&self.is_cut);
+        Ok(Box::new(CutOffFollower { follower, is_cut }))
+    }
+}
+
+impl LogFollower for CutOffFollower {
+    fn next(&mut self, limit_bytes: usize, timeout: Duration) -> Result<Followed, LogError> {
+        match self.is_cut.load(Ordering::SeqCst) {
+            true => Err(LogError::Unavailable { reason: "it is cut off".to_owned() }),
+            false => self.follower.next(limit_bytes, timeout),
+        }
+    }
+
+    fn position(&self) -> Lsn {
+        self.follower.position()
+    }
+
+    fn release(&mut self, lsn: Lsn) {
+        self.follower.release(lsn);
+    }
+}
+
+#[test]
+fn a_node_without_its_log_answers_what_it_has() {
+    let place = place();
+    let log = WrittenLog::create(&place.path().join("log"));
+    let is_cut = Arc::new(AtomicBool::new(false));
+    let store = CutOff { store: Arc::clone(&log.log), is_cut: Arc::clone(&is_cut) };
+    let node = open(&place.path().join("pages"), Arc::new(store), options("cut off")).unwrap();
+    let before = log.append_pages(0..10);
+    assert_eq!(newest(&node, 9, before).unwrap().lsn(), before);
+    is_cut.store(true, Ordering::SeqCst);
+    // A call that is under way may still bring log.
+    firn_base::task::sleep(Duration::from_millis(300));
+    let after = log.append_pages(10..20);
+    assert_eq!(newest(&node, 9, before).unwrap().lsn(), before);
+    let missing = newest(&node, 19, after).unwrap_err();
+    assert!(missing.is_transient(), "{missing}");
+    is_cut.store(false, Ordering::SeqCst);
+    let found = (0..100).find_map(|_| newest(&node, 19, after).ok()).expect("the log is back");
+    assert_eq!(found.lsn(), after);
+}
