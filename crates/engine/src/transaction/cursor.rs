@@ -11,7 +11,7 @@
 //!   backward: before f returns e c b, continues before a
 //! ```
 
-use std::ops::{Bound, Range};
+use std::ops::{Bound, Range, RangeBounds};
 
 use firn_api::rows::{
     Direction, Fetched, HeldLeaves, IsolationLevel, LeafVersion, ReadMode, RowBatch, RowSpan,
@@ -47,8 +47,8 @@ impl KeyRange {
 
     fn has(&self, key: &[u8]) -> bool {
         let (low, high) = (self.low.as_ref(), self.high.as_ref());
-        use std::ops::RangeBounds;
-        (low.map(Vec::as_slice), high.map(Vec::as_slice)).contains(key)
+        let range = (low.map(Vec::as_slice), high.map(Vec::as_slice));
+        RangeBounds::<[u8]>::contains(&range, key)
     }
 }
 
