@@ -5,7 +5,7 @@ use clap::{Arg, ArgMatches, Command};
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
 use crate::logging::Verbosity;
-use crate::{CommandError, admin, demo, logging, start};
+use crate::{CommandError, admin, certificates, demo, logging, start};
 
 /// The complete command line of this build.
 pub(crate) fn command() -> Command {
@@ -25,6 +25,7 @@ pub(crate) fn command() -> Command {
                 .about("Inspect a node and its settings")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
+                .subcommand(certificates::command())
                 .subcommand(with_settings(
                     Command::new("configuration")
                         .about("Print each setting, its value and where the value comes from"),
@@ -50,6 +51,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
             Some(("configuration", matches)) => {
                 admin::print_configuration(&configuration(matches)?, out)
             }
+            Some(("certificates", matches)) => certificates::dispatch(matches, out),
             Some(("check", matches)) => admin::check(&started(matches)?.0, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_types, reason = "files and sockets of the user who runs the binary")]
 
 mod admin;
+mod certificates;
 mod command_line;
 mod configuration;
 mod demo;
@@ -24,6 +25,7 @@ use firn_client::ClientError;
 use firn_engine::EngineError;
 use firn_node::endpoint::EndpointError;
 use firn_node::node::NodeError;
+use firn_secure_network::DirectoryError;
 use firn_storage::local::OpenError;
 
 /// Why a command ended without doing its work.
@@ -59,6 +61,9 @@ enum CommandError {
     /// A page cannot be read.
     #[error(transparent)]
     Pages(#[from] PageStoreError),
+    /// Certificates cannot be made or read.
+    #[error(transparent)]
+    Certificates(#[from] DirectoryError),
     /// Stored data contradicts itself.
     #[error("{problems} problems were found; restore from a backup or a replica")]
     Damage {

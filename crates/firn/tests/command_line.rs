@@ -168,3 +168,33 @@ fn errors_are_said_in_words_and_not_in_the_names_of_types() {
         assert!(found.is_none() && !said.is_empty(), "{command:?}: {said}");
     }
 }
+
+/// The lines of a command that succeeds.
+fn lines(directory: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = firn(directory, arguments, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn certificates_are_made_and_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let certificates = |arguments: &[&str]| {
+        let all = [&["admin", "certificates"], arguments, &["--dir", "c"]].concat();
+        firn(directory.path(), &all, &[])
+    };
+    let early = certificates(&["node", "--name", "a"]);
+    assert!(text(&early.stderr).contains("firn admin certificates create"), "{early:?}");
+    let made = certificates(&["create"]);
+    assert!(text(&made.stdout).starts_with("cluster "), "{made:?}");
+    assert!(text(&certificates(&["create"]).stderr).contains("--renew"));
+    let node = ["node", "--name", "a", "--roles", "log+pages", "--address", "10.0.0.1"];
+    let made = certificates(&node);
+    assert!(text(&made.stdout).contains("copy c/nodes/a to the node's machine"), "{made:?}");
+    let bad = certificates(&["node", "--name", "a b"]);
+    assert_eq!(bad.status.code(), Some(2));
+    let shown = lines(directory.path(), &["admin", "certificates", "show", "--dir", "c"]);
+    assert!(shown[0].starts_with("authority of cluster ") && shown[0].ends_with("days left"));
+    assert!(shown[1].starts_with("node 1 (a) log+pages: valid until 20"), "{shown:?}");
+    assert_eq!(shown.len(), 2);
+}
