@@ -13,10 +13,15 @@
 //! 2. Names and directories of nodes are unique, and so are a group's nodes.
 //! 3. The chunks of a space do not overlap.
 //! 4. A number once given is never given again.
+//! 5. At most one operation changes a chunk or a group, and the two name each other.
 
 mod chunks;
 mod groups;
+mod members;
 mod nodes;
+mod operations;
+mod replicas;
+mod upgrades;
 
 use std::collections::BTreeMap;
 
@@ -25,11 +30,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::chunk::Chunk;
 use crate::group::LogGroup;
-use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId};
+use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId, OperationId};
 use crate::node::{Node, NodeState};
+use crate::operation::{Ended, Operation};
 use crate::proposal::Proposal;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
+
+pub(crate) use groups::may_be_member;
 
 /// What an entry of the log led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +46,7 @@ pub enum Applied {
     Node(NodeId),
     Group(GroupId),
     Chunk(ChunkId),
+    Operation(OperationId),
 }
 
 /// The replicated state of the cluster.
@@ -50,9 +59,13 @@ pub struct Catalog {
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     pub(crate) groups: BTreeMap<GroupId, LogGroup>,
     pub(crate) chunks: BTreeMap<ChunkId, Chunk>,
+    pub(crate) operations: BTreeMap<OperationId, Operation>,
+    /// The last operations that ended, the newest one last.
+    pub(crate) ended: Vec<Ended>,
     pub(crate) next_node: u64,
     pub(crate) next_group: u32,
     pub(crate) next_chunk: u64,
+    pub(crate) next_operation: u64,
 }
 
 impl Catalog {
@@ -70,9 +83,12 @@ impl Catalog {
                 nodes: BTreeMap::new(),
                 groups: BTreeMap::new(),
                 chunks: BTreeMap::new(),
+                operations: BTreeMap::new(),
+                ended: Vec::new(),
                 next_node: 1,
                 next_group: 0,
                 next_chunk: 1,
+                next_operation: 1,
             }),
         }
     }
@@ -124,26 +140,43 @@ impl Catalog {
         self.chunks.iter().find(|(_, chunk)| has(chunk)).map(|(id, _)| *id)
     }
 
+    /// The operations that are under way.
+    #[must_use]
+    pub fn operations(&self) -> &BTreeMap<OperationId, Operation> {
+        &self.operations
+    }
+
+    /// The last operations that ended, the newest one last.
+    #[must_use]
+    pub fn ended(&self) -> &[Ended] {
+        &self.ended
+    }
+
     /// Takes the next entry of the control group's log.
     ///
     /// # Errors
     /// If the entry does not fit the catalog. Then it changes nothing.
     pub fn apply(&mut self, proposal: &Proposal) -> Result<Applied, Refusal> {
         self.entries += 1;
+        let applied = self.change(proposal)?;
+        self.settle();
+        Ok(applied)
+    }
+
+    fn change(&mut self, proposal: &Proposal) -> Result<Applied, Refusal> {
+        let done = |()| Applied::Done;
         match proposal {
             Proposal::Join(join) => self.join(join).map(Applied::Node),
-            Proposal::Started(started) => self.start(started).map(|()| Applied::Done),
+            Proposal::Started(started) => self.start(started).map(done),
             Proposal::Health { node, incarnation, health, flaps } => {
-                self.set_health(*node, *incarnation, *health, *flaps).map(|()| Applied::Done)
+                self.set_health(*node, *incarnation, *health, *flaps).map(done)
             }
-            Proposal::Remove { node } => self.remove(*node).map(|()| Applied::Done),
-            Proposal::Configure(settings) => self.configure(settings).map(|()| Applied::Done),
+            Proposal::Remove { node } => self.remove(*node).map(done),
+            Proposal::Configure(settings) => self.configure(settings).map(done),
             Proposal::FoundGroup { members, wanted_voters, wanted_loggers } => {
                 self.found(members, *wanted_voters, *wanted_loggers).map(Applied::Group)
             }
-            Proposal::Led { group, term, member } => {
-                self.led(*group, *term, *member).map(|()| Applied::Done)
-            }
+            Proposal::Led { group, term, member } => self.led(*group, *term, *member).map(done),
             Proposal::CreateChunk { space, first, end, group, position, nodes } => self
                 .create_chunk(*space, *first..*end, *group, *position, nodes)
                 .map(Applied::Chunk),
@@ -152,8 +185,31 @@ impl Catalog {
                 Ok(Applied::Done)
             }
             Proposal::Measured { chunk, bytes, pages } => {
-                self.measured(*chunk, *bytes, *pages).map(|()| Applied::Done)
+                self.measured(*chunk, *bytes, *pages).map(done)
             }
+            Proposal::Lost { chunk, node, epoch } => self.lost(*chunk, *node, *epoch).map(done),
+            Proposal::StopUpgrade { operation } => self.stop_upgrade(*operation).map(done),
+            Proposal::Cancel { operation } => self.cancel(*operation).map(done),
+            Proposal::Acknowledge { operation, step, node, position } => {
+                self.acknowledge(*operation, *step, *node, *position);
+                Ok(Applied::Done)
+            }
+            _ => self.begin_operation(proposal).map(Applied::Operation),
+        }
+    }
+
+    fn begin_operation(&mut self, proposal: &Proposal) -> Result<OperationId, Refusal> {
+        match proposal {
+            Proposal::MoveReplica { chunk, epoch, from, to, reason } => {
+                self.move_replica(*chunk, *epoch, *from, *to, *reason)
+            }
+            Proposal::Split { chunk, epoch, at } => self.split(*chunk, *epoch, *at),
+            Proposal::ChangeMember { group, epoch, add, remove, reason } => {
+                self.change_member(*group, *epoch, *add, *remove, *reason)
+            }
+            Proposal::Drain { node, on } => self.drain(*node, *on),
+            Proposal::Upgrade { release } => self.upgrade(*release),
+            _ => Err(Refusal::NoOperation(OperationId(0))),
         }
     }
 
@@ -181,6 +237,7 @@ impl Catalog {
             .or_else(|| self.check_nodes())
             .or_else(|| self.check_groups())
             .or_else(|| self.check_chunks())
+            .or_else(|| self.check_operations())
     }
 
     fn check_numbers(&self) -> Option<&'static str> {
@@ -188,8 +245,12 @@ impl Catalog {
         let groups = self.groups.keys().all(|id| id.0 < self.next_group);
         let chunks = self.chunks.keys().all(|id| (1..self.next_chunk).contains(&id.0));
         let most = u64::MAX / 2;
-        let bounded = self.next_node < most && self.next_chunk < most && self.entries < most;
-        let all = nodes && groups && chunks && bounded && self.next_group < u32::MAX / 2;
+        let operations = self.operations.keys().all(|id| (1..self.next_operation).contains(&id.0));
+        let bounded = [self.next_node, self.next_chunk, self.next_operation, self.entries]
+            .iter()
+            .all(|number| *number < most);
+        let all =
+            nodes && groups && chunks && operations && bounded && self.next_group < u32::MAX / 2;
         (!all).then_some("a number was not given yet")
     }
 }

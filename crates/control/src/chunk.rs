@@ -21,6 +21,9 @@ pub enum ReplicaState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replica {
     pub state: ReplicaState,
+    /// The entry of the control group's log that gave the replica this state. What the node says
+    /// of itself counts if it has heard of this entry.
+    pub since: u64,
     /// The position that the replica had reached when it last changed its state. It has reached
     /// more since.
     pub position: Lsn,

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::catalog::Catalog;
+use crate::message::{ToControl, ToNode};
 use crate::proposal::Proposal;
 
 /// The first bytes of a snapshot.
@@ -29,27 +30,34 @@ pub enum EncodingError {
     Contradiction(&'static str),
 }
 
-impl Proposal {
-    const WHAT: &str = "proposal to the control group";
+/// What stands in a log or travels in a message: one byte of version, then the value.
+macro_rules! versioned {
+    ($type:ident, $what:literal) => {
+        impl $type {
+            #[doc = concat!("The bytes of the ", $what, ".")]
+            #[must_use]
+            pub fn encode(&self) -> Vec<u8> {
+                let mut bytes = vec![VERSION];
+                bytes.extend_from_slice(&plain(self));
+                bytes
+            }
 
-    /// The bytes of the proposal, as they stand in the log.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&plain(self));
-        bytes
-    }
-
-    /// Reads a proposal.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly those of a proposal of this version.
-    pub fn decode(bytes: &[u8]) -> Result<Proposal, EncodingError> {
-        let (version, rest) = bytes.split_first().ok_or(EncodingError::Malformed(Self::WHAT))?;
-        check_version(Self::WHAT, *version)?;
-        exact(rest).ok_or(EncodingError::Malformed(Self::WHAT))
-    }
+            #[doc = concat!("Reads a ", $what, ".")]
+            ///
+            /// # Errors
+            /// If the bytes are not exactly those of one of this version.
+            pub fn decode(bytes: &[u8]) -> Result<$type, EncodingError> {
+                let (version, rest) = bytes.split_first().ok_or(EncodingError::Malformed($what))?;
+                check_version($what, *version)?;
+                exact(rest).ok_or(EncodingError::Malformed($what))
+            }
+        }
+    };
 }
+
+versioned!(Proposal, "proposal to the control group");
+versioned!(ToControl, "message of a node to control");
+versioned!(ToNode, "message of control to a node");
 
 impl Catalog {
     const WHAT: &str = "snapshot of the catalog";
@@ -119,6 +127,12 @@ fn exact<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 pub fn check_any_bytes(bytes: &[u8]) {
     if let Ok(proposal) = Proposal::decode(bytes) {
         assert_eq!(proposal.encode(), bytes);
+    }
+    if let Ok(message) = ToControl::decode(bytes) {
+        assert_eq!(message.encode(), bytes);
+    }
+    if let Ok(message) = ToNode::decode(bytes) {
+        assert_eq!(message.encode(), bytes);
     }
     if let Ok(catalog) = Catalog::restore(bytes) {
         assert_eq!(catalog.snapshot(), bytes);

@@ -6,8 +6,9 @@ use firn_base::{Lsn, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 use serde::{Deserialize, Serialize};
 
-use crate::identifiers::{ChunkId, ClusterId, DirectoryId, GroupId, NodeId};
+use crate::identifiers::{ChunkId, ClusterId, DirectoryId, Epoch, GroupId, NodeId, OperationId};
 use crate::node::{Health, NodeRole, Release};
+use crate::operation::Reason;
 use crate::settings::Settings;
 
 /// An entry of the control group's log. The order of the variants is part of the format.
@@ -40,6 +41,30 @@ pub enum Proposal {
     DropSpace { space: SpaceId },
     /// A chunk has grown or shrunk.
     Measured { chunk: ChunkId, bytes: u64, pages: u32 },
+    /// A chunk, which was seen in that epoch, gets a replica in the place of another, or one more.
+    MoveReplica { chunk: ChunkId, epoch: Epoch, from: Option<NodeId>, to: NodeId, reason: Reason },
+    /// A node does not have a replica that it should have.
+    Lost { chunk: ChunkId, node: NodeId, epoch: Epoch },
+    /// The pages of a chunk from `at` on become a chunk of their own.
+    Split { chunk: ChunkId, epoch: Epoch, at: PageNo },
+    /// A log group gets a member, loses one, or both.
+    ChangeMember {
+        group: GroupId,
+        epoch: Epoch,
+        add: Option<(NodeId, Role)>,
+        remove: Option<MemberId>,
+        reason: Reason,
+    },
+    /// A node gives away all that it has, or takes again.
+    Drain { node: NodeId, on: bool },
+    /// All nodes get another release.
+    Upgrade { release: Release },
+    /// A node did not come back from its upgrade.
+    StopUpgrade { operation: OperationId },
+    /// Somebody wants an operation to stop.
+    Cancel { operation: OperationId },
+    /// A node has carried out the order of a step, and is at that position of the log.
+    Acknowledge { operation: OperationId, step: u32, node: NodeId, position: Lsn },
 }
 
 /// What a node says of itself when it joins.

@@ -1,10 +1,10 @@
 //! Why the catalog refuses a proposal, in words for people.
 
-use firn_base::SpaceId;
+use firn_base::{PageNo, SpaceId};
 use firn_consensus::{MembersError, Term};
 
-use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId};
-use crate::node::{NodeRole, Protocols, Release};
+use crate::identifiers::{ChunkId, ClusterId, Epoch, GroupId, NodeId, OperationId};
+use crate::node::{NodeRole, NodeState, Protocols, Release};
 
 /// Why a proposal changes nothing. All control nodes refuse it alike.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +57,40 @@ pub enum Refusal {
     PagesTaken { space: SpaceId, chunk: ChunkId },
     #[error("a chunk has at least one page and one node")]
     EmptyChunk,
+    #[error("node {name} is {state}; nothing is placed there until it is up")]
+    NotReady { name: String, state: NodeState },
+    #[error(
+        "without node {name} there would be {left} page nodes, and each chunk has {wanted} replicas. Let another page node join first, or set replicas to {left}"
+    )]
+    TooFewLeft { name: String, left: usize, wanted: usize },
+    #[error("epoch {epoch} is over, the newest one is {newest}")]
+    OldEpoch { epoch: Epoch, newest: Epoch },
+    #[error("operation {0} is under way; wait until it is done, or cancel it")]
+    Busy(OperationId),
+    #[error("node {node} has chunk {chunk} already")]
+    HasReplica { node: NodeId, chunk: ChunkId },
+    #[error("node {node} does not have chunk {chunk}")]
+    LacksReplica { node: NodeId, chunk: ChunkId },
+    #[error(
+        "no node that has chunk {0} is up, so it cannot be copied. Start one of them again, or restore the chunk from a backup"
+    )]
+    NoSource(ChunkId),
+    #[error("chunk {0} is being made or copied; it can be split afterwards")]
+    NotComplete(ChunkId),
+    #[error("page {page} is not within chunk {chunk}")]
+    NotWithin { chunk: ChunkId, page: PageNo },
+    #[error("log group {0} has no leader; its members change once one is elected")]
+    NoLeader(GroupId),
+    #[error(
+        "log group {0} would have no majority that is up. Start the missing members, or add others first"
+    )]
+    NoMajority(GroupId),
+    #[error("a member is added as voter or logger; it learns first by itself")]
+    LearnerAsked,
+    #[error("there is no operation {0}; firn cluster status lists those that are under way")]
+    NoOperation(OperationId),
+    #[error("operation {0} is nearly done, and can be cancelled no more; wait until it ends")]
+    TooLateToCancel(OperationId),
 }
 
 /// How to go on when a node cannot be removed yet.

@@ -8,6 +8,7 @@ use super::{Catalog, Pages, overlap};
 use crate::chunk::{Chunk, Replica, ReplicaState};
 use crate::identifiers::{ChunkId, Epoch, GroupId, NodeId};
 use crate::node::NodeRole;
+use crate::operation::{OperationKind, Reason};
 use crate::refusal::Refusal;
 
 impl Catalog {
@@ -29,7 +30,7 @@ impl Catalog {
         if let Some((id, _)) = self.chunks.iter().find(|(_, one)| overlap(one, space, &pages)) {
             return Err(Refusal::PagesTaken { space, chunk: *id });
         }
-        let replica = Replica { state: ReplicaState::Copying, position };
+        let replica = Replica { state: ReplicaState::Copying, since: self.entries, position };
         let chunk = Chunk {
             space,
             first: pages.start,
@@ -44,6 +45,9 @@ impl Catalog {
         let id = ChunkId(self.next_chunk);
         self.next_chunk += 1;
         self.chunks.insert(id, chunk);
+        let kind = OperationKind::CreateChunk { chunk: id, waiting: nodes.clone() };
+        let operation = self.begin(kind, Reason::Asked);
+        self.chunks.get_mut(&id).expect("just added").operation = Some(operation);
         Ok(id)
     }
 
@@ -56,6 +60,16 @@ impl Catalog {
         let chunk = self.chunks.get_mut(&id).ok_or(Refusal::NoChunk(id))?;
         (chunk.bytes, chunk.pages) = (bytes, pages.min(chunk.end.0 - chunk.first.0));
         Ok(())
+    }
+
+    /// The chunk with that id.
+    pub(crate) fn chunk(&self, id: ChunkId) -> Result<&Chunk, Refusal> {
+        self.chunks.get(&id).ok_or(Refusal::NoChunk(id))
+    }
+
+    /// Whether there was a chunk with that number, and is no more.
+    pub(crate) fn was_chunk(&self, id: ChunkId) -> bool {
+        (1..self.next_chunk).contains(&id.0) && !self.chunks.contains_key(&id)
     }
 
     /// The chunks that have a replica on `node`.

@@ -8,6 +8,7 @@ use super::Catalog;
 use crate::group::{GroupMember, LogGroup};
 use crate::identifiers::{Epoch, GroupId, NodeId};
 use crate::node::{Node, NodeRole};
+use crate::operation::{OperationKind, Reason};
 use crate::refusal::Refusal;
 
 /// The most members of a group.
@@ -45,7 +46,10 @@ impl Catalog {
             operation: None,
         };
         self.next_group += 1;
+        let waiting = group.members.values().map(|member| member.node).collect();
         self.groups.insert(id, group);
+        let operation = self.begin(OperationKind::FoundGroup { group: id, waiting }, Reason::Asked);
+        self.groups.get_mut(&id).expect("just added").operation = Some(operation);
         Ok(id)
     }
 
@@ -73,7 +77,16 @@ impl Catalog {
         if term < group.term || (term == group.term && group.writer.is_some_and(|w| w != member)) {
             return Err(Refusal::OldTerm { term, newest: group.term });
         }
-        if group.members.get(&member).is_none_or(|known| known.role != Role::Voter) {
+        // A newcomer may lead before the catalog hears that it votes.
+        let becomes = group.operation.and_then(|operation| self.operations.get(&operation));
+        let becomes_voter = becomes.is_some_and(|operation| match &operation.kind {
+            OperationKind::ChangeMember(one) => {
+                one.add.is_some_and(|new| new.member == member && new.role == Role::Voter)
+            }
+            _ => false,
+        });
+        let known = group.members.get(&member);
+        if known.is_none_or(|known| known.role != Role::Voter && !becomes_voter) {
             return Err(Refusal::CannotLead(id));
         }
         (group.term, group.writer) = (term, Some(member));

@@ -46,6 +46,10 @@ impl Catalog {
             let (value, rule) = (String::new(), "a node has at least one role");
             return Err(Refusal::Malformed { what: "the roles", value, rule });
         }
+        if join.roles.contains(&NodeRole::Page) && join.capacity == 0 {
+            let (value, rule) = ("0".to_owned(), "a page node has room for pages, in bytes");
+            return Err(Refusal::Malformed { what: "the capacity", value, rule });
+        }
         self.check_release(&join.release, None)
     }
 
@@ -126,6 +130,10 @@ impl Catalog {
                 _ => NextStep::Drain,
             };
             return Err(Refusal::NodeInUse { name: node.name.clone(), chunks, groups, next });
+        }
+        let coming = self.operations.iter().find(|(_, operation)| operation.kind.brings_to(id));
+        if let Some((operation, _)) = coming {
+            return Err(Refusal::Busy(*operation));
         }
         self.nodes.remove(&id);
         Ok(())

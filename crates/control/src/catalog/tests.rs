@@ -7,8 +7,10 @@ use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 
 use super::*;
+use crate::chunk::ReplicaState;
 use crate::identifiers::DirectoryId;
 use crate::node::{Health, NodeRole, Protocols, Release};
+use crate::operation::{Outcome, Reason};
 use crate::proposal::{Join, Started};
 
 const CLUSTER: ClusterId = ClusterId(7);
@@ -235,4 +237,150 @@ fn settings_are_checked() {
     let mut catalog = example();
     catalog.apply(&Proposal::Configure(five.clone())).unwrap();
     assert_eq!(catalog.settings(), &five);
+}
+
+fn acknowledge(operation: u64, step: u32, node: u64) -> Proposal {
+    let (operation, node) = (OperationId(operation), NodeId(node));
+    Proposal::Acknowledge { operation, step, node, position: Lsn(100) }
+}
+
+/// The example with everything begun, a fourth node, and chunk 1 in service on 1, 2 and 3.
+fn settled() -> Catalog {
+    let mut catalog = example();
+    for operation in 1..=3 {
+        for node in 1..=3 {
+            catalog.apply(&acknowledge(operation, 1, node)).unwrap();
+        }
+    }
+    catalog.apply(&Proposal::Join(join(4))).unwrap();
+    catalog.apply(&health(4, Health::Up)).unwrap();
+    assert!(catalog.operations().is_empty(), "{:?}", catalog.operations());
+    catalog
+}
+
+fn move_replica(catalog: &Catalog, from: u64, to: u64) -> Proposal {
+    let (chunk, epoch) = (ChunkId(1), catalog.chunks()[&ChunkId(1)].epoch);
+    let (from, to, reason) = (Some(NodeId(from)), NodeId(to), Reason::Asked);
+    Proposal::MoveReplica { chunk, epoch, from, to, reason }
+}
+
+fn lost(catalog: &Catalog, node: u64) -> Proposal {
+    let (chunk, epoch) = (ChunkId(1), catalog.chunks()[&ChunkId(1)].epoch);
+    Proposal::Lost { chunk, node: NodeId(node), epoch }
+}
+
+fn states(catalog: &Catalog) -> Vec<(u64, ReplicaState)> {
+    let replicas = catalog.chunks()[&ChunkId(1)].replicas.iter();
+    replicas.map(|(node, replica)| (node.0, replica.state)).collect()
+}
+
+#[test]
+fn acknowledgements_count_for_their_step_and_their_node() {
+    let mut catalog = settled();
+    catalog.apply(&move_replica(&catalog, 3, 4)).unwrap();
+    let before = catalog.operations().clone();
+    for wrong in [acknowledge(4, 2, 4), acknowledge(4, 1, 3), acknowledge(3, 1, 4)] {
+        catalog.apply(&wrong).unwrap();
+        assert_eq!(catalog.operations(), &before, "{wrong:?}");
+    }
+    catalog.apply(&acknowledge(4, 1, 4)).unwrap();
+    catalog.apply(&acknowledge(4, 1, 4)).unwrap();
+    assert_eq!(catalog.operations()[&OperationId(4)].step, 2, "a repeated one is no step");
+    catalog.apply(&acknowledge(4, 2, 4)).unwrap();
+    catalog.apply(&acknowledge(4, 3, 3)).unwrap();
+    let served = [1, 2, 4].map(|node| (node, ReplicaState::InService));
+    assert_eq!(states(&catalog), served);
+    assert_eq!(catalog.ended().last().unwrap().outcome, Outcome::Done);
+}
+
+#[test]
+fn a_copy_is_given_up_when_the_dead_node_is_back() {
+    let mut catalog = settled();
+    catalog.apply(&health(3, Health::Down)).unwrap();
+    let Proposal::MoveReplica { chunk, epoch, from, to, .. } = move_replica(&catalog, 3, 4) else {
+        panic!("it is a move");
+    };
+    let reason = Reason::NodeDown;
+    catalog.apply(&Proposal::MoveReplica { chunk, epoch, from, to, reason }).unwrap();
+    let mut copied = catalog.clone();
+    copied.apply(&acknowledge(4, 1, 4)).unwrap();
+    for catalog in [&mut catalog, &mut copied] {
+        catalog.apply(&health(3, Health::Up)).unwrap();
+    }
+    assert_eq!(catalog.ended().last().unwrap().outcome, Outcome::Cancelled);
+    assert_eq!(states(&catalog).len(), 3);
+    assert_eq!(copied.operations().len(), 1, "a finished copy is used");
+}
+
+#[test]
+fn a_move_that_is_late_is_refused() {
+    let mut catalog = settled();
+    let late = move_replica(&catalog, 3, 4);
+    catalog.apply(&late).unwrap();
+    assert_eq!(catalog.apply(&late), Err(Refusal::Busy(OperationId(4))));
+    catalog.apply(&Proposal::Cancel { operation: OperationId(4) }).unwrap();
+    assert!(matches!(catalog.apply(&late), Err(Refusal::OldEpoch { .. })));
+    assert_eq!(states(&catalog).len(), 3);
+}
+
+#[test]
+fn a_replica_that_is_lost_where_it_has_just_come_to_stays_where_it_was() {
+    let mut catalog = settled();
+    catalog.apply(&move_replica(&catalog, 3, 4)).unwrap();
+    catalog.apply(&acknowledge(4, 1, 4)).unwrap();
+    catalog.apply(&acknowledge(4, 2, 4)).unwrap();
+    let mut alone = catalog.clone();
+    catalog.apply(&lost(&catalog, 4)).unwrap();
+    assert_eq!(states(&catalog)[2], (3, ReplicaState::Leaving), "others have it");
+    assert_eq!(catalog.check(), None);
+    for node in [1, 2] {
+        alone.apply(&health(node, Health::Down)).unwrap();
+    }
+    alone.apply(&lost(&alone, 4)).unwrap();
+    assert_eq!(states(&alone)[2], (3, ReplicaState::InService), "nobody else has it");
+    assert!(alone.operations().is_empty());
+    assert_eq!(alone.check(), None);
+}
+
+#[test]
+fn the_last_replica_is_made_again_where_it_was() {
+    let mut catalog = settled();
+    for node in [3, 2, 1] {
+        catalog.apply(&lost(&catalog, node)).unwrap();
+    }
+    assert_eq!(states(&catalog), [(1, ReplicaState::Copying)]);
+    let orders = crate::order::orders(&catalog);
+    let from_store = |order: &crate::Order| matches!(&order.action, crate::Action::CopyChunk { sources, .. } if sources.is_empty());
+    assert!(orders.len() == 1 && from_store(&orders[0]), "{orders:?}");
+}
+
+#[test]
+fn the_last_replica_keeps_its_node() {
+    let mut catalog = settled();
+    for node in [3, 2] {
+        catalog.apply(&lost(&catalog, node)).unwrap();
+    }
+    catalog.apply(&health(1, Health::Down)).unwrap();
+    let refusal = catalog.apply(&Proposal::Remove { node: NodeId(1) }).unwrap_err();
+    expect![
+        "node n1 keeps 1 chunks and is in 2 log groups. It has the only replica of some; start it again, or restore them from a backup"
+    ]
+    .assert_eq(&refusal.to_string());
+    let refusal = catalog.apply(&move_replica(&catalog, 1, 4)).unwrap_err();
+    assert_eq!(refusal, Refusal::NoSource(ChunkId(1)));
+}
+
+#[test]
+fn a_group_keeps_a_majority() {
+    let mut catalog = settled();
+    let change = |catalog: &Catalog, remove: u64| {
+        let (group, reason) = (GroupId(1), Reason::Asked);
+        let epoch = catalog.groups()[&group].epoch;
+        let remove = Some(MemberId(remove));
+        Proposal::ChangeMember { group, epoch, add: None, remove, reason }
+    };
+    catalog.apply(&health(2, Health::Down)).unwrap();
+    let refusal = catalog.apply(&change(&catalog, 3)).unwrap_err();
+    assert_eq!(refusal, Refusal::NoMajority(GroupId(1)));
+    assert!(catalog.apply(&change(&catalog, 2)).is_ok());
 }

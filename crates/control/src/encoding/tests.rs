@@ -1,10 +1,16 @@
 //! The bytes of proposals and snapshots, and what is refused.
 
 use expect_test::{Expect, expect};
+use firn_base::Lsn;
+use firn_consensus::{MemberId, Role, Term};
 use proptest::prelude::*;
 
 use super::*;
 use crate::catalog::tests::{example, join};
+use crate::identifiers::{ChunkId, ClusterId, Epoch, GroupId, NodeId, OperationId};
+use crate::message::{ChunkReport, ControlMessage, Heartbeat, NodeMessage, Progress};
+use crate::operation::Reason;
+use crate::order::{Order, OrderNumber, retire_stray};
 
 fn hex(bytes: &[u8]) -> String {
     let rows = bytes
@@ -28,14 +34,60 @@ fn proposals_have_these_bytes() {
         30 30 30 00 04 01 03 04 05 02 7a 31 80 80 80 80
         04 00 01 00 01 02"#]],
     );
+    let (chunk, epoch, node) = (ChunkId(3), Epoch(300), NodeId(2));
+    let (from, to, reason) = (Some(node), NodeId(4), Reason::NodeDown);
+    check(
+        &Proposal::MoveReplica { chunk, epoch, from, to, reason },
+        expect!["01 0a 03 ac 02 01 02 04 01"],
+    );
+    let (group, add) = (GroupId(1), Some((node, Role::Logger)));
+    let (remove, reason) = (Some(MemberId(1)), Reason::Draining);
+    check(
+        &Proposal::ChangeMember { group, epoch, add, remove, reason },
+        expect!["01 0d 01 ac 02 01 02 01 01 01 03"],
+    );
+    let (operation, step, position) = (OperationId(9), 2, Lsn(1000));
+    check(
+        &Proposal::Acknowledge { operation, step, node, position },
+        expect!["01 12 09 02 02 e8 07"],
+    );
+}
+
+#[test]
+fn messages_have_these_bytes() {
+    let (cluster, node, incarnation) = (ClusterId(7), NodeId(2), 5);
+    let number = OrderNumber { operation: OperationId(9), step: 2, part: 0 };
+    let report = ChunkReport { epoch: Epoch(4), position: Lsn(1000), bytes: 70_000, pages: 5 };
+    let heartbeat = Heartbeat {
+        entries: 40,
+        unreachable: [NodeId(3)].into(),
+        chunks: [(ChunkId(3), report)].into(),
+        leads: [(GroupId(1), (Term(6), MemberId(2)))].into(),
+        copies: [(OperationId(9), Progress { done: 1, total: 2 })].into(),
+    };
+    let to_control = |body| ToControl { cluster, node, incarnation, body };
+    let message = to_control(NodeMessage::Heartbeat(heartbeat));
+    expect![[r#"
+        01 07 02 05 00 28 01 03 01 03 04 e8 07 f0 a2 04
+        05 01 01 06 02 01 09 01 02"#]]
+    .assert_eq(&hex(&message.encode()));
+    assert_eq!(ToControl::decode(&message.encode()), Ok(message));
+    let position = Lsn(1000);
+    let message = to_control(NodeMessage::Acknowledgement { number, position });
+    expect!["01 07 02 05 01 09 02 00 e8 07"].assert_eq(&hex(&message.encode()));
+    let order = retire_stray(node, ChunkId(3), Epoch(4));
+    let body = ControlMessage::Order(Order { number, ..order });
+    let message = ToNode { cluster, term: Term(6), body };
+    expect!["01 07 06 00 09 02 00 02 09 03 04"].assert_eq(&hex(&message.encode()));
+    assert_eq!(ToNode::decode(&message.encode()), Ok(message));
 }
 
 #[test]
 fn snapshots_have_these_bytes() {
     let bytes = example().snapshot();
     expect![[r#"
-        46 49 52 4e 43 54 52 4c 01 00 00 00 c7 00 00 00
-        92 14 58 bc 07 0a 03 80 80 28 0f 32 14 f0 2e 0a
+        46 49 52 4e 43 54 52 4c 01 00 00 00 eb 00 00 00
+        72 35 b3 60 07 0a 03 80 80 28 0f 32 14 f0 2e 0a
         b0 09 02 0a 03 01 02 6e 31 01 0a 68 6f 73 74 31
         3a 34 30 30 30 00 04 01 03 04 05 02 7a 31 80 80
         80 80 04 00 01 00 01 02 00 01 00 00 02 02 6e 32
@@ -44,10 +96,12 @@ fn snapshots_have_these_bytes() {
         01 00 00 03 02 6e 33 03 0a 68 6f 73 74 33 3a 34
         30 30 30 00 04 01 03 04 05 02 7a 30 80 80 80 80
         04 00 01 00 01 02 00 01 00 00 02 00 03 01 01 00
-        02 02 00 03 03 00 04 02 01 00 00 01 00 01 03 01
-        01 00 02 02 00 03 03 01 04 02 01 02 01 01 01 00
-        01 01 05 00 ff ff ff ff 0f 01 01 00 00 03 01 00
-        08 02 00 08 03 00 08 00 04 02 02"#]]
+        02 02 00 03 03 00 04 02 01 00 00 01 01 01 01 03
+        01 01 00 02 02 00 03 03 01 04 02 01 02 01 01 01
+        01 02 01 01 05 00 ff ff ff ff 0f 01 01 00 00 03
+        01 00 0a 08 02 00 0a 08 03 00 0a 08 01 03 03 01
+        00 00 03 01 02 03 00 01 02 00 01 03 01 02 03 00
+        01 03 01 01 03 01 02 03 00 01 00 04 02 02 04"#]]
     .assert_eq(&hex(&bytes));
     assert_eq!(Catalog::restore(&bytes), Ok(example()));
 }
