@@ -166,6 +166,13 @@ impl Items {
         Items { message: message.into(), position: 0 }
     }
 
+    /// Whether the message has more than its first item.
+    pub(crate) fn has_several(&self) -> bool {
+        let header = self.message.first_chunk::<ITEM_HEADER_BYTES>();
+        let first = header.and_then(|header| Kind::decode(header).ok());
+        first.is_some_and(|(_, length)| ITEM_HEADER_BYTES + length < self.message.len())
+    }
+
     fn read(&mut self) -> Result<Item, Malformed> {
         let rest = &self.message[self.position..];
         let (header, rest) = rest.split_first_chunk::<ITEM_HEADER_BYTES>().ok_or(Malformed)?;

@@ -4,6 +4,9 @@
 //! meanwhile. A thread that finds another one writing leaves its item in the queue and goes on. No
 //! thread is needed for sending, and under load a write has many items.
 //!
+//! A reader that has several requests before it *collects*: their answers stay in the queue until
+//! it releases them, or until they are enough for a write. Whoever finds that first writes them.
+//!
 //! Latch rule 1: the queue's mutex is held for a few instructions, never across a write. The thread
 //! that writes is known by a mark in the queue.
 
@@ -84,7 +87,10 @@ pub(crate) struct Sender {
 struct Queue {
     items: VecDeque<Outgoing>,
     bytes: u64,
+    /// A thread writes, or items are being collected.
     is_writing: bool,
+    /// Nobody writes yet: whoever clears this mark has to.
+    is_collecting: bool,
     has_ended: bool,
     /// Requests that were queued when the connection ended, and so were never written.
     unsent: BTreeSet<u64>,
@@ -139,12 +145,30 @@ impl Sender {
             queue.bytes += item.cost();
             queue.items.push_back(item);
         }
-        if std::mem::replace(&mut queue.is_writing, true) {
+        let is_enough = queue.is_collecting && queue.bytes >= BATCH_BYTES;
+        if std::mem::replace(&mut queue.is_writing, true) && !is_enough {
             return Ok(());
         }
+        queue.is_collecting = false;
         drop(queue);
         self.write();
         Ok(())
+    }
+
+    /// Begins to collect items, unless a thread is writing.
+    pub(crate) fn collect(&self) {
+        let mut queue = self.queue.lock();
+        if !queue.is_writing {
+            (queue.is_writing, queue.is_collecting) = (true, true);
+        }
+    }
+
+    /// Writes what was collected, if nobody has begun to.
+    pub(crate) fn release(&self) {
+        let is_mine = std::mem::take(&mut self.queue.lock().is_collecting);
+        if is_mine {
+            self.write();
+        }
     }
 
     /// Writes until the queue is empty.
@@ -209,13 +233,24 @@ impl Sender {
     /// # Errors
     /// The connection has ended.
     pub(crate) fn wait_for_room(&self) -> Result<(), Ended> {
-        let mut has_ended = false;
-        self.room.wait_until(None, || {
-            let queue = self.queue.lock();
-            has_ended = queue.has_ended;
-            has_ended || queue.bytes <= self.limits.queue_bytes
-        });
-        if has_ended { Err(Ended) } else { Ok(()) }
+        loop {
+            let ticket = self.room.listen();
+            let is_collecting = {
+                let queue = self.queue.lock();
+                if queue.has_ended {
+                    return Err(Ended);
+                }
+                if queue.bytes <= self.limits.queue_bytes {
+                    return Ok(());
+                }
+                queue.is_collecting
+            };
+            match is_collecting {
+                // Nobody else may come to write it: this may be the thread that collects.
+                true => self.release(),
+                false => drop(self.room.wait(ticket, None)),
+            }
+        }
     }
 
     /// Ends the connection. Requests that are still queued count as never sent.

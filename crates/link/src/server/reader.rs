@@ -91,7 +91,15 @@ impl Hall {
             Statistics::add(&desk.sender.statistics().bytes_received, message.len());
             let now = self.environment.clock.monotonic();
             let mut items = Items::of(std::mem::take(&mut message));
-            if items.try_for_each(|item| self.take(desk, &casts, item?, now)).is_err() {
+            let has_several = items.has_several();
+            if has_several {
+                desk.sender.collect();
+            }
+            let taken = items.try_for_each(|item| self.take(desk, &casts, item?, now));
+            if has_several {
+                desk.sender.release();
+            }
+            if taken.is_err() {
                 break;
             }
         }

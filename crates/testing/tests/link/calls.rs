@@ -46,7 +46,7 @@ fn replies_come_in_any_order_and_find_their_calls() {
 fn several_calls_leave_in_one_write() {
     for_each_seed(0..10, |world| {
         let record = Record::default();
-        let (_b, _server) = start_server(world, &record);
+        let (_b, server) = start_server(world, &record);
         let (_a, caller) = start_client(world);
         assert!(caller.wait_until_up(SECOND));
         let before = caller.statistics().writes;
@@ -56,6 +56,7 @@ fn several_calls_leave_in_one_write() {
         for (number, call) in calls.into_iter().enumerate() {
             assert_eq!(word(&call.unwrap().wait().unwrap(), 0), number as u64 + 100);
         }
+        assert_eq!(server.peers()[0].statistics.writes, 1, "so do their answers");
         // More than the window has: the rest follows as the first are answered.
         let calls = caller.begin_all(SHORT, bodies(500), 60 * SECOND);
         for (number, call) in calls.into_iter().enumerate() {
