@@ -385,10 +385,10 @@ impl Applying {
     fn follow_commits(&mut self, commits: &[ReplayedCommit]) -> Result<(), EngineError> {
         let is_ready = self.shared.is_ready.load(Ordering::Acquire);
         for commit in commits {
+            // A commit with a later timestamp may have been followed before; it stays visible.
+            self.followed = self.followed.max(commit.cts).max(self.shared.versions.newest());
             // Before the replica is ready there are no readers, and then everything is read.
             if is_ready {
-                // A commit with a later timestamp may have been followed before; it stays visible.
-                self.followed = self.followed.max(commit.cts).max(self.shared.versions.newest());
                 self.shared.dictionary.follow(&commit.touched, self.followed)?;
             }
             self.commits.applied(commit.cts);
@@ -409,7 +409,8 @@ impl Applying {
         self.shared.versions.timestamps().words()[MAX_COMMITTED_WORD]
             .fetch_max(visible.0, Ordering::SeqCst);
         if !is_ready {
-            self.shared.dictionary.follow(&Touched::All, visible)?;
+            // Commits above `visible` may be applied already; nobody will follow them again.
+            self.shared.dictionary.follow(&Touched::All, visible.max(self.followed))?;
             self.shared.is_ready.store(true, Ordering::Release);
         }
         self.shared.moved.notify_all();

@@ -1,6 +1,8 @@
 //! Replicas of a writer whose commits a shared source numbers, with gaps, and where coordinators
 //! decide some commits.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 use crate::test_support::{HybridClock, Oracle};
 use crate::transaction::Prepared;
@@ -72,6 +74,39 @@ fn a_commit_in_doubt_since_the_writer_started_is_waited_for() {
             assert_eq!(reader.join().unwrap().len(), 12);
         });
         replica.close();
+        writer.close();
+    }
+}
+
+#[test]
+fn definitions_that_change_while_a_replica_starts_are_followed() {
+    for source in sources() {
+        let writer = Writer::numbered_by(source);
+        writer.create("kept");
+        for _ in 0..10 {
+            let is_over = AtomicBool::new(false);
+            let replica = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for number in 0_u64.. {
+                        let table = writer.create(&format!("t{number}"));
+                        let mut ddl = writer.dictionary.ddl().unwrap();
+                        ddl.drop_table(table.id()).unwrap();
+                        ddl.commit().unwrap();
+                        if is_over.load(Ordering::SeqCst) {
+                            return;
+                        }
+                    }
+                });
+                let replica = writer.replica();
+                is_over.store(true, Ordering::SeqCst);
+                replica
+            });
+            writer.wait_for(&replica);
+            let tables = replica.dictionary().tables();
+            let names: Vec<_> = tables.iter().map(|table| &*table.definition().name).collect();
+            assert_eq!(names, ["kept"]);
+            replica.close();
+        }
         writer.close();
     }
 }
