@@ -88,11 +88,15 @@ fn a_newer_epoch_ends_the_links_of_the_older_one() {
             .collect();
         sleep(5 * MS);
         server_node.raise_epoch(6);
+        // Long before the next message comes.
+        let answers: Vec<_> = begun.into_iter().map(firn_link::Call::wait).collect();
+        let refused = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let refused: Vec<_> = refused.map(|error| error.was_not_executed()).collect();
+        assert_eq!(refused, [true], "{answers:?}");
+        assert_eq!(record.lock().calls.len(), 3);
         let late = caller.call(WORK, request(5, Duration::ZERO), 60 * SECOND);
         assert!(late.is_err(), "the old epoch was still served");
-        drop(begun);
-        sleep(SECOND);
-        assert_eq!(record.lock().calls.len(), 3, "{:?}", record.lock().calls);
+        assert_eq!(record.lock().calls.len(), 3);
         client_node.raise_epoch(6);
         let reply = (0..100).find_map(|_| {
             sleep(100 * MS);
