@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use firn_api::{LogError, LogStore, WriterEpoch};
+use firn_api::{LogError, LogStore, PageRead, PageStore, WriterEpoch};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_consensus::{
     Base, Content, Entry, Index, MemberChange, MemberId, Members, Role, Saved, Term, Vote, Write,
     WriteNumber,
 };
-use firn_format::redo::GroupBuilder;
+use firn_format::page::{PageBuf, PageKind};
+use firn_format::redo::{Change, GroupBuilder};
 
 use super::*;
 use crate::local::page_log::PageLog;
-use crate::local::{LocalDirectory, LocalLog, LogOptions, OpenError};
+use crate::local::{LocalDirectory, LocalLog, LocalPages, LogOptions, OpenError, PageStoreOptions};
 
 mod power_loss;
 
@@ -159,6 +160,66 @@ fn only_what_is_durable_in_the_group_is_read_and_indexed() {
     let log = open(place.path()).unwrap();
     assert_eq!((log.log().durable_lsn(), log.log().end_lsn()), (Lsn::FIRST, made.end));
     assert_eq!(log.log().indexed_lsn(), Lsn::FIRST);
+    // A page store that named more in its map knows better.
+    let local = log.log();
+    PageLog::learn_durable(&*local, first);
+    PageLog::wait_until_indexed(&*local, first).unwrap();
+    assert_eq!(local.durable_lsn(), first);
+}
+
+/// A group that makes the page an empty one.
+fn format_page(page: u32) -> Vec<u8> {
+    let mut builder = GroupBuilder::new();
+    Change::Format { kind: PageKind::Free }.encode(page_id(page), &mut builder);
+    builder.finish().to_vec()
+}
+
+#[test]
+fn pages_have_what_is_durable_in_the_group_and_outlive_the_member() {
+    let place = place();
+    let directory = LocalDirectory::open(&Environment::system(), place.path()).unwrap();
+    let open = || GroupLog::open(&directory, small(), founding()).unwrap();
+    let pages_over = |log: &GroupLog| {
+        LocalPages::open(&directory, PageStoreOptions::default(), log.log()).unwrap()
+    };
+    let log = open();
+    let pages = pages_over(&log);
+    let made = Maker::after(&log.saved());
+    let made = (1..=60).fold(made, |made, page| made.log(&format_page(page)));
+    let cut_page = made.log(&format_page(61));
+    cut_page.write_to(&log).unwrap();
+    log.sync().unwrap();
+    let durable = cut_page.entries[59].end();
+    log.set_durable(durable);
+    pages.materialise_up_to(durable).unwrap();
+    let version = |pages: &LocalPages, page| {
+        let latest = PageRead::Latest { at_least: Lsn(0) };
+        let read = pages.read(page_id(page), latest, &mut PageBuf::zeroed());
+        read.ok().map(|version| version.lsn).filter(|lsn| *lsn > Lsn(0))
+    };
+    assert_eq!(version(&pages, 60), Some(durable));
+    assert_eq!(version(&pages, 61), None, "it is not durable in the group");
+    pages.close();
+    log.close();
+    drop((pages, log));
+    // The member forgot how far the group is, but its pages are further.
+    let log = open();
+    assert_eq!(log.log().durable_lsn(), Lsn::FIRST);
+    let pages = pages_over(&log);
+    assert!(log.log().durable_lsn() > Lsn::FIRST && log.log().durable_lsn() <= durable);
+    let new = Maker::at(Index(62), durable, Term(2)).mark().log(&format_page(62));
+    let cut =
+        Write { truncate: Some((Index(62), durable)), append: new.entries.clone(), ..write() };
+    log.write(&cut, &new.bytes).unwrap();
+    log.sync().unwrap();
+    log.set_durable(new.end);
+    pages.materialise_up_to(new.end).unwrap();
+    assert_eq!(version(&pages, 62), Some(new.end));
+    assert_eq!(version(&pages, 61), None, "it was cut off");
+    // Log goes once the pages do not need it.
+    let begin = log.release(new.end);
+    assert!(begin <= new.end);
+    pages.close();
 }
 
 #[test]

@@ -184,8 +184,8 @@ impl Draw<'_> {
         let mut wanted = write();
         let mut term = known.now().vote.term;
         let cuts = self.one_in(8) && known.now().last() > known.durable;
-        let restarts = !cuts && self.one_in(40);
-        if cuts || restarts || self.one_in(10) {
+        let restarts = !cuts && self.one_in(12);
+        if (cuts && self.one_in(2)) || restarts || self.one_in(10) {
             term = Term(term.0 + 1);
             let member = Some(MemberId(1 + self.below(3))).filter(|_| self.one_in(2));
             wanted.vote = Some(Vote { term, member });
