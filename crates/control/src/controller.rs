@@ -354,3 +354,6 @@ impl Controller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,7 +50,7 @@ pub(crate) fn example() -> Catalog {
     catalog
 }
 
-fn health(node: u64, health: Health) -> Proposal {
+pub(crate) fn health(node: u64, health: Health) -> Proposal {
     Proposal::Health { node: NodeId(node), incarnation: 0, health, flaps: 0 }
 }
 
@@ -245,7 +245,7 @@ fn acknowledge(operation: u64, step: u32, node: u64) -> Proposal {
 }
 
 /// The example with everything begun, a fourth node, and chunk 1 in service on 1, 2 and 3.
-fn settled() -> Catalog {
+pub(crate) fn settled() -> Catalog {
     let mut catalog = example();
     for operation in 1..=3 {
         for node in 1..=3 {
@@ -291,6 +291,32 @@ fn acknowledgements_count_for_their_step_and_their_node() {
     let served = [1, 2, 4].map(|node| (node, ReplicaState::InService));
     assert_eq!(states(&catalog), served);
     assert_eq!(catalog.ended().last().unwrap().outcome, Outcome::Done);
+}
+
+#[test]
+fn each_change_of_a_chunk_raises_its_epoch() {
+    let mut catalog = settled();
+    let mut last = catalog.chunks()[&ChunkId(1)].epoch;
+    let mut raises = |catalog: &Catalog, what: &str| {
+        let epoch = catalog.chunks()[&ChunkId(1)].epoch;
+        assert!(epoch > last, "{what}: {epoch} after {last}");
+        last = epoch;
+    };
+    catalog.apply(&move_replica(&catalog, 3, 4)).unwrap();
+    raises(&catalog, "a copy begins");
+    catalog.apply(&Proposal::Cancel { operation: OperationId(4) }).unwrap();
+    raises(&catalog, "it is given up");
+    catalog.apply(&move_replica(&catalog, 3, 4)).unwrap();
+    raises(&catalog, "another begins");
+    catalog.apply(&acknowledge(5, 1, 4)).unwrap();
+    catalog.apply(&acknowledge(5, 2, 4)).unwrap();
+    raises(&catalog, "it is in service");
+    catalog.apply(&acknowledge(5, 3, 3)).unwrap();
+    raises(&catalog, "the old one is deleted");
+    let (chunk, epoch, at) = (ChunkId(1), last, PageNo(100));
+    catalog.apply(&Proposal::Split { chunk, epoch, at }).unwrap();
+    let epoch = catalog.chunks()[&ChunkId(1)].epoch;
+    assert!(epoch > last && catalog.chunks()[&ChunkId(2)].epoch == epoch, "both halves");
 }
 
 #[test]
@@ -340,6 +366,41 @@ fn a_replica_that_is_lost_where_it_has_just_come_to_stays_where_it_was() {
     assert_eq!(states(&alone)[2], (3, ReplicaState::InService), "nobody else has it");
     assert!(alone.operations().is_empty());
     assert_eq!(alone.check(), None);
+}
+
+#[test]
+fn nothing_is_deleted_while_nobody_else_is_known_to_have_it() {
+    let mut catalog = settled();
+    catalog.apply(&move_replica(&catalog, 3, 4)).unwrap();
+    catalog.apply(&acknowledge(4, 1, 4)).unwrap();
+    catalog.apply(&acknowledge(4, 2, 4)).unwrap();
+    assert_eq!(crate::order::orders(&catalog).len(), 1, "node 3 is to delete it");
+    for node in [1, 2, 4] {
+        catalog.apply(&health(node, Health::Suspected)).unwrap();
+    }
+    assert_eq!(crate::order::orders(&catalog), []);
+    catalog.apply(&health(4, Health::Up)).unwrap();
+    assert_eq!(crate::order::orders(&catalog).len(), 1);
+}
+
+#[test]
+fn members_change_while_a_majority_of_the_new_ones_is_up() {
+    let mut catalog = settled();
+    let (group, reason) = (GroupId(1), Reason::Asked);
+    let epoch = catalog.groups()[&group].epoch;
+    let (add, remove) = (Some((NodeId(4), Role::Voter)), Some(MemberId(2)));
+    catalog.apply(&Proposal::ChangeMember { group, epoch, add, remove, reason }).unwrap();
+    catalog.apply(&acknowledge(4, 1, 1)).unwrap();
+    catalog.apply(&acknowledge(4, 2, 4)).unwrap();
+    let is_ordered = |catalog: &Catalog| {
+        let orders = crate::order::orders(catalog);
+        orders.iter().any(|order| matches!(order.action, crate::Action::SetMembers { .. }))
+    };
+    assert!(is_ordered(&catalog));
+    catalog.apply(&health(4, Health::Down)).unwrap();
+    assert!(is_ordered(&catalog), "1 and 3 are a majority of 1, 3 and 4");
+    catalog.apply(&health(3, Health::Suspected)).unwrap();
+    assert!(!is_ordered(&catalog));
 }
 
 #[test]
