@@ -1,6 +1,8 @@
 //! Bad days of a replicated log: leaders that die, members that are cut off, slow, full or away,
 //! and two members that believe to lead. Each story runs under several seeds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::log_store::conformance::Appender;
@@ -353,4 +355,31 @@ fn whoever_opens_has_a_higher_epoch_and_all_that_was_acknowledged() {
         story.commit(&log, 1);
         story.agree();
     });
+}
+
+/// A leader that nobody reaches believes in itself for up to two elections' times, and another one
+/// is elected before that.
+#[test]
+fn a_member_that_only_believes_to_lead_is_not_opened() {
+    let seen = Arc::new(AtomicU64::new(0));
+    let total = Arc::clone(&seen);
+    for_each_seed(0..30, move |world| {
+        let settings = GroupSettings { priority_step: 0, ..GroupSettings::new(3) };
+        let story = Story::new(world, settings);
+        let old = story.cluster.wait_for_leader_but(0);
+        task::sleep(Duration::from_micros(world.random().below(60_000)));
+        let old = story.cluster.leader().unwrap_or(old);
+        if world.random().chance(0.3) {
+            story.cluster.process(old).expect("it runs").pause();
+        } else {
+            story.cluster.cut([old]);
+        }
+        story.cluster.wait_for_leader_but(old);
+        let store = story.cluster.store(old).expect("it runs");
+        total.fetch_add(u64::from(store.leads().is_some()), Ordering::SeqCst);
+        let opened = Appender::open(&*store, WriterEpoch::Next);
+        assert!(opened.is_err(), "a member was opened while another one leads");
+    });
+    let seen = seen.load(Ordering::SeqCst);
+    assert!(seen > 0, "no member believed to lead beside another one");
 }

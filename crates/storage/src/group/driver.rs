@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub(super) log: Arc<dyn MemberLog>,
     pub(super) peers: Arc<dyn Peers>,
     pub(super) clock: Arc<dyn Clock>,
+    /// When the member started, by the clock.
+    began: Duration,
     pub(super) core: Mutex<Core>,
     /// Whether a thread has the turn; see [`super::turn`].
     pub(super) turn: AtomicBool,
@@ -53,6 +55,8 @@ pub(super) struct Shared {
 /// What the driver's latch protects.
 pub(super) struct Core {
     pub(super) member: Member,
+    /// How many ticks the member was told of.
+    ticks: u64,
     pub(super) recent: RecentLog,
     /// Writes that the disk has not begun, with the bytes of their entries.
     pub(super) queue: VecDeque<Queued>,
@@ -100,6 +104,7 @@ impl Core {
     pub(super) fn new(member: Member, stored: Lsn, recent_bytes: usize, now: Duration) -> Core {
         Core {
             member,
+            ticks: 0,
             recent: RecentLog::new(recent_bytes),
             queue: VecDeque::new(),
             stored,
@@ -152,6 +157,7 @@ impl Shared {
             log,
             peers,
             clock: Arc::clone(&environment.clock),
+            began: now,
             core: Mutex::new(core),
             turn: AtomicBool::new(false),
             durable: AtomicU64::new(begin.0),
@@ -353,37 +359,33 @@ impl Shared {
         }
     }
 
-    /// What the task `group-clock` does: ticks, as many as time has passed.
+    /// What the task `group-clock` does.
     pub(super) fn run_clock(&self) {
-        let began = self.clock.monotonic();
         let tick_ns = self.options.tick.as_nanos().max(1);
-        let mut ticks = 0;
         while !self.is_stopped() {
             let ticket = self.stopped.listen();
-            let passed = self.clock.monotonic().saturating_sub(began);
-            let due = (passed.as_nanos() / tick_ns) as u64;
-            if due > ticks {
-                self.tick(due - ticks);
-                ticks = due;
-            }
+            self.event(|core| self.catch_up(core));
+            let passed = self.clock.monotonic().saturating_sub(self.began);
             let left = tick_ns - passed.as_nanos() % tick_ns;
             self.stopped.wait(ticket, Some(Duration::from_nanos(left as u64)));
         }
     }
 
-    /// Ticks that have passed. A process that was stopped for long makes up for as many as a lease
-    /// and an election last, and no more.
-    fn tick(&self, passed: u64) {
+    /// Ticks, as often as time has passed. A process that was stopped for long makes up for as many
+    /// ticks as a lease and an election last, and no more. What relies on the lease calls this
+    /// first: the task may be late.
+    pub(super) fn catch_up(&self, core: &mut Core) {
+        let now = self.clock.monotonic();
+        let passed = now.saturating_sub(self.began).as_nanos();
+        let due = (passed / self.options.tick.as_nanos().max(1)) as u64;
         let most = 4 * u64::from(self.options.member.election_ticks);
-        self.event(|core| {
-            (0..passed.min(most)).for_each(|_| core.member.tick());
-            let silent_for = self.clock.monotonic().saturating_sub(core.progress_at);
-            if !core.is_waiting() {
-                core.progress_at = self.clock.monotonic();
-            } else if silent_for > self.options.patience {
-                self.is_silent.store(true, Ordering::SeqCst);
-            }
-        });
+        (0..(due - core.ticks).min(most)).for_each(|_| core.member.tick());
+        core.ticks = due;
+        if !core.is_waiting() {
+            core.progress_at = now;
+        } else if now.saturating_sub(core.progress_at) > self.options.patience {
+            self.is_silent.store(true, Ordering::SeqCst);
+        }
     }
 
     /// Why no log is taken at the moment, or how much room there is.

@@ -88,6 +88,7 @@ impl Shared {
         epoch: WriterEpoch,
         confirmation: &mut Option<Confirmation>,
     ) -> Attempt {
+        self.catch_up(core);
         let (leads, known) = (core.member.leads(), core.member.term());
         let unused = leads.filter(|term| *term > core.opened_in);
         let other = core.member.leader().filter(|leader| *leader != self.options.member.id);
