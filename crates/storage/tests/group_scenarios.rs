@@ -77,6 +77,8 @@ impl Story {
     /// writer has had.
     fn write_if_it_leads(&mut self, id: u64, highest: LogEpoch) -> LogEpoch {
         let store = self.cluster.store(id).expect("it runs");
+        // The story's own task commits, and nobody else would end the stall.
+        self.cluster.disk(id).set_stalled(false);
         let Ok(log) = Appender::open(&*store, WriterEpoch::Next) else { return highest };
         assert!(log.tail.epoch > highest, "an epoch was handed out twice, or a stale one");
         let kept = read_all(&*store);
