@@ -12,6 +12,7 @@
 //!   and a later sync that succeeds says nothing about it either: the operating system may have
 //!   dropped it.
 
+mod spill;
 mod temporary;
 mod write_back;
 
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use crate::pool_thread;
 
-pub use temporary::{TemporaryDirectory, TemporaryFile};
+pub use spill::{SpillArea, SpillDirectory, SpilledFile};
 
 /// The unit that a disk writes as a whole.
 pub const SECTOR_BYTES: usize = 512;

@@ -4,12 +4,9 @@
 //! memory does not suffice, it starts again with sorts instead, which spill to disk
 //! ([`Way::Disk`]). If that fails too, the row executor runs the statement.
 
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use firn_base::disk::Disk;
 use firn_base::{memory, task};
 use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
@@ -18,7 +15,6 @@ use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
 
 use crate::cache::ColumnCache;
 use crate::resources::Resources;
-use crate::spill::Spill;
 use crate::stop_reason::{Result, Stop, declined};
 use crate::threads::Threads;
 use crate::translate::{self, Answer, Way};
@@ -37,7 +33,7 @@ impl Engine {
     #[must_use]
     pub fn new(threads: usize) -> Engine {
         let threads = Threads::new(threads);
-        Engine { resources: Resources { threads, spill: None, column_cache: None } }
+        Engine { resources: Resources { threads, column_cache: None } }
     }
 
     /// The engine with memory for columns that it keeps between statements.
@@ -53,21 +49,6 @@ impl Engine {
     #[must_use]
     pub fn column_cache_bytes(&self) -> u64 {
         self.resources.column_cache.as_ref().map_or(0, |cache| cache.used_bytes())
-    }
-
-    /// Lets statements spill to files in `directory`, which must hold nothing else; each statement
-    /// may use `limit_bytes`. Removes what a former process left there. Blocks.
-    ///
-    /// # Errors
-    /// If the directory can be neither emptied nor made.
-    pub fn with_spill(
-        mut self,
-        disk: Arc<dyn Disk>,
-        directory: &Path,
-        limit_bytes: u64,
-    ) -> io::Result<Engine> {
-        self.resources.spill = Some(Spill::open(disk, directory, limit_bytes)?);
-        Ok(self)
     }
 }
 
@@ -91,7 +72,7 @@ impl VectorisedEngine for Engine {
         };
         let mut result = Held::new(query, sink, execution.limits.select_rows);
         let mut ran = self.attempt(plan, query, Way::Memory, execution, &mut result);
-        if self.resources.spill.is_some()
+        if execution.workspace.spill.is_some()
             && !result.has_begun
             && ran.as_ref().is_err_and(Stop::is_memory)
         {

@@ -19,6 +19,7 @@ use crate::memory::BudgetPool;
 use crate::resources::Resources;
 use crate::scope::Scope;
 use crate::session_sources::{Feed, Inbox, Message};
+use crate::spill;
 use crate::stop_reason::{Result, caught};
 
 /// How long the session waits before it checks again whether it was cancelled.
@@ -43,7 +44,7 @@ pub(crate) fn drive<'x>(
     take: &mut Taker<'_, 'x>,
 ) -> Result<()> {
     let permits = Arc::new(Semaphore::new(RESULTS_AHEAD));
-    let context = task_context(resources, scope)?;
+    let context = task_context(execution, scope)?;
     let runtime = resources.threads.handle()?;
     let root = runtime.spawn(root(plan, context, Arc::clone(inbox), Arc::clone(&permits)));
     let done = attend(feeds, inbox, &permits, execution, take);
@@ -108,9 +109,9 @@ fn attend<'x>(
 }
 
 /// The settings for the library's operators: batch size, memory, files.
-fn task_context(resources: &Resources, scope: &Arc<Scope>) -> Result<Arc<TaskContext>> {
-    let disk = match &resources.spill {
-        Some(spill) => spill.files(),
+fn task_context(execution: &Execution<'_>, scope: &Arc<Scope>) -> Result<Arc<TaskContext>> {
+    let disk = match execution.workspace.spill_area() {
+        Some(area) => spill::files(area),
         None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
     };
     let limit_bytes = usize::try_from(scope.memory.limit_bytes()).unwrap_or(usize::MAX);

@@ -10,10 +10,10 @@ use firn_api::rows::DatabaseNode;
 use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
 };
+use firn_base::disk::SpillDirectory;
 use firn_base::memory::Cache;
 use firn_base::{Cts, Environment, TableId};
 use firn_sql::catalog::Catalog;
-use firn_sql::execute::SpillDirectory;
 use firn_sql::execute::vectorised::VectorisedEngine;
 use firn_wire::{ConnectionControl, Connections};
 use parking_lot::Mutex;

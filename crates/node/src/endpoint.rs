@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use firn_api::rows::DatabaseNode;
 use firn_api::server::ServerState;
+use firn_base::disk::SpillDirectory;
 use firn_base::{Environment, memory};
 use firn_compute::server::LocalServerState;
 use firn_compute::session_facts::SERVER_VERSION;
@@ -25,7 +26,6 @@ use firn_compute::{
 };
 use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
-use firn_sql::execute::SpillDirectory;
 use firn_sql_collation::Collations;
 use firn_sql_evaluation::PureEvaluator;
 use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
@@ -225,7 +225,7 @@ fn open_instance(
     let variables = variables(options);
     let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
     variables.install("server_uuid", Setting::text(&uuid.to_string()));
-    let vectorised = Arc::new(vectorised(environment, options));
+    let vectorised = Arc::new(vectorised(options));
     let columns = Arc::downgrade(&vectorised);
     node.count_column_cache(move || {
         columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
@@ -244,31 +244,25 @@ fn open_instance(
 
 /// The directory for spilled rows; `None` if it cannot be opened, so that large statements fail.
 fn spill_directory(environment: &Environment, options: &EndpointOptions) -> Option<SpillDirectory> {
-    let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
-    match spill.and_then(|spill| spill.clear().map(|()| spill)) {
+    let (disk, path) = (environment.disk.clone(), options.data_dir.join("spill"));
+    match SpillDirectory::open(disk, &path, MOST_SPILLED_BYTES) {
         Ok(spill) => Some(spill),
         Err(error) => {
-            tracing::warn!(%error, "large statements cannot spill rows to the disk");
+            let path = path.display();
+            tracing::warn!(%error, %path, "large statements cannot spill rows to the disk");
             None
         }
     }
 }
 
-/// Most bytes that a statement over columns may spill.
+/// Most bytes that a statement may spill.
 const MOST_SPILLED_BYTES: u64 = 64 << 30;
 /// Default of [`EndpointOptions::column_cache_bytes`].
 const COLUMN_CACHE_BYTES: u64 = 64 << 20;
 
-fn vectorised(environment: &Environment, options: &EndpointOptions) -> firn_columnar::Engine {
+fn vectorised(options: &EndpointOptions) -> firn_columnar::Engine {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let engine =
-        || firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes);
-    let directory = options.data_dir.join("spill-columns");
-    let disk = Arc::clone(&environment.disk);
-    engine().with_spill(disk, &directory, MOST_SPILLED_BYTES).unwrap_or_else(|error| {
-        tracing::warn!(%error, "statements over columns cannot spill rows to the disk");
-        engine()
-    })
+    firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes)
 }
 
 /// At least this many clients may be logging in, however few can be connected.

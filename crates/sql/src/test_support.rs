@@ -5,19 +5,20 @@ use std::sync::Arc;
 use firn_api::Incarnation;
 use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
+use firn_base::disk::SpillDirectory;
 use firn_test_node::{NodeSupport, add_schema};
 use rustc_hash::FxHashMap;
 
 use crate::catalog::session::NoSessionTables;
 use crate::catalog::{Catalog, SessionCatalog, SessionTables};
 use crate::error::{Result, SqlError};
-use crate::execute::{SessionState, SpillDirectory};
+use crate::execute::SessionState;
 use crate::types::{Datum, SqlType};
 
 /// A place for temporary files in a node's directory.
 pub(crate) fn spill_directory(support: &NodeSupport) -> SpillDirectory {
     let disk = Environment::system().disk;
-    SpillDirectory::open(disk, &support.folder().join("spill")).unwrap()
+    SpillDirectory::open(disk, &support.folder().join("spill"), 1 << 40).unwrap()
 }
 
 /// The catalog of an empty node, with a new schema `test`.

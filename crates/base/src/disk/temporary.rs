@@ -11,7 +11,7 @@ use super::{Disk, File, OpenMode};
 
 /// A directory that holds temporary files and nothing else.
 #[derive(Clone)]
-pub struct TemporaryDirectory {
+pub(super) struct TemporaryDirectory {
     disk: Arc<dyn Disk>,
     path: Arc<Path>,
 }
@@ -21,7 +21,7 @@ impl TemporaryDirectory {
     ///
     /// # Errors
     /// If the directory cannot be made.
-    pub fn open(disk: Arc<dyn Disk>, path: &Path) -> io::Result<TemporaryDirectory> {
+    pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> io::Result<TemporaryDirectory> {
         disk.create_directory(path)?;
         Ok(TemporaryDirectory { disk, path: path.into() })
     }
@@ -30,7 +30,7 @@ impl TemporaryDirectory {
     ///
     /// # Errors
     /// If the directory cannot be listed or a file in it cannot be removed.
-    pub fn clear(&self) -> io::Result<()> {
+    pub(super) fn clear(&self) -> io::Result<()> {
         self.disk.list(&self.path)?.iter().try_for_each(|name| self.disk.remove(name))
     }
 
@@ -38,7 +38,7 @@ impl TemporaryDirectory {
     ///
     /// # Errors
     /// If the disk refuses it.
-    pub fn create(&self) -> io::Result<TemporaryFile> {
+    pub(super) fn create(&self) -> io::Result<TemporaryFile> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = self.path.join(format!("{}-{number}", std::process::id()));
@@ -48,7 +48,7 @@ impl TemporaryDirectory {
 
     /// The directory's path.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -60,7 +60,7 @@ impl std::fmt::Debug for TemporaryDirectory {
 }
 
 /// An open file that is removed when this is dropped.
-pub struct TemporaryFile {
+pub(super) struct TemporaryFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     file: Arc<dyn File>,
@@ -69,7 +69,7 @@ pub struct TemporaryFile {
 impl TemporaryFile {
     /// The file's path, for messages.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -73,7 +73,6 @@ pub use interruption::Interruption;
 pub use literal_rows::GivenRows;
 pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};
 pub use sink::ResultSink;
-pub use spill::SpillDirectory;
 pub use workspace::{Scratch, Workspace};
 
 /// The outcome of a statement.

@@ -1,10 +1,14 @@
 //! The memory of a statement, the buffers that it reuses, and its temporary files.
 
+use std::sync::OnceLock;
+
+use firn_base::disk::{SpillArea, SpillDirectory};
+
 use crate::error::{ErrorKind, Result, SqlError};
 use crate::types::Datum;
 
 use super::memory::MemoryBudget;
-use super::spill::{SpillDirectory, SpillFile};
+use super::spill::SpillFile;
 
 /// What a session keeps for its next execution, so that short statements allocate nothing.
 #[derive(Debug, Default)]
@@ -23,11 +27,13 @@ pub struct Workspace {
     pub(crate) scratch: Box<Scratch>,
     /// Where operators put rows for which they have no memory; without it they fail with 1041.
     pub spill: Option<SpillDirectory>,
+    /// The statement's share of it, once it is needed.
+    area: OnceLock<SpillArea>,
 }
 
 impl Workspace {
     pub(crate) fn new(scratch: Box<Scratch>) -> Workspace {
-        Workspace { scratch, spill: None }
+        Workspace { scratch, spill: None, area: OnceLock::new() }
     }
 
     /// Takes the buffer of the frame: this many slots of NULL.
@@ -51,13 +57,19 @@ impl Workspace {
         &self.scratch.memory
     }
 
+    /// Where the statement spills, in whichever executor, if there is a place.
+    #[must_use]
+    pub fn spill_area(&self) -> Option<&SpillArea> {
+        self.spill.as_ref().map(|spill| self.area.get_or_init(|| spill.of_statement()))
+    }
+
     /// A file for rows for which there is no memory.
     ///
     /// # Errors
     /// 1041 if the session has no place for such files; 1 if it cannot be created.
     pub(crate) fn create_spill_file(&self) -> Result<SpillFile> {
-        match &self.spill {
-            Some(directory) => directory.create(),
+        match self.spill_area() {
+            Some(area) => SpillFile::create(area),
             None => {
                 let message = "Out of memory, and there is no place for temporary files";
                 Err(SqlError::of_kind(ErrorKind::OutOfMemory, 1041, message))

@@ -8,6 +8,7 @@ use firn_api::rows::{
     Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
     NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
+use firn_base::disk::SpillDirectory;
 use firn_base::{Cts, TableId};
 use firn_engine::rows::EngineNode;
 use firn_format::key::KeyRange;
@@ -20,7 +21,7 @@ use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{self, DdlContext, ExpressionBinder, QueryColumn, RowExpression};
 use crate::catalog::model::{CheckModel, TableModel};
 use crate::error::Result;
-use crate::execute::{Execution, ExecutionContext, ResultSink, SpillDirectory, run};
+use crate::execute::{Execution, ExecutionContext, ResultSink, run};
 use crate::grammar;
 use crate::logical::{OutputColumn, PlanContext};
 use crate::plan::{PreparedPlan, StatementPlan};

@@ -89,12 +89,9 @@ impl Server {
 
     /// Files with spilled rows that still exist.
     pub(crate) fn spilled_files(&self) -> Vec<PathBuf> {
-        let entries = |folder: &str| {
-            let entries = std::fs::read_dir(self.directory.path().join(folder));
-            entries.expect("a folder for what is put on disk")
-        };
-        let found = entries("spill").chain(entries("spill-columns"));
-        found.map(|entry| entry.expect("an entry").path()).collect()
+        let entries = std::fs::read_dir(self.directory.path().join("spill"));
+        let entries = entries.expect("a folder for what is put on disk");
+        entries.map(|entry| entry.expect("an entry").path()).collect()
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -1,13 +1,12 @@
 //! Rows that a statement writes to disk because its memory is exhausted.
 //!
 //! ```text
-//!   append(values) ─► buffer ─► file      length ‖ values, length ‖ values, …
-//!   SpillReader    ◄─ buffer ◄─ file
+//!   append(values) ─► buffer ─► chunk      length ‖ values, length ‖ values, …
+//!   SpillReader    ◄─ buffer ◄─ chunk
 //! ```
 //!
-//! A file belongs to the operator that made it and is removed when that is dropped. Files left by a
-//! crash are removed when a node starts, because nothing in the directory outlives its statement.
-//! The format is private to one process, so it has no version.
+//! A chunk has whole rows. Files, checksums and the statement's limit are those of
+//! [`firn_base::disk::SpillArea`], as for the vectorised engine.
 
 mod codec;
 #[cfg(test)]
@@ -16,61 +15,38 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use firn_base::disk::{Disk, TemporaryDirectory, TemporaryFile};
+use firn_base::disk::{SpillArea, SpilledFile};
 
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
 
 use codec::{read_values, write_values};
 
+/// A chunk is written once it has this many bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 const LENGTH_BYTES: usize = 4;
 
-/// The directory where statements put rows for which they have no memory.
-#[derive(Debug, Clone)]
-pub struct SpillDirectory(TemporaryDirectory);
-
-impl SpillDirectory {
-    /// A directory that is used for nothing else.
-    ///
-    /// # Errors
-    /// 1 if it cannot be made.
-    pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<SpillDirectory> {
-        let directory = TemporaryDirectory::open(disk, path);
-        directory.map(SpillDirectory).map_err(|error| failed(path, &error))
-    }
-
-    /// Removes files left by an earlier life of the process.
-    ///
-    /// # Errors
-    /// If a file cannot be removed.
-    pub fn clear(&self) -> Result<()> {
-        self.0.clear().map_err(|error| failed(self.0.path(), &error))
-    }
-
-    /// An empty file.
-    ///
-    /// # Errors
-    /// 1 if it cannot be created.
-    pub(crate) fn create(&self) -> Result<SpillFile> {
-        let file = self.0.create().map_err(|error| failed(self.0.path(), &error))?;
-        Ok(SpillFile { file: Arc::new(file), length: 0, buffer: Vec::new(), rows: 0 })
-    }
-}
-
 /// Rows that are being written.
 pub(crate) struct SpillFile {
-    file: Arc<TemporaryFile>,
-    length: u64,
+    file: Arc<SpilledFile>,
     buffer: Vec<u8>,
     rows: u64,
 }
 
 impl SpillFile {
+    /// An empty file.
+    ///
+    /// # Errors
+    /// 1 if it cannot be created.
+    pub(crate) fn create(area: &SpillArea) -> Result<SpillFile> {
+        let file = area.create().map_err(|error| failed(area.path(), &error))?;
+        Ok(SpillFile { file: Arc::new(file), buffer: Vec::new(), rows: 0 })
+    }
+
     /// Adds a row.
     ///
     /// # Errors
-    /// 3 if the disk refuses more.
+    /// 3 if the disk, or the statement's limit, refuses more.
     pub(crate) fn append(&mut self, values: &[Datum]) -> Result<()> {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -90,18 +66,20 @@ impl SpillFile {
     /// Where the next row will be.
     #[must_use]
     pub(crate) fn end(&self) -> u64 {
-        self.length + self.buffer.len() as u64
+        self.file.length() + self.buffer.len() as u64
     }
 
     fn flush(&mut self) -> Result<()> {
-        let written = self.file.write_at(&self.buffer, self.length);
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.append(&self.buffer);
         written.map_err(|error| {
             SqlError::new(
                 3,
                 format!("Error writing file '{}' ({error})", self.file.path().display()),
             )
         })?;
-        self.length += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
     }
@@ -112,34 +90,43 @@ impl SpillFile {
     /// 3 if the last rows cannot be written.
     pub(crate) fn into_reader(mut self) -> Result<SpillReader> {
         self.flush()?;
-        let SpillFile { file, length, .. } = self;
-        Ok(SpillReader { file, length, offset: 0, buffer: Vec::new(), position: 0 })
+        Ok(SpillReader::of(self.file))
     }
 }
 
 /// Reads a file's rows in the order in which they were added.
 pub(crate) struct SpillReader {
-    file: Arc<TemporaryFile>,
-    length: u64,
-    /// Up to where the buffer has been filled.
-    offset: u64,
+    file: Arc<SpilledFile>,
+    /// The chunk after the one in the buffer.
+    next_chunk: usize,
     buffer: Vec<u8>,
     position: usize,
 }
 
 impl SpillReader {
+    fn of(file: Arc<SpilledFile>) -> SpillReader {
+        SpillReader { file, next_chunk: 0, buffer: Vec::new(), position: 0 }
+    }
+
     /// A reader of the same rows, from the beginning.
     #[must_use]
     pub(crate) fn again(&self) -> SpillReader {
-        let (file, length) = (Arc::clone(&self.file), self.length);
-        SpillReader { file, length, offset: 0, buffer: Vec::new(), position: 0 }
+        SpillReader::of(Arc::clone(&self.file))
     }
 
     /// Continues with the row at a place returned by [`SpillFile::end`].
-    pub(crate) fn seek(&mut self, place: u64) {
+    ///
+    /// # Errors
+    /// 2 if the file cannot be read or is damaged.
+    pub(crate) fn seek(&mut self, place: u64) -> Result<()> {
+        let (chunk, within) = self.file.chunk_at(place);
         self.buffer.clear();
         self.position = 0;
-        self.offset = place;
+        self.next_chunk = chunk;
+        if within > 0 && self.load()? {
+            self.position = within;
+        }
+        Ok(())
     }
 
     /// Replaces `values` by the next row; false at the end.
@@ -147,45 +134,32 @@ impl SpillReader {
     /// # Errors
     /// 2 if the file cannot be read or is damaged.
     pub(crate) fn next(&mut self, values: &mut Vec<Datum>) -> Result<bool> {
-        if !self.fill(LENGTH_BYTES)? {
+        if self.position == self.buffer.len() && !self.load()? {
             return Ok(false);
         }
-        let length = self.buffer[self.position..].first_chunk().copied().unwrap_or_default();
-        let length = u32::from_le_bytes(length) as usize;
-        if !self.fill(LENGTH_BYTES + length)? {
-            return Err(self.damaged());
-        }
-        let start = self.position + LENGTH_BYTES;
-        let row = &self.buffer[start..start + length];
+        let rest = &self.buffer[self.position..];
+        let (length, rest) = rest.split_first_chunk().ok_or_else(|| self.damaged())?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let row = rest.get(..length).ok_or_else(|| self.damaged())?;
         read_values(row, values).ok_or_else(|| self.damaged())?;
-        self.position = start + length;
+        self.position += LENGTH_BYTES + length;
         Ok(true)
     }
 
-    /// Fills the buffer with this many bytes from its position on; false if there are none left at
-    /// all.
-    fn fill(&mut self, wanted: usize) -> Result<bool> {
-        let present = self.buffer.len() - self.position;
-        if present >= wanted {
-            return Ok(true);
-        }
-        let left = self.length - self.offset;
-        if left < (wanted - present) as u64 {
-            return if present == 0 { Ok(false) } else { Err(self.damaged()) };
-        }
-        self.buffer.drain(..self.position);
-        self.position = 0;
-        let more = left.min(BUFFER_BYTES.max(wanted - present) as u64) as usize;
-        self.buffer.resize(present + more, 0);
-        let read = self.file.read_at(&mut self.buffer[present..], self.offset);
-        read.map_err(|error| {
+    /// Reads the next chunk; false if there is none.
+    fn load(&mut self) -> Result<bool> {
+        let read = self.file.read(self.next_chunk, &mut self.buffer);
+        let is_there = read.map_err(|error| {
             SqlError::new(
                 2,
                 format!("Error reading file '{}' ({error})", self.file.path().display()),
             )
         })?;
-        self.offset += more as u64;
-        Ok(true)
+        if is_there {
+            self.next_chunk += 1;
+            self.position = 0;
+        }
+        Ok(is_there)
     }
 
     /// The error of a file whose rows differ from those that were written.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use firn_base::disk::SystemDisk;
+use firn_base::disk::{SpillDirectory, SystemDisk};
 use proptest::prelude::*;
 
 use super::*;
@@ -32,13 +32,21 @@ proptest! {
         repeated in 1..40_usize,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let directory = SpillDirectory::open(Arc::new(SystemDisk), folder.path()).unwrap();
-        let mut file = directory.create().unwrap();
+        let directory = SpillDirectory::open(Arc::new(SystemDisk), folder.path(), 1 << 40).unwrap();
+        let mut file = SpillFile::create(&directory.of_statement()).unwrap();
+        let mut places = Vec::new();
         for row in rows.iter().cycle().take(rows.len() * repeated) {
+            places.push(file.end());
             file.append(row).unwrap();
         }
         let mut reader = file.into_reader().unwrap();
         let mut read = Vec::new();
+        for (number, place) in places.into_iter().enumerate().rev().step_by(7) {
+            reader.seek(place).unwrap();
+            prop_assert!(reader.next(&mut read).unwrap());
+            prop_assert_eq!(&read, &rows[number % rows.len()]);
+        }
+        reader = reader.again();
         for row in rows.iter().cycle().take(rows.len() * repeated) {
             prop_assert!(reader.next(&mut read).unwrap());
             prop_assert_eq!(&read, row);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::{DatabaseNode, Direction, IsolationLevel, ReadMode, Transaction, WaitPolicy};
+use firn_base::disk::SpillDirectory;
 use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
 use firn_format::value::{CollationId, ColumnType, IntWidth, ValueRef};
 use firn_test_node::NodeSupport;
@@ -13,8 +14,7 @@ use crate::catalog::model::{DefaultValue, TableModel};
 use crate::catalog::options::{ColumnOptions, TableOptions, encode_default};
 use crate::error::{Condition, Result};
 use crate::execute::{
-    Execution, ExecutionContext, Limits, MemoryBudget, Outcome, ResultSink, Scratch,
-    SpillDirectory, run,
+    Execution, ExecutionContext, Limits, MemoryBudget, Outcome, ResultSink, Scratch, run,
 };
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::logical::OutputColumn;

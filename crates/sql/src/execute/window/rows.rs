@@ -142,7 +142,7 @@ impl OnDisk {
     fn read(&self, place: u64) -> Result<Piece> {
         let Some(reader) = &self.reader else { return Ok(Arc::default()) };
         let mut reader = reader.borrow_mut();
-        reader.seek(place);
+        reader.seek(place)?;
         let (mut rows, mut row) = (Vec::with_capacity(PIECE_ROWS), Vec::new());
         while rows.len() < PIECE_ROWS && reader.next(&mut row)? {
             rows.push(row.as_slice().into());
