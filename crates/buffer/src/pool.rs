@@ -53,7 +53,7 @@ impl BufferPoolOptions {
     pub fn with_budget(budget_bytes: usize) -> BufferPoolOptions {
         BufferPoolOptions {
             budget_bytes,
-            prefetch_tasks: 4,
+            prefetch_tasks: 2,
             clean_ahead: true,
             request_durable: None,
         }
