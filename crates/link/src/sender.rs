@@ -5,7 +5,8 @@
 //! thread is needed for sending, and under load a write has many items.
 //!
 //! A reader that has several requests before it *collects*: their answers stay in the queue until
-//! it releases them, or until they are enough for a write. Whoever finds that first writes them.
+//! it releases them, or until they are enough for a write. The thread that finds this first writes
+//! them.
 //!
 //! Latch rule 1: the queue's mutex is held for a few instructions, never across a write. The thread
 //! that writes is known by a mark in the queue.
@@ -89,7 +90,7 @@ struct Queue {
     bytes: u64,
     /// A thread writes, or items are being collected.
     is_writing: bool,
-    /// Nobody writes yet: whoever clears this mark has to.
+    /// No thread writes yet. The thread that clears this mark has to write.
     is_collecting: bool,
     has_ended: bool,
     /// Requests that were queued when the connection ended, and so were never written.

@@ -5,8 +5,8 @@
 //!   DIR/nodes/NAME/authority.pem    certificate.pem    key.pem     goes to the node's machine
 //! ```
 //!
-//! Only the owner may read any of it. The authority's key stays where it was made: whoever has it
-//! can make nodes of the cluster.
+//! Only the owner may read any of it. The authority's key stays where it was made, because its
+//! holder can make nodes of the cluster.
 
 #![allow(
     clippy::disallowed_methods,

@@ -319,7 +319,7 @@ fn rounds_need_not_wait_for_the_ones_before() {
     });
 }
 
-/// Members of equal priority come and go, and whoever leads writes.
+/// Members of equal priority come and go, and the leader writes.
 #[test]
 fn whoever_opens_has_a_higher_epoch_and_all_that_was_acknowledged() {
     for_each_seed(0..10, |world| {

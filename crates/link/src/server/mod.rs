@@ -223,7 +223,7 @@ impl Shared {
     fn begin(self: &Arc<Shared>, connection: Arc<dyn Connection>) {
         let number = {
             let mut live = self.live.lock();
-            // Read under the mutex: whoever closes the server afterwards finds the connection.
+            // Read under the mutex: a thread that closes the server later finds the connection.
             if self.is_closed() || live.connections.len() >= self.settings.most_connections {
                 return;
             }
