@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use firn_base::network::identity::{ClusterId, NodeId};
 use serde::{Deserialize, Serialize};
 
 macro_rules! identifier {
@@ -22,11 +23,6 @@ macro_rules! identifier {
 }
 
 identifier! {
-    /// A process of the cluster with its directory. A node that lost its directory joins as another
-    /// node.
-    NodeId(u64)
-}
-identifier! {
     /// A replicated log group. Group 0 is that of the control nodes.
     GroupId(u32)
 }
@@ -44,10 +40,6 @@ identifier! {
     Epoch(u64)
 }
 
-/// Drawn at random when a cluster is made. Nodes of different clusters refuse each other.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ClusterId(pub u128);
-
 /// Drawn at random by a node when it makes its directory, so that a repeated request to join is
 /// known from another node that wants the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,17 +55,5 @@ impl Epoch {
     #[must_use]
     pub fn next(self) -> Epoch {
         Epoch(self.0 + 1)
-    }
-}
-
-impl fmt::Display for ClusterId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl fmt::Debug for ClusterId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ClusterId({self})")
     }
 }
