@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use firn_api::log_store::conformance::Appender;
 use firn_api::page_store::conformance::{Subject, check};
 use firn_api::{
-    FollowOptions, Followed, LogError, LogFollower, LogSource, LogStore, LogWriter, OpenedLog,
-    PageFilter, PageRead, PageStore, PageStoreError, WriterEpoch,
+    FollowOptions, Followed, LogError, LogFollower, LogStore, OpenedLog, PageFilter, PageRead,
+    PageStore, PageStoreError, WriterEpoch,
 };
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
@@ -20,32 +21,13 @@ use firn_storage::local::{
     DatabaseId, LocalDirectory, LocalLog, LogOptions, OpenError, PageStoreOptions,
 };
 use firn_storage::page_node::{PageNode, PageNodeOptions, ReceivedLogOptions};
-use parking_lot::Mutex;
 
 const DATABASE: DatabaseId = DatabaseId(*b"database of test");
-
-/// Groups that the log has not taken, and where they begin.
-struct Buffer(Mutex<(Lsn, Vec<u8>)>);
-
-impl LogSource for Buffer {
-    fn take(&self, into: &mut Vec<u8>, _: usize) -> Lsn {
-        let mut buffer = self.0.lock();
-        let (start, groups) = (buffer.0, std::mem::take(&mut buffer.1));
-        buffer.0 = start.advance(groups.len() as u64);
-        into.extend(groups);
-        start
-    }
-
-    fn advance(&self, _: Lsn) {}
-
-    fn tell(&self, _: Result<Lsn, &LogError>) {}
-}
 
 /// A log that somebody writes.
 struct WrittenLog {
     log: Arc<LocalLog>,
-    buffer: Arc<Buffer>,
-    writer: Box<dyn LogWriter>,
+    appender: Appender,
 }
 
 impl WrittenLog {
@@ -53,20 +35,12 @@ impl WrittenLog {
         let directory = LocalDirectory::open_for(&Environment::system(), path, DATABASE).unwrap();
         let options = LogOptions { segment_size_bytes: 4096 + 64 * 512, ..LogOptions::default() };
         let log = LocalLog::open(&directory, options).unwrap();
-        let opened = log.open(WriterEpoch::Next).unwrap();
-        let buffer = Arc::new(Buffer(Mutex::new((opened.tail.end, Vec::new()))));
-        let writer = opened.start(Arc::clone(&buffer) as _);
-        WrittenLog { log, buffer, writer }
+        let appender = Appender::open(log.as_ref(), WriterEpoch::Next).unwrap();
+        WrittenLog { log, appender }
     }
 
     fn append(&self, group: &[u8]) -> Lsn {
-        let end = {
-            let mut buffer = self.buffer.0.lock();
-            buffer.1.extend_from_slice(group);
-            buffer.0.advance(buffer.1.len() as u64)
-        };
-        self.writer.wait_durable(end).unwrap();
-        end
+        self.appender.commit(group).unwrap()
     }
 
     /// Creates and changes pages of space 1, each in a group of its own.
