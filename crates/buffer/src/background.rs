@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use firn_base::Environment;
 
 use crate::pool::{BufferPool, BufferPoolOptions};
-use crate::signals::Signals;
+use crate::signals::{PrefetchShare, Signals};
 use crate::statistics::Counter;
 
 impl BufferPool {
@@ -20,9 +20,9 @@ impl BufferPool {
             tasks.push(env.spawner.spawn("pool-clean", Box::new(move || clean(&signals, &pool))));
         }
         for _ in 0..options.prefetch_tasks {
-            let (signals, limit) = (Arc::clone(&self.signals), self.batch_pages());
-            let pool = Arc::downgrade(self);
-            let body = Box::new(move || prefetch(&signals, limit, &pool));
+            let share = PrefetchShare { tasks: options.prefetch_tasks, limit: self.batch_pages() };
+            let (signals, pool) = (Arc::clone(&self.signals), Arc::downgrade(self));
+            let body = Box::new(move || prefetch(&signals, share, &pool));
             tasks.push(env.spawner.spawn("pool-prefetch", body));
         }
     }
@@ -46,8 +46,8 @@ fn clean(signals: &Signals, pool: &Weak<BufferPool>) {
     }
 }
 
-fn prefetch(signals: &Signals, limit: usize, pool: &Weak<BufferPool>) {
-    while let Some((pages, access)) = signals.next_prefetch(limit) {
+fn prefetch(signals: &Signals, share: PrefetchShare, pool: &Weak<BufferPool>) {
+    while let Some((pages, access)) = signals.next_prefetch(share) {
         let Some(pool) = pool.upgrade() else { return };
         // The operation that needs a page which failed loads it itself and gets the error.
         let loaded = pool.load_missing(&pages, access).pins.len();

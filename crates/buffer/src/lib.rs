@@ -60,6 +60,6 @@ pub use guard::{ExclusiveGuard, Miss, PagePin, SharedGuard};
 pub use load::LoadOptions;
 pub use operation_limits::{PINS_PER_TURN, Turn};
 pub use optimistic::OptimisticGuard;
-pub use pool::{BufferPool, BufferPoolOptions, DurableLsn, MIN_FRAMES, RequestDurable};
+pub use pool::{BufferPool, BufferPoolOptions, DurableLsn, LogEnd, MIN_FRAMES, RequestDurable};
 pub use reservation::FrameReservation;
 pub use statistics::PoolStatistics;

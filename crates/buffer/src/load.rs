@@ -146,6 +146,7 @@ impl<'a> Leader<'a> {
         let page = self.page;
         let was_read = reply.is_ok();
         let reply = reply.and_then(|reply| check(page, version, reply, self.page_mut()));
+        let reply = reply.and_then(|reply| self.pool.check_log_has(page, reply));
         let is_too_old = matches!(reply, Err(PageStoreError::TooOld { .. }));
         if is_too_old && self.pool.read_point.has_passed(version) {
             return Landing::ReadAgain(version.position());
@@ -191,6 +192,22 @@ impl Drop for Leader<'_> {
                 reason: "its reader gave up".to_owned(),
             };
             self.pool.flights.land(self.page, Lsn::MAX, |_| Outcome::Failed(abandoned));
+        }
+    }
+}
+
+impl BufferPool {
+    /// Whether all changes of the page are in the log of this node.
+    fn check_log_has(
+        &self,
+        page: PageId,
+        reply: PageVersion,
+    ) -> Result<PageVersion, PageStoreError> {
+        match self.log_end.as_ref().map(|end| end()) {
+            Some(end) if reply.lsn > end => {
+                Err(PageStoreError::AheadOfLog { page, lsn: reply.lsn, end })
+            }
+            _ => Ok(reply),
         }
     }
 }

@@ -28,6 +28,8 @@ const MIN_IMAGES: usize = 4;
 
 /// Returns the end of the durable log. Does not block.
 pub type DurableLsn = Arc<dyn Fn() -> Lsn + Send + Sync>;
+/// Returns the end of the log that this node has written, durable or not. Does not block.
+pub type LogEnd = Arc<dyn Fn() -> Lsn + Send + Sync>;
 /// Asks for the log to become durable up to a position soon. Does not block.
 pub type RequestDurable = Arc<dyn Fn(Lsn) + Send + Sync>;
 
@@ -45,6 +47,8 @@ pub struct BufferPoolOptions {
     /// Called when no page can be evicted until the log is durable up to this position. Without it,
     /// the pool waits for the log writer to get there.
     pub request_durable: Option<RequestDurable>,
+    /// No page that a load brings may be later than this. Without it, nobody looks.
+    pub log_end: Option<LogEnd>,
 }
 
 impl BufferPoolOptions {
@@ -53,9 +57,10 @@ impl BufferPoolOptions {
     pub fn with_budget(budget_bytes: usize) -> BufferPoolOptions {
         BufferPoolOptions {
             budget_bytes,
-            prefetch_tasks: 2,
+            prefetch_tasks: 4,
             clean_ahead: true,
             request_durable: None,
+            log_end: None,
         }
     }
 
@@ -80,6 +85,7 @@ pub struct BufferPool {
     pub(crate) durable: DurableLsn,
     pub(crate) read_point: ReadPoint,
     pub(crate) request_durable: Option<RequestDurable>,
+    pub(crate) log_end: Option<LogEnd>,
     pub(crate) translation: Translation,
     frames: Box<[Frame]>,
     pub(crate) free: FreeFrames,
@@ -142,6 +148,7 @@ impl BufferPool {
             durable,
             read_point,
             request_durable: options.request_durable.clone(),
+            log_end: options.log_end.clone(),
             translation: Translation::new(),
             frames: (0..count).map(|_| Frame::owned()).collect(),
             free: FreeFrames::new(slots),

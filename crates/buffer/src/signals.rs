@@ -47,23 +47,35 @@ impl Signals {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// The next pages to prefetch, up to `limit` for one kind of access; `None` when the tasks must
-    /// end. Blocks.
-    pub(crate) fn next_prefetch(&self, limit: usize) -> Option<(Vec<PageId>, Access)> {
+    /// The next pages to prefetch, for one kind of access: one task's share of what is queued.
+    /// `None` when the tasks must end. Blocks.
+    pub(crate) fn next_prefetch(&self, share: PrefetchShare) -> Option<(Vec<PageId>, Access)> {
         let mut next = None;
         self.prefetch_queued.wait_until(None, || {
-            next = take_batch(&mut self.prefetch.lock(), limit);
+            next = take_batch(&mut self.prefetch.lock(), share);
             next.is_some() || self.is_stopped()
         });
         next.filter(|_| !self.is_stopped())
     }
 }
 
+/// How much of the queue a prefetching task takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PrefetchShare {
+    /// How many tasks take from the queue.
+    pub(crate) tasks: usize,
+    /// The most pages at once.
+    pub(crate) limit: usize,
+}
+
+/// If one task took everything, the pages would be checked by one thread while the others sleep,
+/// and the disk would idle until the last page has landed.
 fn take_batch(
     queue: &mut VecDeque<(PageId, Access)>,
-    limit: usize,
+    share: PrefetchShare,
 ) -> Option<(Vec<PageId>, Access)> {
     let access = queue.front()?.1;
+    let limit = queue.len().div_ceil(share.tasks).min(share.limit);
     let alike = queue.iter().take(limit).take_while(|(_, other)| *other == access).count();
     Some((queue.drain(..alike).map(|(page, _)| page).collect(), access))
 }

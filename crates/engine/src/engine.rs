@@ -236,11 +236,15 @@ fn open_pages(
         options.log,
         Box::new(move |lsn| published.words()[0].store(lsn.0, Ordering::Release)),
     );
+    let end_of = Arc::clone(&log);
     let pool = BufferPool::new(
         environment.clone(),
         Arc::clone(&storage.pages),
         Arc::new(move || Lsn(durable.words()[0].load(Ordering::Acquire))),
-        BufferPoolOptions::with_budget(options.buffer_pool_bytes),
+        BufferPoolOptions {
+            log_end: Some(Arc::new(move || end_of.end_lsn())),
+            ..BufferPoolOptions::with_budget(options.buffer_pool_bytes)
+        },
     );
     Pages::new(pool, log)
 }

@@ -20,6 +20,18 @@ pub enum PageStoreError {
         /// What is wrong.
         reason: String,
     },
+    /// The page has changes that the log of this node does not have. Another node writes, or the log
+    /// has lost its end: this node must write nothing over that page.
+    #[error(
+        "{page} is as of log position {lsn}, and the log of this node ends at {end}; it was replaced, or its log has lost its end: start it again"
+    )]
+    AheadOfLog {
+        page: PageId,
+        /// The version of the page.
+        lsn: Lsn,
+        /// The end of the log that this node has written.
+        end: Lsn,
+    },
     /// The version is older than what is kept.
     #[error("{page} at log position {wanted} is older than the history that is kept, {kept_from}")]
     TooOld {

@@ -1,7 +1,7 @@
 #![cfg(not(feature = "shuttle"))]
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::PageStoreError;
 use firn_base::task::yield_now;
@@ -9,7 +9,7 @@ use firn_base::{Lsn, PageId};
 use firn_format::page::PageKind;
 
 use crate::test_support::{World, number, page};
-use crate::{Access, BufferPool, LoadOptions};
+use crate::{Access, BufferPool, BufferPoolOptions, LoadOptions};
 
 /// A hook that keeps a read from ending until `count` others have joined it.
 fn until_joined(world: &World, pool: &Arc<BufferPool>, count: u64) {
@@ -69,6 +69,24 @@ fn another_page_than_asked_for_is_damage() {
         );
     }
     assert!(!pool.contains(page(0)));
+}
+
+#[test]
+fn a_page_that_the_log_does_not_have_is_refused() {
+    let world = World::with_pages(1);
+    world.put(page(0), PageKind::TreeLeaf, 1);
+    let end = Arc::new(AtomicU64::new(0));
+    let read_end = Arc::clone(&end);
+    let pool = world.pool_with(BufferPoolOptions {
+        log_end: Some(Arc::new(move || Lsn(read_end.load(Ordering::SeqCst)))),
+        ..BufferPoolOptions::with_budget(32 * 17_600)
+    });
+    let Err(PageStoreError::AheadOfLog { lsn, .. }) = pool.load(page(0)) else {
+        panic!("the page is ahead of an empty log")
+    };
+    assert!(!pool.contains(page(0)));
+    end.store(lsn.0, Ordering::SeqCst);
+    assert!(pool.load(page(0)).is_ok());
 }
 
 #[test]
