@@ -6,13 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use firn_api::WriterEpoch;
 use firn_base::{Environment, IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
 use firn_engine::mini_transaction::MiniTransaction;
 use firn_engine::pages::Restart;
 use firn_engine::transaction::{IsolationLevel, Transaction, TransactionSystem};
 use firn_format::space::SpacePurpose;
-use firn_node::node::{LocalNode, NodeError, NodeOptions};
+use firn_node::node::{Node, NodeError, NodeOptions};
+use firn_storage::local::LocalStorage;
 use tempfile::TempDir;
 
 use crate::BenchError;
@@ -45,15 +47,20 @@ impl Workshop {
     /// A node with one empty tree. Blocks for I/O.
     pub(crate) fn node(&self, options: &NodeOptions) -> Result<BenchNode, BenchError> {
         let directory = self.directory()?;
-        let node = LocalNode::open(&Environment::system(), directory.path(), options)?;
+        let environment = Environment::system();
+        let storage = LocalStorage::open(&environment, directory.path(), options.storage.clone())
+            .map_err(NodeError::from)?;
+        let opened = Arc::new(storage.clone());
+        let node = Node::open_over(&environment, opened, WriterEpoch::Next, options)?;
         let index = create_tree(node.engine().system())?;
-        Ok(BenchNode { node, index, directory })
+        Ok(BenchNode { node, storage, index, directory })
     }
 }
 
 /// A node with one tree, in a fresh directory.
 pub(crate) struct BenchNode {
-    node: LocalNode,
+    node: Node,
+    storage: LocalStorage,
     index: IndexId,
     directory: TempDir,
 }
@@ -102,12 +109,8 @@ impl BenchNode {
     /// while. Blocks.
     pub(crate) fn settle(&self) -> Result<(), BenchError> {
         let end = self.system().pages().log.durable_lsn();
-        Ok(self
-            .node
-            .storage()
-            .pages
-            .materialise_up_to(end)
-            .map_err(firn_engine::EngineError::from)?)
+        let settled = self.storage.pages.materialise_up_to(end);
+        Ok(settled.map_err(firn_engine::EngineError::from)?)
     }
 
     /// Stops the node and removes its directory. Blocks.

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::LogStore;
+use firn_api::{LogStore, WriterEpoch};
 use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
 use firn_format::redo::{Change, Group};
-use firn_node::node::LocalNode;
+use firn_node::node::{Node, NodeError};
 use firn_sql_collation::Collations;
 use firn_storage::local::LocalStorage;
 
@@ -57,17 +57,20 @@ pub(crate) fn check(
     let environment = Environment::system();
     require_database(environment.disk.as_ref(), &configuration.data_dir.value)?;
     let path = &configuration.data_dir.value;
-    let node = LocalNode::open(&environment, path, &configuration.node_options())?;
+    let options = configuration.node_options();
+    let storage =
+        LocalStorage::open(&environment, path, options.storage.clone()).map_err(NodeError::from)?;
+    let opened = Arc::new(storage.clone());
+    let node = Node::open_over(&environment, opened, WriterEpoch::Next, &options)?;
     let began = environment.clock.monotonic();
     let seconds = || (environment.clock.monotonic().saturating_sub(began)).as_secs_f64();
-    let outcome =
-        check_storage(node.storage(), out).and_then(|()| check_engine(&node, &seconds, out));
+    let outcome = check_storage(&storage, out).and_then(|()| check_engine(&node, &seconds, out));
     node.close()?;
     outcome
 }
 
 fn check_engine(
-    node: &LocalNode,
+    node: &Node,
     seconds: &dyn Fn() -> f64,
     out: &mut dyn Write,
 ) -> Result<(), CommandError> {

@@ -21,7 +21,7 @@ use firn_bench::tpcc::{MIX, Scale, Tpcc};
 use firn_bench::workload::{Case, Suite};
 use firn_node::endpoint::{Endpoint, EndpointOptions};
 use firn_node::memory::MemoryPlan;
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::CommandError;
@@ -128,7 +128,7 @@ pub(crate) fn run_demo(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
     let environment = Environment::system();
     let mut options = NodeOptions::default();
     MemoryPlan::for_pool(BUFFER_POOL_BYTES).apply(&mut options);
-    let node = Arc::new(LocalNode::open(&environment, &path, &options)?);
+    let node = Arc::new(Node::open(&environment, &path, &options)?);
     let endpoint = Endpoint::start(&environment, &node, &endpoint_options(&demo, &path))?;
     let outcome = present(&demo, &node, &endpoint, out);
     endpoint.shutdown(STATEMENT_PATIENCE);
@@ -151,7 +151,7 @@ fn endpoint_options(demo: &Demo, path: &std::path::Path) -> EndpointOptions {
 
 fn present(
     demo: &Demo,
-    node: &LocalNode,
+    node: &Node,
     endpoint: &Endpoint,
     out: &mut dyn Write,
 ) -> Result<(), CommandError> {
@@ -192,7 +192,7 @@ fn load(demo: &Demo, target: &Target, out: &mut dyn Write) -> Result<(), Command
 }
 
 /// Runs the terminals; Ctrl-C ends them early.
-fn work(demo: &Demo, node: &LocalNode, target: &Target) -> Result<Report, CommandError> {
+fn work(demo: &Demo, node: &Node, target: &Target) -> Result<Report, CommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     let id = signal_hook::flag::register(SIGINT, Arc::clone(&stop))?;
     let title = format!(
@@ -212,11 +212,11 @@ fn work(demo: &Demo, node: &LocalNode, target: &Target) -> Result<Report, Comman
 }
 
 /// The figures of the node that are free to read.
-fn figures(node: &LocalNode) -> Figures<'_> {
+fn figures(node: &Node) -> Figures<'_> {
     let clock = Environment::system().clock;
-    let mut last = (clock.monotonic(), node.storage().log.end_lsn());
+    let mut last = (clock.monotonic(), node.engine().system().pages().log.end_lsn());
     Box::new(move || {
-        let now = (clock.monotonic(), node.storage().log.end_lsn());
+        let now = (clock.monotonic(), node.engine().system().pages().log.end_lsn());
         let seconds = now.0.saturating_sub(last.0).as_secs_f64().max(1e-3);
         let log = now.1.since(last.1) as f64 / seconds;
         last = now;

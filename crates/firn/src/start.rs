@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_api::LogStore;
 use firn_base::Environment;
 use firn_base::task::sleep;
 use firn_node::endpoint::Endpoint;
-use firn_node::node::LocalNode;
+use firn_node::node::Node;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -34,7 +33,7 @@ pub(crate) fn run(
     let environment = Environment::system();
     let began = environment.clock.monotonic();
     let path = &configuration.data_dir.value;
-    let node = LocalNode::open(&environment, path, &configuration.node_options())?;
+    let node = Node::open(&environment, path, &configuration.node_options())?;
     let node = Arc::new(node);
     let opened_in = environment.clock.monotonic().saturating_sub(began);
     writeln!(out, "{}", what_was_recovered(configuration, &node, opened_in))?;
@@ -88,7 +87,7 @@ fn how_to_connect(configuration: &Configuration, endpoint: &Endpoint) -> String 
 ///
 /// # Errors
 /// The engine's failure: a node whose log has failed must end.
-fn wait_for_end(node: &LocalNode, signals: &mut Signals) -> Result<&'static str, CommandError> {
+fn wait_for_end(node: &Node, signals: &mut Signals) -> Result<&'static str, CommandError> {
     loop {
         if let Some(signal) = signals.pending().next() {
             return Ok(signal_name(signal).unwrap_or("signal"));
@@ -115,13 +114,9 @@ fn listen() -> std::io::Result<Signals> {
 }
 
 /// One line about what was recovered.
-fn what_was_recovered(
-    configuration: &Configuration,
-    node: &LocalNode,
-    opened_in: Duration,
-) -> String {
-    let log = &node.storage().log;
-    let (from, to) = (log.truncated_lsn(), log.end_lsn());
+fn what_was_recovered(configuration: &Configuration, node: &Node, opened_in: Duration) -> String {
+    let log = node.storage().figures().log;
+    let (from, to) = (log.truncated, log.end);
     let report = node.engine().recovery_report();
     format!(
         "firn {}: {} is open after {} ms: {} of log kept (LSN {from} to {to}), {} transactions to roll \

@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use expect_test::expect;
 use firn_base::Environment;
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 use firn_storage::local::LocalDirectory;
 
 /// Runs `firn` in `directory` with an environment of nothing but `variables`.
@@ -83,7 +83,7 @@ fn help_names_every_setting() {
 /// Makes an empty database in `path`.
 fn write_database(path: &Path) {
     let options = NodeOptions::default();
-    LocalNode::open(&Environment::system(), path, &options).unwrap().close().unwrap();
+    Node::open(&Environment::system(), path, &options).unwrap().close().unwrap();
 }
 
 #[test]

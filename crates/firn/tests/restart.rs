@@ -10,15 +10,15 @@ use firn_engine::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem,
 };
 use firn_format::space::SpacePurpose;
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 
 const SPACE: SpaceId = SpaceId(100);
 
-fn open(path: &Path) -> LocalNode {
+fn open(path: &Path) -> Node {
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = 32 << 20;
     options.storage.log.segment_size_bytes = 4 << 20;
-    LocalNode::open(&Environment::system(), path, &options).unwrap()
+    Node::open(&Environment::system(), path, &options).unwrap()
 }
 
 fn create_tree(system: &TransactionSystem) -> IndexId {
@@ -42,7 +42,7 @@ fn insert(system: &Arc<TransactionSystem>, index: IndexId, keys: std::ops::Range
     }
 }
 
-fn keys(node: &LocalNode, index: IndexId) -> Vec<u32> {
+fn keys(node: &Node, index: IndexId) -> Vec<u32> {
     let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
     let mut cursor = Cursor::new(index, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
     let mut keys = Vec::new();
@@ -108,7 +108,7 @@ fn open_transactions_are_rolled_back_after_a_restart_and_prepared_ones_wait() {
 fn two_processes_do_not_share_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let node = open(directory.path());
-    let second = LocalNode::open(&Environment::system(), directory.path(), &NodeOptions::default());
+    let second = Node::open(&Environment::system(), directory.path(), &NodeOptions::default());
     let message = second.err().expect("the directory is taken").to_string();
     assert!(message.contains("in use by another Firn process"), "{message}");
     node.close().unwrap();

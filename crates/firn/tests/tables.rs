@@ -15,13 +15,13 @@ use firn_format::definition::{
 };
 use firn_format::key::BinaryCollation;
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 
-fn open(path: &Path) -> (LocalNode, Arc<Dictionary>) {
+fn open(path: &Path) -> (Node, Arc<Dictionary>) {
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = 32 << 20;
     options.storage.log.segment_size_bytes = 4 << 20;
-    let node = LocalNode::open(&Environment::system(), path, &options).unwrap();
+    let node = Node::open(&Environment::system(), path, &options).unwrap();
     let dictionary = node.engine().open_dictionary(Arc::new(BinaryCollation)).unwrap();
     (node, dictionary)
 }
@@ -49,7 +49,7 @@ fn create(dictionary: &Arc<Dictionary>) -> TableId {
     id
 }
 
-fn fill(node: &LocalNode, table: &Table, ids: std::ops::Range<i64>) {
+fn fill(node: &Node, table: &Table, ids: std::ops::Range<i64>) {
     let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
     write(&mut trx, table, ids);
     trx.commit().unwrap();
@@ -69,7 +69,7 @@ fn write(
     }
 }
 
-fn count(node: &LocalNode, table: &Arc<Table>) -> usize {
+fn count(node: &Node, table: &Arc<Table>) -> usize {
     let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
     let mut scan = table.scan(&mut trx, ScanOptions::all()).unwrap();
     let mut rows = 0;
@@ -80,7 +80,7 @@ fn count(node: &LocalNode, table: &Arc<Table>) -> usize {
 }
 
 /// Waits until all background work is done, and checks.
-fn assert_clean(node: &LocalNode, dictionary: &Dictionary) {
+fn assert_clean(node: &Node, dictionary: &Dictionary) {
     let is_busy = || node.engine().losers_left() > 0 || !dictionary.pending_drops().is_empty();
     while is_busy() {
         wait_a_moment();

@@ -16,12 +16,12 @@ use firn_bench::tpch::Tpch;
 use firn_bench::workload::Suite;
 use firn_bench::ycsb::Ycsb;
 use firn_node::endpoint::{Endpoint, EndpointOptions};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 
 /// A node with its port. Fields are dropped in this order.
 struct Served {
     endpoint: Endpoint,
-    _node: Arc<LocalNode>,
+    _node: Arc<Node>,
     _directory: tempfile::TempDir,
 }
 
@@ -31,7 +31,7 @@ fn serve() -> Served {
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = 64 << 20;
     options.storage.log.segment_size_bytes = 8 << 20;
-    let node = Arc::new(LocalNode::open(&environment, directory.path(), &options).unwrap());
+    let node = Arc::new(Node::open(&environment, directory.path(), &options).unwrap());
     let options = EndpointOptions {
         listen: Some("127.0.0.1:0".parse().unwrap()),
         data_dir: directory.path().to_owned(),

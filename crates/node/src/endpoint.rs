@@ -1,7 +1,7 @@
 //! A node's SQL endpoint: the MySQL port over an engine in this process.
 //!
 //! ```text
-//!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► LocalNode
+//!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► Node
 //! ```
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
@@ -31,7 +31,7 @@ use firn_sql_evaluation::PureEvaluator;
 use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};
-use crate::node::LocalNode;
+use crate::node::Node;
 use crate::reporter::NodeReporter;
 use crate::server_uuid;
 
@@ -130,7 +130,7 @@ impl Endpoint {
     /// other machines could connect without a password.
     pub fn start(
         environment: &Environment,
-        node: &Arc<LocalNode>,
+        node: &Arc<Node>,
         options: &EndpointOptions,
     ) -> Result<Endpoint, EndpointError> {
         let seams = ComputeSeams {
@@ -147,7 +147,7 @@ impl Endpoint {
     /// As [`Endpoint::start`].
     pub fn start_over(
         environment: &Environment,
-        node: &Arc<LocalNode>,
+        node: &Arc<Node>,
         seams: ComputeSeams,
         options: &EndpointOptions,
     ) -> Result<Endpoint, EndpointError> {
@@ -206,7 +206,7 @@ impl Endpoint {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn open_rows(node: &Arc<LocalNode>) -> Result<Arc<dyn DatabaseNode>, EngineError> {
+pub fn open_rows(node: &Arc<Node>) -> Result<Arc<dyn DatabaseNode>, EngineError> {
     let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
     let reporter = Arc::new(NodeReporter::of(node));
     Ok(Arc::new(
@@ -217,7 +217,7 @@ pub fn open_rows(node: &Arc<LocalNode>) -> Result<Arc<dyn DatabaseNode>, EngineE
 /// The compute node behind an endpoint.
 fn open_instance(
     environment: &Environment,
-    node: &Arc<LocalNode>,
+    node: &Arc<Node>,
     seams: ComputeSeams,
     limits: &Arc<Limits>,
     options: &EndpointOptions,

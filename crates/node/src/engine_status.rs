@@ -5,7 +5,7 @@ use std::fmt::Write;
 use firn_api::report::{NodeReport, PageStoreReport};
 use firn_engine::lock::DeadlockReport;
 
-use crate::node::LocalNode;
+use crate::node::Node;
 use crate::report;
 
 /// Locks that are listed individually.
@@ -13,14 +13,14 @@ const LISTED_WAITS: usize = 50;
 
 /// The text for a node. Reads all locks; too slow for every statement.
 #[must_use]
-pub fn of(node: &LocalNode) -> String {
+pub fn of(node: &Node) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write_all(node, &mut text);
     text
 }
 
-fn write_all(node: &LocalNode, out: &mut String) -> std::fmt::Result {
+fn write_all(node: &Node, out: &mut String) -> std::fmt::Result {
     let report = report::of(node);
     title(out, "FIRN STATUS")?;
     write_deadlock(node, out)?;
@@ -36,7 +36,7 @@ fn title(out: &mut String, title: &str) -> std::fmt::Result {
     writeln!(out, "{line}\n{title}\n{line}")
 }
 
-fn write_deadlock(node: &LocalNode, out: &mut String) -> std::fmt::Result {
+fn write_deadlock(node: &Node, out: &mut String) -> std::fmt::Result {
     let Some(DeadlockReport { parties, victim, at }) =
         node.engine().system().locks().latest_deadlock()
     else {
@@ -54,7 +54,7 @@ fn write_deadlock(node: &LocalNode, out: &mut String) -> std::fmt::Result {
     writeln!(out, "transaction {victim} was rolled back")
 }
 
-fn write_transactions(node: &LocalNode, out: &mut String) -> std::fmt::Result {
+fn write_transactions(node: &Node, out: &mut String) -> std::fmt::Result {
     let system = node.engine().system();
     title(out, "TRANSACTIONS")?;
     writeln!(

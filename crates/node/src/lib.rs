@@ -19,3 +19,4 @@ pub mod report;
 mod reporter;
 mod server_uuid;
 pub mod size;
+pub mod storage;

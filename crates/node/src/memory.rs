@@ -24,7 +24,6 @@ use firn_base::task::TaskHandle;
 use firn_buffer::BufferPool;
 use firn_engine::Engine;
 use firn_format::page::PAGE_SIZE;
-use firn_storage::local::LocalStorage;
 use parking_lot::Mutex;
 
 use crate::allocator;
@@ -145,30 +144,26 @@ impl MemoryPlan {
     }
 }
 
-/// The memory that the parts of a node take.
+/// The memory that the parts of a node take, of which `storage` says its own.
 pub(crate) fn report(
     engine: &Engine,
-    storage: &LocalStorage,
+    storage: MemoryReport,
     governor: &Governor,
     column_cache: u64,
 ) -> MemoryReport {
     let (pages, system) = (engine.system().pages(), engine.system());
-    let (log, store) = (storage.log.memory(), storage.pages.status());
     MemoryReport {
         budget: governor.budget_bytes.unwrap_or(0),
         resident: resident_bytes().unwrap_or(0),
         withheld: pages.pool.withheld_bytes() as u64,
         buffer_pool: pages.pool.resident_bytes() as u64,
-        log_buffer: pages.log.memory_bytes() + log.round_bytes,
-        log_index: log.open_index_bytes,
-        log_index_cache: log.index_cache_bytes,
-        page_images: store.image_memory_bytes,
-        page_map: store.map_memory_bytes,
+        log_buffer: pages.log.memory_bytes() + storage.log_buffer,
         transactions: system.memory_bytes(),
         locks: system.locks().memory_bytes(),
         column_cache,
         promised: memory::promised_bytes(),
         refusals: governor.refusals(),
+        ..storage
     }
 }
 

@@ -1,4 +1,7 @@
-//! An engine over a local directory: the embedded default, in which all tiers are one process.
+//! A database node: an engine over its log and pages.
+//!
+//! [`Node::open`] opens one over a local directory: the embedded default, in which all tiers are one
+//! process. [`Node::open_over`] takes log and pages from wherever they are.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -11,6 +14,7 @@ use firn_fabric::{Epoch, InProcessFabric, Peer};
 use firn_storage::local::{LocalStorage, OpenError};
 
 use crate::memory::{self, Governor};
+use crate::storage::NodeStorage;
 
 pub use crate::options::NodeOptions;
 
@@ -24,18 +28,18 @@ pub enum NodeError {
     Engine(#[from] EngineError),
 }
 
-/// A running node. Dropping it without [`LocalNode::close`] is like a crash, except that its
-/// threads go on.
-pub struct LocalNode {
+/// A running node. Dropping it without [`Node::close`] is like a crash, except that its threads go
+/// on.
+pub struct Node {
     governor: Governor,
     engine: Engine,
-    storage: LocalStorage,
+    storage: Arc<dyn NodeStorage>,
     regions: Arc<dyn Peer>,
     opened_at: Lsn,
     column_cache: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
 
-impl LocalNode {
+impl Node {
     /// Opens the directory and the engine over it. Blocks for I/O.
     ///
     /// # Errors
@@ -44,25 +48,39 @@ impl LocalNode {
         environment: &Environment,
         path: &Path,
         options: &NodeOptions,
-    ) -> Result<LocalNode, NodeError> {
+    ) -> Result<Node, NodeError> {
         let storage = LocalStorage::open(environment, path, options.storage.clone())?;
+        // This process has the directory's lock, so it is the one that writes.
+        Node::open_over(environment, Arc::new(storage), WriterEpoch::Next, options)
+    }
+
+    /// Opens an engine that writes in `epoch`. What the options say of a directory is not looked
+    /// at. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the log refuses the epoch or does not answer, or log or pages are damaged.
+    pub fn open_over(
+        environment: &Environment,
+        storage: Arc<dyn NodeStorage>,
+        epoch: WriterEpoch,
+        options: &NodeOptions,
+    ) -> Result<Node, NodeError> {
         // Other processes cannot reach these regions, so any growing number serves as an epoch.
         let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
         let regions = fabric.peer();
         let seams = Storage {
-            log: storage.log.clone(),
-            // This node has the directory's lock, so it is the one that writes.
-            epoch: WriterEpoch::Next,
-            pages: storage.pages.clone(),
+            log: storage.log(),
+            epoch,
+            pages: storage.pages(),
             timestamps: Timestamps::Local,
             fabric: Arc::new(fabric),
         };
         let engine = Engine::open(environment, seams, &options.engine)?;
-        let pool = &engine.system().pages().pool;
-        let governor = Governor::start(environment, pool, options.memory_budget_bytes);
-        let opened_at = storage.log.end_lsn();
+        let pages = engine.system().pages();
+        let governor = Governor::start(environment, &pages.pool, options.memory_budget_bytes);
+        let opened_at = pages.log.end_lsn();
         let column_cache = OnceLock::new();
-        Ok(LocalNode { governor, engine, storage, regions, opened_at, column_cache })
+        Ok(Node { governor, engine, storage, regions, opened_at, column_cache })
     }
 
     #[must_use]
@@ -76,9 +94,9 @@ impl LocalNode {
         self.opened_at
     }
 
-    /// The store of log and pages.
+    /// Log and pages.
     #[must_use]
-    pub fn storage(&self) -> &LocalStorage {
+    pub fn storage(&self) -> &Arc<dyn NodeStorage> {
         &self.storage
     }
 
@@ -93,7 +111,7 @@ impl LocalNode {
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         let column_cache = self.column_cache.get().map_or(0, |bytes| bytes());
-        memory::report(&self.engine, &self.storage, &self.governor, column_cache)
+        memory::report(&self.engine, self.storage.figures().memory, &self.governor, column_cache)
     }
 
     /// Counts the executors' column cache as a part of the node's memory. Only the first call has

@@ -1,7 +1,7 @@
 //! A node that follows another node of the same process.
 //!
 //! ```text
-//!   LocalNode ──► log, pages ─────► Replica ──► ReplicaNode ──► an endpoint of its own
+//!   Node ──► log, pages ─────► Replica ──► ReplicaNode ──► an endpoint of its own
 //!       └───────► regions ────────────┘
 //! ```
 
@@ -13,7 +13,7 @@ use firn_engine::replica::{Replica, ReplicaOptions, ReplicaStorage};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_sql_collation::Collations;
 
-use crate::node::LocalNode;
+use crate::node::Node;
 
 /// Opens a replica beside a node whose dictionary is open. Close it before the node. Blocks for
 /// I/O, and until a snapshot can be opened.
@@ -22,12 +22,12 @@ use crate::node::LocalNode;
 /// As [`Replica::open`].
 pub fn open_beside(
     environment: &Environment,
-    node: &LocalNode,
+    node: &Node,
     options: ReplicaOptions,
 ) -> Result<Arc<Replica>, EngineError> {
     let storage = ReplicaStorage {
-        log: node.storage().log.clone(),
-        pages: node.storage().pages.clone(),
+        log: node.storage().log(),
+        pages: node.storage().pages(),
         // No other node reads these regions, so any growing number serves as an epoch.
         fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
         writer: Arc::clone(node.regions()),

@@ -1,24 +1,20 @@
 //! A node's report: this module alone knows which part counts what.
 
-use firn_api::LogStore;
-use firn_api::report::{
-    LockReport, LogReport, NodeReport, PageStoreReport, PoolReport, TransactionReport,
-};
+use firn_api::report::{LockReport, LogReport, NodeReport, PoolReport, TransactionReport};
 use firn_engine::Engine;
-use firn_storage::local::LocalStorage;
 
-use crate::node::LocalNode;
+use crate::node::Node;
 
 /// The report of a node. Reads figures of the system; too slow for every statement.
 #[must_use]
-pub fn of(node: &LocalNode) -> NodeReport {
-    let (engine, storage) = (node.engine(), node.storage());
+pub fn of(node: &Node) -> NodeReport {
+    let (engine, storage) = (node.engine(), node.storage().figures());
     NodeReport {
         memory: node.memory(),
         pool: pool(engine),
         locks: locks(engine),
-        log: LogReport { opened: node.opened_at(), ..log(engine, storage) },
-        pages: pages(storage),
+        log: LogReport { opened: node.opened_at(), ..log(engine, storage.log) },
+        pages: storage.pages,
         transactions: transactions(engine),
     }
 }
@@ -50,35 +46,9 @@ fn locks(engine: &Engine) -> LockReport {
     }
 }
 
-fn log(engine: &Engine, storage: &LocalStorage) -> LogReport {
+fn log(engine: &Engine, stored: LogReport) -> LogReport {
     let writer = &engine.system().pages().log;
-    LogReport {
-        end: storage.log.end_lsn(),
-        durable: writer.durable_lsn(),
-        truncated: storage.log.truncated_lsn(),
-        syncs: writer.round_count(),
-        ..LogReport::default()
-    }
-}
-
-fn pages(storage: &LocalStorage) -> PageStoreReport {
-    let status = storage.pages.status();
-    PageStoreReport {
-        applied: status.applied_lsn,
-        pending_pages: status.pending_pages,
-        behind_bytes: status.behind_bytes,
-        images_copied: status.images_copied,
-        images_built: status.images_built,
-        images_repaired: status.images_repaired,
-        images_per_second: status.images_per_second,
-        bytes_written: status.bytes_written,
-        batches: status.batches,
-        queued_bytes: status.queued_bytes,
-        failures: status.failures,
-        last_error: status.last_error.map(|error| error.to_string()),
-        slots: status.slots,
-        free_slots: status.free_slots,
-    }
+    LogReport { durable: writer.durable_lsn(), syncs: writer.round_count(), ..stored }
 }
 
 fn transactions(engine: &Engine) -> TransactionReport {

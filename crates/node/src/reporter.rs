@@ -4,16 +4,16 @@ use std::sync::{Arc, Weak};
 
 use firn_api::report::{NodeReport, Reporter};
 
-use crate::node::LocalNode;
+use crate::node::Node;
 use crate::{engine_status, report};
 
 /// Reports a node for as long as it is open: it does not keep the node from being closed.
 pub(crate) struct NodeReporter {
-    node: Weak<LocalNode>,
+    node: Weak<Node>,
 }
 
 impl NodeReporter {
-    pub(crate) fn of(node: &Arc<LocalNode>) -> NodeReporter {
+    pub(crate) fn of(node: &Arc<Node>) -> NodeReporter {
         NodeReporter { node: Arc::downgrade(node) }
     }
 }

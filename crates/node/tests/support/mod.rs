@@ -8,12 +8,12 @@ use std::sync::Arc;
 use firn_base::Environment;
 use firn_compute::server::LocalServerState;
 use firn_node::endpoint::{ComputeSeams, Endpoint, EndpointOptions, open_rows};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 
 /// A database node with what its compute nodes share. Fields are dropped in this order.
 pub(crate) struct Database {
     pub(crate) seams: ComputeSeams,
-    node: Arc<LocalNode>,
+    node: Arc<Node>,
     environment: Environment,
     directory: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ impl Database {
         options.engine.buffer_pool_bytes = 32 << 20;
         options.storage.log.segment_size_bytes = 8 << 20;
         let data = directory.path().join("data");
-        let node = Arc::new(LocalNode::open(&environment, &data, &options).unwrap());
+        let node = Arc::new(Node::open(&environment, &data, &options).unwrap());
         let seams = ComputeSeams {
             rows: open_rows(&node).unwrap(),
             server: Arc::new(LocalServerState::of_nodes()),

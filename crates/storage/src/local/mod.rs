@@ -31,6 +31,7 @@ pub struct LocalOptions {
 }
 
 /// Log and pages of an open directory.
+#[derive(Clone)]
 pub struct LocalStorage {
     pub log: Arc<LocalLog>,
     pub pages: Arc<LocalPages>,
