@@ -15,7 +15,7 @@ use firn_base::memory::Cache;
 use firn_base::{Cts, Environment, TableId};
 use firn_sql::catalog::Catalog;
 use firn_sql::execute::vectorised::VectorisedEngine;
-use firn_wire::{ConnectionControl, Connections};
+use firn_wire::{ConnectionControl, ConnectionState, Connections};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -366,7 +366,7 @@ impl Instance {
             host: facts.host.clone(),
             account: (facts.account.user.clone(), facts.account.host.clone()),
             schema: facts.schema.lock().as_deref().map(str::to_owned),
-            command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
+            command: name_of_command(&connection).to_owned(),
             time_s: now.saturating_sub(connection.since).as_secs(),
             state: state.to_owned(),
             info: statement,
@@ -445,6 +445,16 @@ impl ServerMember for Instance {
         };
         // This runs in the background; the next start of a compute node repeats it.
         drop(self.facts.environment.spawner.spawn("leftovers", Box::new(clean)));
+    }
+}
+
+/// A connection's command in the process list. One that waits for its last statement to end, such
+/// as for a commit that the log does not confirm, is `Killed`, as in MySQL.
+fn name_of_command(connection: &ConnectionState) -> &'static str {
+    match connection.command {
+        Some(_) if connection.is_ending => "Killed",
+        Some(command) => command.name(),
+        None => "Sleep",
     }
 }
 

@@ -210,6 +210,10 @@ impl Canceller for Facts {
             self.woken.notify_all();
         }
     }
+
+    fn is_confirming(&self) -> bool {
+        self.cancelled.is_confirming()
+    }
 }
 
 impl SessionFacts for Facts {

@@ -20,4 +20,11 @@ pub trait Canceller: Send + Sync {
     /// it must not hit a later statement (except for reasons other than `KillQuery`, after which no
     /// statement follows). Does not block.
     fn cancel(&self, reason: CancelReason);
+
+    /// Whether the statement waits until its effects are confirmed, as a commit does, so that
+    /// [`Canceller::cancel`] cannot end it without leaving its outcome unknown. If that lasts, the
+    /// server closes the connection without an answer; the statement continues. Does not block.
+    fn is_confirming(&self) -> bool {
+        false
+    }
 }

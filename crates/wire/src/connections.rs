@@ -33,6 +33,8 @@ pub struct ConnectionControl {
     since_ms: AtomicU64,
     /// Counts commands, so that the watch can tell one long command from two short ones.
     commands: AtomicU64,
+    /// The number of the last command that was cancelled; 0 if none was.
+    cancelled: AtomicU64,
     wait_timeout_ms: AtomicU64,
     /// Whether it is counted in [`Connections::logged_in`].
     logged_in: AtomicBool,
@@ -57,6 +59,7 @@ impl ConnectionControl {
             command: AtomicU8::new(IDLE),
             since_ms: AtomicU64::new(0),
             commands: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
             wait_timeout_ms: AtomicU64::new(u64::MAX),
             logged_in: AtomicBool::new(false),
             said_good_bye: AtomicBool::new(false),
@@ -144,10 +147,29 @@ impl ConnectionControl {
 
     /// Interrupts the running statement.
     pub(crate) fn cancel(&self, reason: CancelReason) {
+        if let Some(command) = self.running() {
+            self.cancelled.store(command, Ordering::Relaxed);
+        }
         let canceller = self.canceller.lock().clone();
         if let Some(canceller) = canceller {
             canceller.cancel(reason);
         }
+    }
+
+    /// The number of the running command if it was cancelled but waits for the confirmation of its
+    /// effects.
+    pub(crate) fn unconfirmed(&self) -> Option<u64> {
+        let cancelled = self.cancelled.load(Ordering::Relaxed);
+        let command = self.running().filter(|running| *running == cancelled)?;
+        let canceller = self.canceller.lock().clone();
+        canceller.is_some_and(|canceller| canceller.is_confirming()).then_some(command)
+    }
+
+    /// Closes the connection in the middle of its command, which is not answered: its client knows
+    /// that the outcome is unknown. The command continues.
+    pub(crate) fn abandon(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.disconnect();
     }
 
     /// Ends the connection: interrupts and answers the running statement, then closes the
@@ -189,7 +211,8 @@ impl ConnectionControl {
     pub fn state(&self) -> ConnectionState {
         let command = CommandCode::from_code(self.command.load(Ordering::Acquire));
         let since = Duration::from_millis(self.since_ms.load(Ordering::Relaxed));
-        ConnectionState { id: self.id, peer: self.peer.clone(), command, since }
+        let is_ending = self.is_closing();
+        ConnectionState { id: self.id, peer: self.peer.clone(), command, since, is_ending }
     }
 }
 
@@ -202,6 +225,8 @@ pub struct ConnectionState {
     pub command: Option<CommandCode>,
     /// Since when, on the environment's monotonic clock.
     pub since: Duration,
+    /// The connection was told to end; a running command ends first.
+    pub is_ending: bool,
 }
 
 /// Counts over all connections of a server, since its start.

@@ -17,12 +17,14 @@ pub type CancelListener = Arc<dyn Fn() + Send + Sync>;
 pub struct Cancellation {
     is_cancelled: Arc<AtomicBool>,
     listeners: Mutex<Vec<CancelListener>>,
+    is_confirming: AtomicBool,
 }
 
 impl fmt::Debug for Cancellation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cancellation")
             .field("is_cancelled", &self.is_cancelled())
+            .field("is_confirming", &self.is_confirming())
             .finish_non_exhaustive()
     }
 }
@@ -64,6 +66,23 @@ impl Cancellation {
         let done = work();
         self.listeners.lock().retain(|other| !Arc::ptr_eq(other, &listener));
         done
+    }
+
+    /// Runs the end of a transaction, whose outcome is decided as soon as its record is in the log.
+    /// Ending the wait for that record would leave the outcome unknown, so it is not cancelled:
+    /// whoever cancels sees [`Cancellation::is_confirming`] and ends the connection instead.
+    #[inline]
+    pub fn while_confirming<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.is_confirming.store(true, Ordering::Relaxed);
+        let done = work();
+        self.is_confirming.store(false, Ordering::Relaxed);
+        done
+    }
+
+    /// Whether the end of a transaction waits for its confirmation.
+    #[must_use]
+    pub fn is_confirming(&self) -> bool {
+        self.is_confirming.load(Ordering::Relaxed)
     }
 }
 

@@ -94,7 +94,10 @@ impl StatementRunner {
             instance: Arc::clone(instance),
             control,
             settings,
-            transactions: Transactions::new(instance.node.metadata_locks().open()),
+            transactions: Transactions::new(
+                instance.node.metadata_locks().open(),
+                &facts.cancelled,
+            ),
             evaluation: EvaluationContext::default(),
             locked: LockedTables::default(),
             measured: Measured::default(),

@@ -1,5 +1,7 @@
 //! Statements by their kinds: each goes to the file that executes it.
 
+use std::sync::Arc;
+
 use firn_api::server::KillScope;
 use firn_sql::catalog::ddl;
 use firn_sql::error::{Result, SqlError};
@@ -205,7 +207,9 @@ fn may_run(runner: &mut StatementRunner, statement: &Statement) -> Result<()> {
 
 /// Executes a statement about accounts; returns the passwords that it generated.
 fn change_accounts(runner: &mut StatementRunner, statement: &Statement) -> Result<Option<Table>> {
-    let (table, warnings) = AccountStatements::of(runner).change(statement)?;
+    let facts = Arc::clone(&runner.facts);
+    let change = || AccountStatements::of(runner).change(statement);
+    let (table, warnings) = facts.cancelled.while_confirming(change)?;
     runner.state.diagnostics.conditions = warnings;
     Ok(table)
 }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    DatabaseNode, IsolationLevel, LockDuration, LockPatience, MetadataContext, MetadataLock,
-    ReadMark, RowsError, Savepoint, Transaction,
+    Cancellation, DatabaseNode, IsolationLevel, LockDuration, LockPatience, MetadataContext,
+    MetadataLock, ReadMark, RowsError, Savepoint, Transaction,
 };
 use firn_base::TableId;
 use firn_sql::error::{Result, SqlError};
@@ -58,6 +58,8 @@ pub(crate) struct Transactions {
     pub(crate) ended: Ended,
     /// The session's locks on definitions.
     pub(crate) metadata: Arc<dyn MetadataContext>,
+    /// Tells whoever cancels the statement that a commit waits to become durable.
+    cancellation: Arc<Cancellation>,
     /// The tables of `LOCK TABLES`.
     locked: Vec<TableId>,
 }
@@ -71,13 +73,17 @@ pub(crate) struct Ended {
 
 impl Transactions {
     /// No transaction yet, in a session with these locks.
-    pub(crate) fn new(metadata: Arc<dyn MetadataContext>) -> Transactions {
+    pub(crate) fn new(
+        metadata: Arc<dyn MetadataContext>,
+        cancellation: &Arc<Cancellation>,
+    ) -> Transactions {
         Transactions {
             open: None,
             next: NextTransaction::default(),
             xa: None,
             ended: Ended::default(),
             metadata,
+            cancellation: Arc::clone(cancellation),
             locked: Vec::new(),
         }
     }
@@ -237,7 +243,7 @@ impl Transactions {
         let committed = match self.open.take() {
             Some(open) => {
                 self.ended.commits += 1;
-                open.inner.commit().map_err(from_rows)
+                self.cancellation.while_confirming(|| open.inner.commit()).map_err(from_rows)
             }
             None => Ok(()),
         };
@@ -337,7 +343,9 @@ impl Transactions {
     pub(crate) fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
         self.take_idle(xid)?;
         let Some(open) = self.open.take() else { return Err(unknown_xid()) };
-        let prepared = open.inner.prepare(&encode_xid(xid), self.metadata.detach());
+        let locks = self.metadata.detach();
+        let prepared =
+            self.cancellation.while_confirming(|| open.inner.prepare(&encode_xid(xid), locks));
         prepared.map(drop).map_err(from_rows)
     }
 

@@ -57,11 +57,13 @@ impl<'s> XaStatements<'s> {
             Xa::Commit { xid, one_phase: true } => self.transactions.xa_commit_one_phase(xid)?,
             Xa::Commit { xid, one_phase: false } => {
                 self.refuse_inside()?;
-                self.node.commit_prepared(&encode_xid(xid), None).map_err(from_rows)?;
+                let commit = || self.node.commit_prepared(&encode_xid(xid), None);
+                self.facts.cancelled.while_confirming(commit).map_err(from_rows)?;
             }
             Xa::Rollback(xid) => {
                 if !self.transactions.xa_roll_back(xid)? {
-                    self.node.rollback_prepared(&encode_xid(xid)).map_err(from_rows)?;
+                    let roll_back = || self.node.rollback_prepared(&encode_xid(xid));
+                    self.facts.cancelled.while_confirming(roll_back).map_err(from_rows)?;
                 }
             }
             Xa::Recover { .. } if !self.rights.grants.has_dynamic("XA_RECOVER_ADMIN") => {

@@ -20,8 +20,12 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn open() -> Database {
+        Database::open_in(Environment::system())
+    }
+
+    /// Opens a node of this environment.
+    pub(crate) fn open_in(environment: Environment) -> Database {
         let directory = tempfile::tempdir().unwrap();
-        let environment = Environment::system();
         let mut options = NodeOptions::default();
         options.engine.buffer_pool_bytes = 32 << 20;
         options.storage.log.segment_size_bytes = 8 << 20;

@@ -526,7 +526,9 @@ impl<'a> Writer<'a> {
     fn commit_batch(&mut self) -> Result<()> {
         self.rows = 0;
         match self.trx.take() {
-            Some((trx, _)) => trx.commit().map_err(from_rows),
+            Some((trx, _)) => {
+                self.context.cancelled.while_confirming(|| trx.commit()).map_err(from_rows)
+            }
             None => Ok(()),
         }
     }

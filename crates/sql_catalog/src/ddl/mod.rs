@@ -34,10 +34,11 @@ mod validate;
 mod values;
 mod view;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::rows::{BuildProgress, Cancellation, Definitions, MetadataContext};
+use firn_api::rows::{BuildProgress, Cancellation, Definitions, MetadataContext, RowsResult};
 use firn_base::clock::Clock;
 use firn_sql_grammar::ast::{self, Expr, Query, Statement};
 pub(super) use firn_sql_types::error::from_rows;
@@ -310,20 +311,20 @@ impl<'a> DdlContext<'a> {
     }
 
     /// A change of definitions that waits for locks as the session's settings say.
-    fn definitions(&self) -> Result<Box<dyn Definitions>> {
-        let mut definitions = self.clean_up()?;
-        definitions.set_cancelled(self.cancelled);
-        Ok(definitions)
+    fn definitions(&self) -> Result<Change<'a>> {
+        let mut change = self.clean_up()?;
+        change.set_cancelled(self.cancelled);
+        Ok(change)
     }
 
     /// A change of definitions that undoes what a statement has left behind; it continues even if
     /// the statement was cancelled.
-    fn clean_up(&self) -> Result<Box<dyn Definitions>> {
+    fn clean_up(&self) -> Result<Change<'a>> {
         let node = self.catalog.shared().node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
         definitions.set_lock_wait_timeout(self.lock_wait_timeout);
         definitions.set_metadata_context(Arc::clone(self.locks));
-        Ok(definitions)
+        Ok(Change { definitions, cancelled: self.cancelled })
     }
 
     /// A model of a table that does not exist yet, for binding expressions.
@@ -340,6 +341,33 @@ impl<'a> DdlContext<'a> {
         let model = self.draft_model(draft)?;
         let bound = self.expressions.bind(&model, &expression_text(expression))?;
         Ok(bound.ty().clone())
+    }
+}
+
+/// A statement's change of definitions.
+struct Change<'a> {
+    definitions: Box<dyn Definitions>,
+    cancelled: &'a Cancellation,
+}
+
+impl Change<'_> {
+    /// See [`Definitions::commit`].
+    fn commit(self) -> RowsResult<()> {
+        self.cancelled.while_confirming(|| self.definitions.commit())
+    }
+}
+
+impl Deref for Change<'_> {
+    type Target = dyn Definitions;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.definitions
+    }
+}
+
+impl DerefMut for Change<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.definitions
     }
 }
 

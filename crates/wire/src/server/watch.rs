@@ -1,4 +1,5 @@
-//! Notices clients that disconnect while their statement runs.
+//! Notices clients that disconnect while their statement runs, and statements that were cancelled
+//! but wait for the confirmation of their effects.
 //!
 //! Short statements pay nothing: a connection's thread only counts its commands. The watch visits
 //! all active connections every [`INTERVAL`]. Until its next visit it polls the clients whose
@@ -8,6 +9,10 @@
 //! looks            |     |         |        |
 //! statement         =====================X   noticed at once: the second look has found it running
 //! ```
+//!
+//! A commit whose record the log does not confirm may become durable or not, so a cancelled one is
+//! neither answered nor undone. If two visits find it so, the connection is closed without an
+//! answer, and the session's thread stays until the log answers.
 //!
 //! Rule 3: the mutex is held only to change or copy the list.
 
@@ -66,7 +71,7 @@ impl DisconnectWatch {
 
     /// Body of the watching thread.
     pub(super) fn run(&self) {
-        let mut seen = FxHashMap::default();
+        let (mut seen, mut unconfirmed) = (FxHashMap::default(), FxHashMap::default());
         while !self.stopping.load(Ordering::SeqCst) {
             let active: Vec<_> = self.active.lock().values().cloned().collect();
             if active.is_empty() {
@@ -74,9 +79,24 @@ impl DisconnectWatch {
                     || self.stopping.load(Ordering::SeqCst) || !self.active.lock().is_empty();
                 self.changed.wait_until(None, awaited);
             }
+            abandon_unconfirmed(&active, &mut unconfirmed);
             look(&active, &mut seen);
         }
     }
+}
+
+/// Closes the connections whose cancelled command waits for the same confirmation as at the last
+/// visit, when `seen` was left.
+fn abandon_unconfirmed(active: &[Arc<ConnectionControl>], seen: &mut FxHashMap<u32, u64>) {
+    let mut now = FxHashMap::default();
+    for connection in active {
+        let Some(command) = connection.unconfirmed() else { continue };
+        if seen.get(&connection.id()) == Some(&command) {
+            connection.abandon();
+        }
+        now.insert(connection.id(), command);
+    }
+    *seen = now;
 }
 
 /// One visit, and the wait until the next: `seen` has the commands that were running at the last

@@ -1,0 +1,303 @@
+//! Statements whose commit waits for a disk that hangs. `KILL QUERY`, `KILL`, a client that leaves
+//! and the end of the server close the connection soon, without an answer that would say what
+//! became of the statement. The locks are free, and the rows follow the commit's record: they are
+//! there once the disk works again.
+//!
+//! ```text
+//!   victim   statement ─► commit record ─► sync ········ hangs ········ ─► durable
+//!   watcher                         KILL ─► the victim's client loses its connection
+//! ```
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
+
+mod support;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use firn_base::Environment;
+use firn_base::disk::{DirectoryLock, Disk, File, OpenMode, SystemDisk};
+use firn_base::event::Event;
+use firn_node::endpoint::Endpoint;
+use mysql::prelude::Queryable;
+use support::Database;
+
+/// Whether the disk hangs.
+#[derive(Default)]
+struct Hang {
+    hangs: AtomicBool,
+    changed: Event,
+}
+
+impl Hang {
+    fn begin(&self) {
+        self.hangs.store(true, Ordering::SeqCst);
+    }
+
+    fn end(&self) {
+        self.hangs.store(false, Ordering::SeqCst);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        self.changed.wait_until(None, || !self.hangs.load(Ordering::SeqCst));
+    }
+}
+
+/// The system's disk, whose syncs can hang.
+struct HangingDisk(Arc<Hang>);
+
+struct HangingFile(Arc<dyn File>, Arc<Hang>);
+
+impl File for HangingFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_at(into, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.1.wait();
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.0.allocate(length)
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.0.set_length(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.0.length()
+    }
+}
+
+impl Disk for HangingDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let file = SystemDisk.open(path, mode)?;
+        Ok(Arc::new(HangingFile(file, Arc::clone(&self.0))))
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.create_directory(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        SystemDisk.list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.0.wait();
+        SystemDisk.sync_directory(path)
+    }
+
+    fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>> {
+        SystemDisk.lock_directory(path)
+    }
+}
+
+/// How long a client may wait for the end. The test's build is slow, and the machine may be.
+const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 100 });
+/// Time until a statement waits for the disk.
+const SOON: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn connect(endpoint: &Endpoint) -> mysql::Conn {
+    let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1"));
+    let options = options.tcp_port(endpoint.address().unwrap().port()).user(Some("root"));
+    mysql::Conn::new(options.prefer_socket(false)).unwrap()
+}
+
+/// A server over a disk that hangs on command.
+struct Rig {
+    hang: Arc<Hang>,
+    endpoint: Endpoint,
+    _database: Database,
+}
+
+/// A client whose statement hangs.
+struct Victim {
+    id: u32,
+    thread: JoinHandle<(Instant, mysql::Error)>,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let hang = Arc::new(Hang::default());
+        let disk = Arc::new(HangingDisk(Arc::clone(&hang)));
+        let database = Database::open_in(Environment { disk, ..Environment::system() });
+        let endpoint = database.start("compute");
+        let mut client = connect(&endpoint);
+        for statement in [
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
+            "INSERT INTO d.t VALUES (1, 1), (2, 2)",
+        ] {
+            client.query_drop(statement).unwrap();
+        }
+        Rig { hang, endpoint, _database: database }
+    }
+
+    /// Runs statements; the disk hangs before the last one.
+    fn hang_in(&self, statements: &[&'static str]) -> Victim {
+        let mut client = connect(&self.endpoint);
+        let id = client.connection_id();
+        let (last, first) = statements.split_last().unwrap();
+        first.iter().for_each(|statement| client.query_drop(statement).unwrap());
+        self.hang.begin();
+        let last = *last;
+        let thread = std::thread::spawn(move || {
+            let error = client.query_drop(last).expect_err("the disk hangs");
+            (Instant::now(), error)
+        });
+        std::thread::sleep(SOON);
+        Victim { id, thread }
+    }
+}
+
+impl Victim {
+    /// Checks that the client lost its connection soon after `began`, without an answer: any error
+    /// with a number would say that the statement has had no effect.
+    fn check_lost(self, began: Instant, what: &str) {
+        while !self.thread.is_finished() {
+            assert!(began.elapsed() < PATIENCE, "{what} does not end the wait");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let (at, error) = self.thread.join().unwrap();
+        assert!(at - began < LIMIT, "{what} took {:?}", at - began);
+        assert!(!matches!(error, mysql::Error::MySqlError(_)), "{what}: {error}");
+    }
+}
+
+/// The command that the process list shows for a connection.
+fn command_of(watcher: &mut mysql::Conn, id: u32) -> Option<String> {
+    let statement = format!("SELECT command FROM information_schema.processlist WHERE id = {id}");
+    watcher.query_first(statement).unwrap()
+}
+
+/// Statements of which the last one's commit hangs, and what a later session sees of them.
+const STATEMENTS: [(&[&str], &str); 6] = [
+    (&["UPDATE d.t SET v = 10 WHERE id = 1"], "SELECT v = 10 FROM d.t WHERE id = 1"),
+    (
+        &["BEGIN", "INSERT INTO d.t VALUES (3, 3)", "COMMIT"],
+        "SELECT COUNT(*) FROM d.t WHERE id = 3",
+    ),
+    (
+        &["CREATE TABLE d.made (a INT)"],
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'made'",
+    ),
+    (&["CREATE USER someone"], "SELECT COUNT(*) FROM mysql.user WHERE user = 'someone'"),
+    (
+        &["XA START 'x'", "INSERT INTO d.t VALUES (4, 4)", "XA END 'x'", "XA COMMIT 'x' ONE PHASE"],
+        "SELECT COUNT(*) FROM d.t WHERE id = 4",
+    ),
+    (
+        &[
+            "XA START 'y'",
+            "INSERT INTO d.t VALUES (5, 5)",
+            "XA END 'y'",
+            "XA PREPARE 'y'",
+            "XA COMMIT 'y'",
+        ],
+        "SELECT COUNT(*) FROM d.t WHERE id = 5",
+    ),
+];
+
+#[test]
+fn a_killed_commit_ends_its_connection_and_follows_its_record() {
+    for scope in ["QUERY", "CONNECTION"] {
+        let rig = Rig::new();
+        let mut watcher = connect(&rig.endpoint);
+        for (statements, question) in STATEMENTS {
+            let what = format!("KILL {scope} of {statements:?}");
+            let victim = rig.hang_in(statements);
+            let id = victim.id;
+            assert_eq!(command_of(&mut watcher, id).as_deref(), Some("Query"), "{what}");
+            let began = Instant::now();
+            watcher.query_drop(format!("KILL {scope} {id}")).unwrap();
+            victim.check_lost(began, &what);
+            assert_eq!(command_of(&mut watcher, id).as_deref(), Some("Killed"), "{what}");
+            rig.hang.end();
+            while command_of(&mut watcher, id).is_some() {
+                assert!(began.elapsed() < PATIENCE, "{what}: the session stays");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            assert_eq!(watcher.query_first::<u64, _>(question).unwrap(), Some(1), "{what}");
+        }
+    }
+}
+
+/// One session syncs for all that commit meanwhile; those that wait for it end alike.
+#[test]
+fn a_commit_that_waits_for_another_sessions_sync_ends_too() {
+    let rig = Rig::new();
+    let mut watcher = connect(&rig.endpoint);
+    let first = rig.hang_in(&["UPDATE d.t SET v = 10 WHERE id = 1"]);
+    let second = rig.hang_in(&["UPDATE d.t SET v = 20 WHERE id = 2"]);
+    let began = Instant::now();
+    watcher.query_drop(format!("KILL QUERY {}", second.id)).unwrap();
+    second.check_lost(began, "KILL QUERY");
+    assert_eq!(command_of(&mut watcher, first.id).as_deref(), Some("Query"));
+    let began = Instant::now();
+    watcher.query_drop(format!("KILL QUERY {}", first.id)).unwrap();
+    first.check_lost(began, "KILL QUERY");
+    rig.hang.end();
+    let sum = "SELECT SUM(v) FROM d.t";
+    assert_eq!(watcher.query_first::<u64, _>(sum).unwrap(), Some(30));
+}
+
+#[test]
+fn the_end_of_the_server_ends_connections_that_wait_for_the_disk() {
+    let rig = Rig::new();
+    let victim = rig.hang_in(&["UPDATE d.t SET v = 10 WHERE id = 1"]);
+    let hang = Arc::clone(&rig.hang);
+    let rescue = std::thread::spawn(move || {
+        std::thread::sleep(LIMIT * 2);
+        hang.end();
+    });
+    let began = Instant::now();
+    rig.endpoint.shutdown(Duration::ZERO);
+    victim.check_lost(began, "the end of the server");
+    rescue.join().unwrap();
+}
+
+/// A kill that comes while a commit waits does no harm if the disk answers soon.
+#[test]
+fn a_killed_commit_that_is_confirmed_soon_is_answered() {
+    let rig = Rig::new();
+    let mut watcher = connect(&rig.endpoint);
+    let mut client = connect(&rig.endpoint);
+    let id = client.connection_id();
+    for value in 0..200 {
+        std::thread::scope(|scope| {
+            let killer = scope.spawn(|| watcher.query_drop(format!("KILL QUERY {id}")));
+            let updated = client.query_drop(format!("UPDATE d.t SET v = {value} WHERE id = 1"));
+            killer.join().unwrap().unwrap();
+            match updated {
+                Ok(()) => {}
+                Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1317),
+                Err(error) => panic!("{error}"),
+            }
+        });
+    }
+}
