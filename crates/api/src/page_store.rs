@@ -32,6 +32,7 @@ pub mod page_service;
 mod tier;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_base::{Lsn, PageId, SpaceId};
 use firn_format::page::PageBuf;
@@ -94,6 +95,13 @@ pub trait PageStore: Send + Sync {
     /// arrive before it.
     fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
         read_in_turn(self, requests, sink);
+    }
+
+    /// Blocks until a read of this version would not wait for log that has not arrived, for
+    /// `timeout` at most; with a timeout of zero it does not block. Returns whether that is so. A
+    /// store that cannot tell returns true at once, and its reads wait themselves.
+    fn wait_until_ready(&self, _page: PageId, _version: PageRead, _timeout: Duration) -> bool {
+        true
     }
 
     /// Keeps every version from `position` on readable by [`PageRead::AsOf`] until the lease is

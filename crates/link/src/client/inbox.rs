@@ -1,6 +1,7 @@
 //! Where a caller finds what was answered.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::event::Event;
@@ -50,7 +51,8 @@ pub enum Next {
 pub(super) struct Inbox {
     window: u64,
     content: Mutex<Content>,
-    arrived: Event,
+    /// Several inboxes may share it.
+    arrived: Arc<Event>,
 }
 
 #[derive(Debug, Default)]
@@ -64,8 +66,8 @@ struct Content {
 }
 
 impl Inbox {
-    pub(super) fn new(window: u64) -> Inbox {
-        Inbox { window, content: Mutex::default(), arrived: Event::new() }
+    pub(super) fn new(window: u64, arrived: Arc<Event>) -> Inbox {
+        Inbox { window, content: Mutex::default(), arrived }
     }
 
     pub(super) fn push(&self, payload: Payload) -> Result<(), Malformed> {

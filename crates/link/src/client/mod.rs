@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
+use firn_base::event::Event;
 use firn_base::network::NodeIdentity;
 use firn_base::task::TaskHandle;
 use parking_lot::Mutex;
@@ -193,8 +194,25 @@ impl Caller {
         window: u64,
         timeout: Duration,
     ) -> Result<Follower, CallError> {
+        self.follow_with(service, body, window, timeout, Arc::default())
+    }
+
+    /// Like [`Caller::follow`]. `arrived` is notified of each message and of the end of the stream,
+    /// so that one thread can wait for several streams: it looks at each by [`Follower::next`] with
+    /// a timeout of zero.
+    ///
+    /// # Errors
+    /// [`CallError::NotSent`]
+    pub fn follow_with(
+        &self,
+        service: ServiceId,
+        body: impl Into<Body>,
+        window: u64,
+        timeout: Duration,
+        arrived: Arc<Event>,
+    ) -> Result<Follower, CallError> {
         let deadline = self.deadline(timeout);
-        let inbox = Arc::new(Inbox::new(window));
+        let inbox = Arc::new(Inbox::new(window, arrived));
         let receiver = Receiver::Follower(Arc::clone(&inbox));
         let kind = |number, _| Kind::Follow { number, service, window };
         let (session, number) = self.send(body.into(), deadline, &receiver, &kind)?;

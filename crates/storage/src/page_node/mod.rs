@@ -19,6 +19,7 @@ mod records;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_api::{
     LogError, LogStore, PageFilter, PageLease, PageRead, PageRequest, PageSink, PageStore,
@@ -128,6 +129,12 @@ impl PageStore for PageNode {
 
     fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
         self.pages.read_many(requests, &mut Checked { node: self, requests, sink });
+    }
+
+    fn wait_until_ready(&self, page: PageId, version: PageRead, timeout: Duration) -> bool {
+        !self.filter.takes(page)
+            || self.pages.knows(page, version)
+            || self.log.wait_for(version.position(), timeout)
     }
 
     fn hold(&self, reader: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {

@@ -196,6 +196,17 @@ impl ReceivedLog {
         }
     }
 
+    /// Blocks until log up to `lsn` is indexed or no more will come, for `timeout` at most; returns
+    /// whether that is so.
+    pub(super) fn wait_for(&self, lsn: Lsn, timeout: Duration) -> bool {
+        let shared = &self.shared;
+        let is_over = || {
+            let state = shared.state.lock();
+            state.indexed >= lsn || state.failure.is_some() || shared.is_closing()
+        };
+        shared.advanced.wait_until(Some(timeout), is_over)
+    }
+
     /// The log's state. Does not block.
     #[must_use]
     pub fn status(&self) -> ReceivedLogStatus {

@@ -172,6 +172,15 @@ impl LocalPages {
         self.shared.materialise_up_to(lsn)
     }
 
+    /// Whether the log that a read of this version needs has been reported. Does not block.
+    #[must_use]
+    pub fn knows(&self, page: PageId, version: PageRead) -> bool {
+        let table = &self.shared.table;
+        table.told() >= version.position()
+            || matches!(version, PageRead::Latest { at_least }
+                if table.view(page).newest_known() >= at_least)
+    }
+
     /// The state of the store. Does not block.
     #[must_use]
     pub fn status(&self) -> PageStoreStatus {

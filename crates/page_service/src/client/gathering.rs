@@ -1,0 +1,441 @@
+//! One batch of pages on its way: split by node, hedged, asked again until each page is complete.
+//!
+//! ```text
+//!   requests ─► decide ─► asks, one stream each ─► answers ─► checked (P2) ─► sink
+//!                 ▲            │ slow: a further node            │
+//!                 └────────────┴──── failed: the next node ◄─────┘
+//! ```
+//!
+//! All of it runs on the thread that reads. It waits on one event, which every stream notifies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::{PageRead, PageRequest, PageSink, PageStoreError, PageVersion};
+use firn_base::Lsn;
+use firn_base::event::Event;
+use firn_format::page::{PAGE_SIZE, PageBuf};
+use firn_link::{Follower, Next, Payload};
+
+use super::choice::{Attempt, Decision, decide, hedge_after};
+use super::node::Node;
+use super::placement::Chunk;
+use super::{Shared, count, names};
+use crate::PAGE_SERVICE;
+use crate::message::{Failure, MAX_PAGES, PageAnswer, Pages, ReadRequest, Request};
+
+/// What an answer counts for the window of its stream at most, in bytes.
+const ANSWER_BYTES: usize = PAGE_SIZE + 2048;
+/// The pause after the first round in which every node has failed; it doubles with each one.
+const LEAST_PAUSE: Duration = Duration::from_millis(2);
+const MOST_PAUSE: Duration = Duration::from_millis(100);
+
+/// A batch under way.
+pub(super) struct Gathering<'a> {
+    client: &'a Shared,
+    requests: &'a [PageRequest],
+    sink: &'a mut dyn PageSink,
+    wanted: Vec<Wanted>,
+    asks: Vec<Ask>,
+    /// Notified by the streams of all asks.
+    arrived: Arc<Event>,
+    deadline: Duration,
+    /// Pages that are not complete.
+    open: usize,
+}
+
+/// A page of the batch.
+#[derive(Default)]
+struct Wanted {
+    is_complete: bool,
+    /// Of this round; `None` between rounds, and when no chunk has the page.
+    chunk: Option<Arc<Chunk>>,
+    /// By the places of the chunk's nodes.
+    attempts: Vec<Attempt>,
+    /// What nodes said in this round.
+    errors: Vec<PageStoreError>,
+    rounds: u32,
+    /// When to decide again; `None`: when a node has failed.
+    due: Option<Duration>,
+}
+
+/// A request to a node.
+struct Ask {
+    node: Arc<Node>,
+    follower: Follower,
+    items: Vec<Item>,
+    since: Duration,
+    /// Whether some answer has come.
+    has_answered: bool,
+}
+
+/// A page of an ask.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    /// In the batch.
+    index: usize,
+    /// Of the node in the page's chunk.
+    place: usize,
+    is_hedge: bool,
+    is_answered: bool,
+}
+
+/// Pages that are about to be asked for at one node.
+type Assignment = (Arc<Node>, Vec<Item>);
+
+impl<'a> Gathering<'a> {
+    pub(super) fn new(
+        client: &'a Shared,
+        requests: &'a [PageRequest],
+        sink: &'a mut dyn PageSink,
+    ) -> Gathering<'a> {
+        let due = Some(Duration::ZERO);
+        Gathering {
+            client,
+            requests,
+            sink,
+            wanted: requests.iter().map(|_| Wanted { due, ..Wanted::default() }).collect(),
+            asks: Vec::new(),
+            arrived: Arc::default(),
+            deadline: client.now() + client.options.patience,
+            open: requests.len(),
+        }
+    }
+
+    /// Reads until every page is complete.
+    pub(super) fn run(mut self) {
+        self.client.budget.earn(self.requests.len());
+        loop {
+            let ticket = self.arrived.listen();
+            self.take_arrivals();
+            self.ask_what_is_due();
+            self.drop_finished_asks();
+            if self.open == 0 {
+                return;
+            }
+            let now = self.client.now();
+            if now >= self.deadline || self.client.is_closing() {
+                return self.give_up();
+            }
+            let open = self.wanted.iter().filter(|wanted| !wanted.is_complete);
+            let next = open.filter_map(|wanted| wanted.due).min().unwrap_or(self.deadline);
+            self.arrived.wait(ticket, Some(next.min(self.deadline).saturating_sub(now)));
+        }
+    }
+
+    // ---- asking ----
+
+    /// Decides about each page that is due, and asks, until nothing is due.
+    fn ask_what_is_due(&mut self) {
+        loop {
+            let now = self.client.now();
+            let mut assignments: Vec<Assignment> = Vec::new();
+            for index in 0..self.wanted.len() {
+                let wanted = &self.wanted[index];
+                if !wanted.is_complete && wanted.due.is_some_and(|due| due <= now) {
+                    self.decide(index, now, &mut assignments);
+                }
+            }
+            if assignments.is_empty() {
+                return;
+            }
+            for (node, items) in assignments {
+                let most = self.client.options.ask_pages.clamp(1, MAX_PAGES);
+                items.chunks(most).for_each(|some| self.ask(&node, some.to_vec()));
+            }
+        }
+    }
+
+    fn decide(&mut self, index: usize, now: Duration, assignments: &mut Vec<Assignment>) {
+        let page = self.requests[index].page;
+        let wanted = &mut self.wanted[index];
+        if wanted.chunk.is_none() {
+            wanted.chunk = self.client.map().chunk(page).cloned();
+            let copies = wanted.chunk.as_ref().map_or(0, |chunk| chunk.nodes.len());
+            wanted.attempts = vec![Attempt::None; copies];
+        }
+        let Some(chunk) = wanted.chunk.clone() else {
+            return self.end_round(index, now);
+        };
+        let hedge_after = self.client.hedge_after(&chunk, &wanted.attempts);
+        let order = chunk.order(page, now);
+        let (place, is_hedge) = match decide(&order, &wanted.attempts, now, hedge_after) {
+            Decision::Ask(place) => (place, false),
+            Decision::Hedge(place) if self.client.budget.try_spend() => (place, true),
+            Decision::Hedge(_) => {
+                wanted.due = None;
+                return;
+            }
+            Decision::Wait(due) => {
+                wanted.due = due;
+                return;
+            }
+            Decision::RoundOver => return self.end_round(index, now),
+        };
+        wanted.attempts[place] = Attempt::UnderWay { since: now };
+        let after_that = self.client.hedge_after(&chunk, &wanted.attempts);
+        let has_others = wanted.attempts.contains(&Attempt::None);
+        wanted.due = has_others.then(|| now + after_that);
+        if is_hedge {
+            count(&self.client.counters.hedged, 1);
+        }
+        let node = &chunk.nodes[place];
+        let item = Item { index, place, is_hedge, is_answered: false };
+        match assignments.iter_mut().find(|(other, _)| Arc::ptr_eq(other, node)) {
+            Some((_, items)) => items.push(item),
+            None => assignments.push((Arc::clone(node), vec![item])),
+        }
+    }
+
+    /// Sends a request; does not wait for a connection.
+    fn ask(&mut self, node: &Arc<Node>, items: Vec<Item>) {
+        let since = self.client.now();
+        let pages = items.iter().map(|item| self.requests[item.index]).collect();
+        let patience = self.deadline.saturating_sub(since);
+        let request =
+            Request::Read(ReadRequest { holder: self.client.leases.holder, patience, pages })
+                .encode();
+        let window = (items.len() * ANSWER_BYTES) as u64;
+        let arrived = Arc::clone(&self.arrived);
+        count(&self.client.counters.asks, 1);
+        let sent = node.caller.follow_with(PAGE_SERVICE, request, window, Duration::ZERO, arrived);
+        match sent {
+            Ok(follower) => {
+                let node = Arc::clone(node);
+                self.asks.push(Ask { node, follower, items, since, has_answered: false });
+            }
+            Err(error) => {
+                node.note_failure(since);
+                self.fail_all(node, &items, &error.to_string());
+            }
+        }
+    }
+
+    // ---- answers ----
+
+    fn take_arrivals(&mut self) {
+        for mut ask in std::mem::take(&mut self.asks) {
+            if self.take_from(&mut ask) {
+                self.asks.push(ask);
+            }
+        }
+    }
+
+    /// Takes what has arrived; returns whether the ask goes on.
+    fn take_from(&mut self, ask: &mut Ask) -> bool {
+        let problem = loop {
+            match ask.follower.next(Some(Duration::ZERO)) {
+                Ok(Next::Nothing) => return true,
+                Ok(Next::Message(payload)) => match self.take_pages(ask, &payload) {
+                    Ok(()) => {}
+                    Err(problem) => break problem,
+                },
+                Ok(Next::End(payload)) => match self.take_pages(ask, &payload) {
+                    Ok(()) => break "it has not answered for the page".to_owned(),
+                    Err(problem) => break problem,
+                },
+                Err(error) => {
+                    ask.node.note_failure(self.client.now());
+                    break error.to_string();
+                }
+            }
+        };
+        let unanswered: Vec<Item> =
+            ask.items.iter().copied().filter(|item| !item.is_answered).collect();
+        self.fail_all(&ask.node, &unanswered, &problem);
+        false
+    }
+
+    fn take_pages(&mut self, ask: &mut Ask, payload: &Payload) -> Result<(), String> {
+        let pages = Pages::decode(payload).map_err(|damage| damage.to_string())?;
+        if !ask.has_answered && !pages.has_waited {
+            ask.node.note_answer(self.client.now().saturating_sub(ask.since));
+        }
+        ask.has_answered = true;
+        for (at, answer) in pages.answers {
+            let item = ask.items.get_mut(at).filter(|item| !item.is_answered);
+            let item = item.ok_or("it has answered for a page that was not asked for")?;
+            item.is_answered = true;
+            self.take_answer(&ask.node, *item, answer);
+        }
+        Ok(())
+    }
+
+    fn take_answer(&mut self, node: &Arc<Node>, item: Item, answer: PageAnswer<'_>) {
+        if self.wanted[item.index].is_complete {
+            return;
+        }
+        let request = self.requests[item.index];
+        match answer {
+            PageAnswer::Image { as_of, image } => {
+                let into = self.sink.page_mut(item.index);
+                into.bytes_mut().copy_from_slice(image);
+                match check(request, as_of, into) {
+                    Ok(version) => {
+                        let won = usize::from(item.is_hedge);
+                        count(&self.client.counters.hedges_won, won);
+                        count(&self.client.counters.pages, 1);
+                        self.complete(item.index, Ok(version));
+                    }
+                    Err(reason) => {
+                        count(&self.client.counters.damaged, 1);
+                        let place = "the image that it sent".to_owned();
+                        let error = Failure::Damaged { place, reason };
+                        tracing::warn!(page = %request.page, node = %node.name(), ?error, "a page arrived damaged");
+                        self.fail(item, error.into_error(request, &node.name()));
+                    }
+                }
+            }
+            PageAnswer::Failed(failure) => {
+                if matches!(failure, Failure::Unavailable { .. }) {
+                    node.note_failure(self.client.now());
+                }
+                let is_last_word = matches!(failure, Failure::Absent | Failure::OldEpoch { .. });
+                let error = failure.into_error(request, &node.name());
+                match is_last_word {
+                    // No other node can say anything else.
+                    true => self.complete(item.index, Err(error)),
+                    false => self.fail(item, error),
+                }
+            }
+        }
+    }
+
+    /// A node has no page for this item.
+    fn fail(&mut self, item: Item, error: PageStoreError) {
+        count(&self.client.counters.failures, 1);
+        let wanted = &mut self.wanted[item.index];
+        if wanted.is_complete {
+            return;
+        }
+        wanted.attempts[item.place] = Attempt::Failed;
+        wanted.errors.push(error);
+        wanted.due = Some(Duration::ZERO);
+    }
+
+    fn fail_all(&mut self, node: &Arc<Node>, items: &[Item], reason: &str) {
+        for item in items {
+            let failure = Failure::Unavailable { reason: reason.to_owned() };
+            self.fail(*item, failure.into_error(self.requests[item.index], &node.name()));
+        }
+    }
+
+    fn complete(&mut self, index: usize, reply: Result<PageVersion, PageStoreError>) {
+        self.wanted[index].is_complete = true;
+        self.open -= 1;
+        self.sink.complete(index, reply);
+    }
+
+    /// Ends streams that nobody waits for any more.
+    fn drop_finished_asks(&mut self) {
+        let now = self.client.now();
+        let wanted = &self.wanted;
+        self.asks.retain(|ask| {
+            let is_wanted = ask.items.iter().any(|item| !wanted[item.index].is_complete);
+            if !is_wanted && !ask.has_answered {
+                // Another node was faster, although it was asked later.
+                ask.node.note_answer(now.saturating_sub(ask.since));
+                ask.node.note_failure(now);
+            }
+            is_wanted
+        });
+    }
+
+    // ---- the end of a round, and of the patience ----
+
+    /// Every node of the chunk has failed, or there is no chunk: the page fails, or all are asked
+    /// again after a pause.
+    fn end_round(&mut self, index: usize, now: Duration) {
+        let request = self.requests[index];
+        let wanted = &mut self.wanted[index];
+        if let Some(error) = self.client.verdict(request, &wanted.errors, wanted.attempts.len()) {
+            return self.complete(index, Err(error));
+        }
+        count(&self.client.counters.rounds, 1);
+        let pause = (LEAST_PAUSE * (1 << wanted.rounds.min(8))).min(MOST_PAUSE);
+        wanted.rounds += 1;
+        wanted.due = Some(now + pause);
+        wanted.chunk = None;
+        if now + pause < self.deadline {
+            wanted.errors.clear();
+        }
+    }
+
+    /// Completes all that is open: the patience is over.
+    fn give_up(&mut self) {
+        for index in 0..self.wanted.len() {
+            if self.wanted[index].is_complete {
+                continue;
+            }
+            let page = self.requests[index].page;
+            let errors = std::mem::take(&mut self.wanted[index].errors);
+            let chunk = self.client.map().chunk(page).cloned();
+            let place = chunk.map_or_else(|| "page nodes".to_owned(), |chunk| names(&chunk.nodes));
+            let is_elsewhere =
+                |error: &PageStoreError| matches!(error, PageStoreError::WrongChunk { .. });
+            let error = if !errors.is_empty() && errors.iter().all(is_elsewhere) {
+                PageStoreError::WrongChunk { page, place }
+            } else {
+                let reason = match errors.last() {
+                    Some(PageStoreError::Unavailable { reason, .. }) => reason.clone(),
+                    Some(error) => error.to_string(),
+                    None => "no answer came in time".to_owned(),
+                };
+                PageStoreError::Unavailable { page, place, reason }
+            };
+            self.complete(index, Err(error));
+        }
+    }
+}
+
+impl Shared {
+    /// How long the newest of the nodes that were asked has before a further one is asked.
+    fn hedge_after(&self, chunk: &Chunk, attempts: &[Attempt]) -> Duration {
+        let others = chunk.nodes.iter().zip(attempts);
+        let others = others.filter(|(_, attempt)| **attempt == Attempt::None);
+        let usual = others.filter_map(|(node, _)| node.usual_latency());
+        let options = &self.options;
+        hedge_after(usual, options.least_hedge_delay, options.most_hedge_delay)
+    }
+
+    /// What a read gets after every node has failed; `None` if asking again may help.
+    fn verdict(
+        &self,
+        request: PageRequest,
+        errors: &[PageStoreError],
+        nodes: usize,
+    ) -> Option<PageStoreError> {
+        let kept_from = |error: &PageStoreError| match error {
+            PageStoreError::TooOld { kept_from, .. } => Some(*kept_from),
+            // Without a lease at the node.
+            PageStoreError::Absent(_) => Some(Lsn::MAX),
+            _ => None,
+        };
+        // What this process does not hold may go at any time, so nodes that do not answer need not
+        // be waited for.
+        let is_free = !self.leases.holds(request.version.position());
+        let is_final = |error: &&PageStoreError| !error.is_transient();
+        let all_final = nodes > 0 && errors.iter().filter(is_final).count() >= nodes;
+        let gone = errors.iter().filter_map(|error| Some((kept_from(error)?, error)));
+        match gone.min_by_key(|(kept_from, _)| *kept_from) {
+            Some((_, error)) if is_free || all_final => Some(error.clone()),
+            _ if all_final => errors.first().cloned(),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an image is what was asked for (P2).
+fn check(request: PageRequest, as_of: Lsn, image: &PageBuf) -> Result<PageVersion, String> {
+    image.verify(request.page).map_err(|damage| damage.to_string())?;
+    let lsn = image.lsn();
+    let is_right = match request.version {
+        PageRead::Latest { at_least } => as_of >= at_least,
+        PageRead::AsOf(position) => as_of == position,
+    };
+    if !is_right || lsn > as_of {
+        let wanted = request.version;
+        return Err(format!("it has version {lsn} as of {as_of}, asked for was {wanted:?}"));
+    }
+    Ok(PageVersion { lsn, as_of })
+}

@@ -1,0 +1,214 @@
+//! Which page nodes have which pages, as control says it, and what this process knows of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::network::NodeId;
+use firn_base::{Lsn, PageId};
+use firn_link::Caller;
+use parking_lot::Mutex;
+
+use super::node::Node;
+
+/// The most nodes of a chunk.
+pub const MAX_COPIES: usize = 8;
+/// Neighbouring pages that prefer the same node of their chunk: reads ahead go to one node, and
+/// large reads to all.
+const STRIPE_PAGES: u32 = 64;
+
+/// A page node and the link to it.
+#[derive(Clone)]
+pub struct PageNodeLink {
+    pub node: NodeId,
+    pub caller: Arc<Caller>,
+}
+
+/// A range of pages, and the nodes that have it. It lies within one chunk of each node's store:
+/// all its pages have one applied position there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedChunk {
+    pub pages: RangeInclusive<PageId>,
+    pub nodes: Vec<NodeId>,
+}
+
+/// Why a table is no placement.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlacementError {
+    #[error("a chunk from {from} on is empty, has no page node, or has more than {MAX_COPIES}")]
+    Empty { from: PageId },
+    #[error("two chunks have {page}")]
+    Overlap { page: PageId },
+    #[error("page node {node} is not listed, or is listed twice")]
+    Node { node: NodeId },
+}
+
+/// Where pages are: chunks, and links to their nodes.
+#[derive(Clone)]
+pub struct Placement {
+    links: BTreeMap<NodeId, Arc<Caller>>,
+    /// Sorted, without overlap.
+    chunks: Vec<PlacedChunk>,
+}
+
+impl fmt::Debug for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Placement").field("chunks", &self.chunks).finish_non_exhaustive()
+    }
+}
+
+impl Placement {
+    /// A placement. Pages of no chunk cannot be read.
+    ///
+    /// # Errors
+    /// If a chunk is empty or overlaps another one, or names a node without a link or twice.
+    pub fn new(
+        links: Vec<PageNodeLink>,
+        mut chunks: Vec<PlacedChunk>,
+    ) -> Result<Placement, PlacementError> {
+        let mut by_node = BTreeMap::new();
+        for PageNodeLink { node, caller } in links {
+            if by_node.insert(node, caller).is_some() {
+                return Err(PlacementError::Node { node });
+            }
+        }
+        chunks.sort_by_key(|chunk| *chunk.pages.start());
+        for chunk in &chunks {
+            if chunk.pages.is_empty() || !(1..=MAX_COPIES).contains(&chunk.nodes.len()) {
+                return Err(PlacementError::Empty { from: *chunk.pages.start() });
+            }
+            let mut nodes = chunk.nodes.iter().enumerate();
+            let is_bad = |(index, node): &(usize, &NodeId)| {
+                !by_node.contains_key(node) || chunk.nodes[..*index].contains(node)
+            };
+            if let Some((_, node)) = nodes.find(is_bad) {
+                return Err(PlacementError::Node { node: *node });
+            }
+        }
+        let mut pairs = chunks.windows(2);
+        if let Some(pair) = pairs.find(|pair| pair[0].pages.end() >= pair[1].pages.start()) {
+            return Err(PlacementError::Overlap { page: *pair[1].pages.start() });
+        }
+        Ok(Placement { links: by_node, chunks })
+    }
+
+    /// All pages at each of these nodes.
+    ///
+    /// # Errors
+    /// If there is no node, or one twice.
+    pub fn everywhere(links: Vec<PageNodeLink>) -> Result<Placement, PlacementError> {
+        let pages = PageId::from_u64(0)..=PageId::from_u64(u64::MAX);
+        let nodes = links.iter().map(|link| link.node).collect();
+        Placement::new(links, vec![PlacedChunk { pages, nodes }])
+    }
+
+    #[must_use]
+    pub fn chunks(&self) -> &[PlacedChunk] {
+        &self.chunks
+    }
+}
+
+/// A placement in use.
+pub(super) struct Map {
+    /// Sorted by their numbers.
+    pub(super) nodes: Vec<Arc<Node>>,
+    chunks: Vec<Arc<Chunk>>,
+}
+
+/// A chunk in use.
+pub(super) struct Chunk {
+    pages: RangeInclusive<PageId>,
+    pub(super) nodes: Vec<Arc<Node>>,
+    /// Latch rule 1: the mutex is a leaf.
+    applied: Mutex<Applied>,
+}
+
+struct Applied {
+    /// Of each node, as last heard.
+    at_nodes: Vec<Lsn>,
+    /// What callers were told: never goes back.
+    covered: Lsn,
+}
+
+impl Map {
+    /// Puts a placement into use. What is known of its nodes and chunks is taken over.
+    pub(super) fn new(placement: Placement, before: Option<&Map>) -> Map {
+        let known = |id, caller: &Arc<Caller>| {
+            let known = before?.nodes.iter().find(|node| node.id == id)?;
+            Arc::ptr_eq(&known.caller, caller).then(|| Arc::clone(known))
+        };
+        let node = |(id, caller): (NodeId, Arc<Caller>)| {
+            let known = known(id, &caller);
+            known.unwrap_or_else(|| Arc::new(Node::new(id, caller)))
+        };
+        let nodes: Vec<Arc<Node>> = placement.links.into_iter().map(node).collect();
+        let find = |id: &NodeId| {
+            let at = nodes.binary_search_by_key(id, |node| node.id).expect("it was checked");
+            Arc::clone(&nodes[at])
+        };
+        let chunk = |placed: PlacedChunk| {
+            let of_chunk: Vec<Arc<Node>> = placed.nodes.iter().map(find).collect();
+            let covered = before.map_or(Lsn(0), |before| before.covered_in(&placed.pages));
+            let applied = Applied { at_nodes: vec![Lsn(0); of_chunk.len()], covered };
+            Arc::new(Chunk { pages: placed.pages, nodes: of_chunk, applied: Mutex::new(applied) })
+        };
+        let chunks = placement.chunks.into_iter().map(chunk).collect();
+        Map { nodes, chunks }
+    }
+
+    /// The chunk that has `page`.
+    pub(super) fn chunk(&self, page: PageId) -> Option<&Arc<Chunk>> {
+        let after = self.chunks.partition_point(|chunk| *chunk.pages.start() <= page);
+        let chunk = &self.chunks[after.checked_sub(1)?];
+        chunk.pages.contains(&page).then_some(chunk)
+    }
+
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
+        self.chunks.iter()
+    }
+
+    /// The chunks that `node` has, with its place in each.
+    pub(super) fn chunks_of(&self, node: &Node) -> Vec<(Arc<Chunk>, usize)> {
+        let place = |chunk: &Arc<Chunk>| chunk.nodes.iter().position(|other| other.id == node.id);
+        self.chunks.iter().filter_map(|chunk| Some((Arc::clone(chunk), place(chunk)?))).collect()
+    }
+
+    /// What callers were told of the chunk that has all of these pages. Chunks are moved and split;
+    /// one that joins several has to be heard of first.
+    fn covered_in(&self, pages: &RangeInclusive<PageId>) -> Lsn {
+        let chunk = self.chunk(*pages.start()).filter(|chunk| chunk.pages.contains(pages.end()));
+        chunk.map_or(Lsn(0), |chunk| chunk.covered())
+    }
+}
+
+impl Chunk {
+    pub(super) fn first_page(&self) -> PageId {
+        *self.pages.start()
+    }
+
+    /// Every node of the chunk has this much durable (P6).
+    pub(super) fn covered(&self) -> Lsn {
+        self.applied.lock().covered
+    }
+
+    /// The node at `place` says how far it is.
+    pub(super) fn note_applied(&self, place: usize, position: Lsn) {
+        let mut applied = self.applied.lock();
+        let at_node = &mut applied.at_nodes[place];
+        *at_node = position.max(*at_node);
+        let all = applied.at_nodes.iter().copied().min().unwrap_or_default();
+        applied.covered = applied.covered.max(all);
+    }
+
+    /// The places of the nodes in the order in which they are asked for `page`: those that should
+    /// be avoided at `now` come last.
+    pub(super) fn order(&self, page: PageId, now: Duration) -> Vec<usize> {
+        let count = self.nodes.len();
+        let first = (page.page_no.0 / STRIPE_PAGES) as usize % count;
+        let mut order: Vec<usize> = (0..count).map(|place| (first + place) % count).collect();
+        order.sort_by_key(|place| self.nodes[*place].is_avoided(now));
+        order
+    }
+}

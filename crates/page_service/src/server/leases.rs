@@ -1,0 +1,134 @@
+//! The leases of clients. A client says again and again what it holds (P5); leases of a client that
+//! is silent for its time-out end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::{PageLease, PageStoreError};
+use firn_base::Lsn;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use super::HoldResult;
+use crate::message::{HoldRequest, LeaseAnswer, LeaseRequest};
+
+#[derive(Default)]
+pub(super) struct Leases {
+    holders: Mutex<FxHashMap<u64, Holder>>,
+}
+
+/// A client.
+#[derive(Default)]
+struct Holder {
+    /// Of the newest list.
+    round: u64,
+    /// When the leases end without another list.
+    ends: Duration,
+    leases: FxHashMap<u64, Arc<dyn PageLease>>,
+}
+
+impl Leases {
+    /// Makes a client's leases those of its list; they last until `ends`. `take` takes a lease of
+    /// the store.
+    ///
+    /// # Errors
+    /// An error of `take` other than [`PageStoreError::NotKept`].
+    pub(super) fn renew(
+        &self,
+        request: &HoldRequest,
+        ends: Duration,
+        take: &dyn Fn(&str, Lsn) -> HoldResult,
+    ) -> Result<Vec<LeaseAnswer>, PageStoreError> {
+        let missing = self.note_list(request, ends);
+        let mut refused = FxHashMap::default();
+        for lease in missing {
+            match take(&lease.reader, lease.position) {
+                Ok(taken) => self.add(request.holder, lease.number, taken),
+                Err(PageStoreError::NotKept { kept_from, .. }) => {
+                    refused.insert(lease.number, kept_from);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let answer = |lease: &LeaseRequest| {
+            let refused = refused.get(&lease.number).copied();
+            LeaseAnswer { number: lease.number, refused }
+        };
+        Ok(request.leases.iter().map(answer).collect())
+    }
+
+    /// Ends leases that are not in the list, moves those that are, and returns those that the node
+    /// does not have.
+    fn note_list<'a>(&self, request: &'a HoldRequest, ends: Duration) -> Vec<&'a LeaseRequest> {
+        let mut ended = Vec::new();
+        let mut holders = self.holders.lock();
+        let holder = holders.entry(request.holder).or_default();
+        holder.ends = holder.ends.max(ends);
+        if request.round > holder.round {
+            holder.round = request.round;
+            let is_listed = |number| request.leases.iter().any(|lease| lease.number == number);
+            let gone = holder.leases.extract_if(|number, _| !is_listed(*number));
+            ended.extend(gone.map(|(_, lease)| lease));
+        }
+        let mut missing = Vec::new();
+        let mut known = Vec::new();
+        for wanted in &request.leases {
+            match holder.leases.get(&wanted.number) {
+                Some(lease) => known.push((Arc::clone(lease), wanted.position)),
+                None => missing.push(wanted),
+            }
+        }
+        if holder.leases.is_empty() && missing.is_empty() {
+            holders.remove(&request.holder);
+        }
+        drop(holders);
+        // Latch rule 1: the store is called without the mutex.
+        drop(ended);
+        known.iter().for_each(|(lease, position)| lease.advance(*position));
+        missing
+    }
+
+    /// Adds a lease, unless the client's leases have ended meanwhile.
+    fn add(&self, holder: u64, number: u64, lease: Arc<dyn PageLease>) {
+        let replaced = match self.holders.lock().get_mut(&holder) {
+            Some(holder) => holder.leases.insert(number, lease),
+            None => Some(lease),
+        };
+        drop(replaced);
+    }
+
+    /// Whether a client holds versions at `position`.
+    pub(super) fn holds(&self, holder: u64, position: Lsn) -> bool {
+        let holders = self.holders.lock();
+        let holder = holders.get(&holder);
+        holder
+            .is_some_and(|holder| holder.leases.values().any(|lease| lease.position() <= position))
+    }
+
+    /// Ends the leases of silent clients; returns when the next ones end.
+    pub(super) fn end_overdue(&self, now: Duration) -> Option<Duration> {
+        let mut holders = self.holders.lock();
+        let overdue: Vec<Holder> =
+            holders.extract_if(|_, holder| holder.ends <= now).map(|(_, holder)| holder).collect();
+        let next = holders.values().map(|holder| holder.ends).min();
+        drop(holders);
+        for holder in overdue {
+            tracing::warn!(
+                leases = holder.leases.len(),
+                "leases on pages ended: their holder is silent"
+            );
+        }
+        next
+    }
+
+    pub(super) fn end_all(&self) {
+        let all = std::mem::take(&mut *self.holders.lock());
+        drop(all);
+    }
+
+    /// How many clients hold leases, and how many leases there are.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let holders = self.holders.lock();
+        (holders.len(), holders.values().map(|holder| holder.leases.len()).sum())
+    }
+}

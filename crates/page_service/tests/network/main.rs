@@ -1,0 +1,4 @@
+//! Page nodes at the other end of links: `firn_page_service` in the simulator.
+
+mod promises;
+mod support;
