@@ -46,6 +46,10 @@ impl Failure {
         match error.clone() {
             PageStoreError::Absent(_) => Failure::Absent,
             PageStoreError::Damaged { place, reason, .. } => Failure::Damaged { place, reason },
+            // Page nodes write no log; a store that compares with its own one is not to be trusted.
+            error @ PageStoreError::AheadOfLog { .. } => {
+                Failure::Damaged { place: "page".to_owned(), reason: error.to_string() }
+            }
             PageStoreError::TooOld { kept_from, .. }
             | PageStoreError::NotKept { kept_from, .. } => Failure::TooOld { kept_from },
             PageStoreError::Io { place, reason } => Failure::Unreadable { place, reason },
