@@ -92,6 +92,18 @@ impl Message {
         self.term
     }
 
+    /// Whether the answer or the vote is a no.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        self.refused
+    }
+
+    /// Where the receiver's log begins again, in a [`MessageKind::Restart`] alone.
+    #[must_use]
+    pub fn base(&self) -> Option<&Base> {
+        self.base.as_ref()
+    }
+
     /// The entries whose bytes go with the message.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {

@@ -39,8 +39,8 @@ use crate::settings::Settings;
 
 pub(crate) use groups::may_be_member;
 
-/// What an entry of the log led to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an entry of the log led to. The order of the variants is part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Applied {
     Done,
     Node(NodeId),

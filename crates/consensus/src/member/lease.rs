@@ -52,8 +52,10 @@ impl Lease {
 }
 
 impl Member {
-    /// Whether a majority has promised to elect nobody else yet.
-    pub(super) fn has_lease(&self) -> bool {
+    /// Whether a majority has promised to elect nobody else yet. A process that was stopped for a
+    /// while first makes up for the ticks that it missed.
+    #[must_use]
+    pub fn has_lease(&self) -> bool {
         let raft = &self.node.raft;
         let lease = &self.lease;
         if raft.state != StateRole::Leader || lease.term.0 != raft.term || lease.given_up {

@@ -1,0 +1,44 @@
+//! The shell of control: what runs [`firn_control`] on the control nodes, and what all other nodes
+//! talk to it with.
+//!
+//! ```text
+//!   every node                    control node 1 (leads)             control nodes 2, 3
+//!   ControlClient ── calls ────►  ControlNode                        ControlNode
+//!     register                      Controller ◄── entries ──┐         Controller
+//!     heartbeat  ◄── heard ───      │ proposals              │         ▲ entries
+//!     watch      ◄── catalog,       ▼                        │         │
+//!     propose        orders ──    consensus::Member ◄── messages ──► consensus::Member
+//!                                   │ writes                           │
+//!                                 control.group                      control.group
+//! ```
+//!
+//! Promises:
+//!
+//! 1. A proposal that was answered with [`message::Reply::Applied`] is in the catalog for good: a
+//!    majority of the control nodes has synced it.
+//! 2. A vote, and the answer that entries have arrived, leaves after [`file::MemberFile`] has
+//!    synced them.
+//! 3. A control node acts (sends orders, answers heartbeats and watches) only while it leads and
+//!    has a lease. So a leader that was deposed acts no more once another one may act, as long as
+//!    clocks differ in rate by less than a quarter. Beyond that, orders carry the term, and nodes
+//!    refuse older ones ([`firn_control::Fence`]).
+//! 4. Catalogs that a [`ControlClient`] hands over have ever more entries, and two with the same
+//!    number of entries are the same.
+//!
+//! The control group's members are those that it was founded with. Everything else in the catalog
+//! changes while the cluster runs.
+//!
+//! Architecture invariant: nothing is decided here. What should happen is `firn_control`'s, who
+//! leads is `firn_consensus`'s.
+
+mod client;
+pub mod file;
+pub mod message;
+mod node;
+mod observer;
+mod options;
+
+pub use client::{ClientOptions, ControlClient, ControlledNode, ProposeError, SelfDescription};
+pub use node::{CONTROL, CONTROL_GROUP, ControlNode, OpenError};
+pub use observer::Observer;
+pub use options::{ControlMembers, ControlOptions};

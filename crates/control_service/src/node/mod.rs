@@ -1,0 +1,206 @@
+//! A control node: a member of the control group, with the controller that it may lead.
+//!
+//! Latch rules, cited by number:
+//!
+//! 1. `Shared::core` is the node's one latch. It protects the member, the controller, and what
+//!    waits for them. No disk call, no wait, no send and no answer happens under it.
+//! 2. Under it, messages to other members are put into their lanes, whose latches are leaves, so
+//!    that they are queued in the order in which the member made them.
+//! 3. Commands of the member are carried out before those of the controller. So a controller whose
+//!    member leads no more has forgotten its commands before anybody sees them.
+//! 4. Whatever relies on the lease has counted the ticks that have passed (`Shared::event` does).
+//!
+//! Tasks: `control-disk` writes and syncs, `control-clock` ticks, `control-reply` answers, and one
+//! `control-send` for each other member sends.
+
+mod applying;
+mod core;
+mod disk;
+mod founding;
+mod lanes;
+mod requests;
+mod shared;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_base::Environment;
+use firn_base::task::TaskHandle;
+use firn_consensus::{Member, Members, MembersError, Options, OptionsError, Role, SavedError};
+use firn_control::{Catalog, EncodingError, Refusal};
+use firn_link::{LocalNode, Offer, Placement, ServiceId};
+use parking_lot::Mutex;
+
+use self::core::Core;
+use self::lanes::Lanes;
+use self::requests::{GroupService, NodeService};
+use self::shared::Shared;
+use crate::file::{FileError, MemberFile, Whole};
+use crate::message::StatusReply;
+use crate::options::{ControlMembers, ControlOptions};
+
+/// The service of control nodes for all nodes, [`crate::message`] has its messages.
+pub const CONTROL: ServiceId = ServiceId(32);
+/// The service of control nodes for each other: casts of consensus messages.
+pub const CONTROL_GROUP: ServiceId = ServiceId(33);
+
+/// Why a control node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("the members of the control group are not possible: {0}")]
+    Members(#[from] MembersError),
+    #[error("this control node is not one of the members; add its own address to them")]
+    NotAMember,
+    #[error("the settings of the cluster are not possible: {0}")]
+    Settings(#[from] Refusal),
+    #[error("the settings of the control node are not possible: {0}")]
+    Options(#[from] OptionsError),
+    #[error(transparent)]
+    Saved(#[from] SavedError),
+    #[error(transparent)]
+    Catalog(#[from] EncodingError),
+    #[error(
+        "the directory has a control node of cluster {theirs}, and this is cluster {ours}; check the directory"
+    )]
+    OtherCluster { theirs: firn_control::ClusterId, ours: firn_control::ClusterId },
+}
+
+/// A control node that runs. Dropping it stops it without waiting.
+pub struct ControlNode {
+    shared: Arc<Shared>,
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+}
+
+impl ControlNode {
+    /// Starts the control node of a directory, which has no other use; founds it if the directory
+    /// is empty. It takes part once [`ControlNode::offers`] are served at its address. Blocks for
+    /// I/O.
+    ///
+    /// # Errors
+    /// [`OpenError`]
+    pub fn open(
+        environment: &Environment,
+        local: &Arc<LocalNode>,
+        directory: &Path,
+        members: ControlMembers,
+        options: ControlOptions,
+    ) -> Result<ControlNode, OpenError> {
+        if !members.contains_key(&options.id) {
+            return Err(OpenError::NotAMember);
+        }
+        let founding = founding(&members, &options)?;
+        let (file, whole) = MemberFile::open(&environment.disk, directory, founding)?;
+        let catalog = Catalog::restore(&whole.catalog)?;
+        if catalog.cluster() != options.cluster {
+            let (theirs, ours) = (catalog.cluster(), options.cluster);
+            return Err(OpenError::OtherCluster { theirs, ours });
+        }
+        let member = start_member(environment, &options, &whole)?;
+        let core = Core::new(member, catalog, whole);
+        let lanes = Lanes::new(environment, local, &members, options.id, options.tick);
+        let shared = Arc::new(Shared::new(environment, options, members, core, lanes));
+        shared.begin();
+        let tasks = Mutex::new(start_tasks(environment, &shared, file));
+        Ok(ControlNode { shared, tasks })
+    }
+
+    /// What the node's link server has to serve.
+    #[must_use]
+    pub fn offers(&self) -> Vec<Offer> {
+        let requests = Arc::new(NodeService(Arc::clone(&self.shared)));
+        let group = Arc::new(GroupService(Arc::clone(&self.shared)));
+        vec![
+            Offer { id: CONTROL, placement: Placement::Workers, service: requests },
+            Offer { id: CONTROL_GROUP, placement: Placement::Reader, service: group },
+        ]
+    }
+
+    #[must_use]
+    pub fn status(&self) -> StatusReply {
+        self.shared.event(|core| self.shared.status(core))
+    }
+
+    /// The catalog as this node has it: durable, but not the newest if the node is behind.
+    #[must_use]
+    pub fn catalog(&self) -> Catalog {
+        self.shared.core.lock().controller.catalog().clone()
+    }
+
+    /// Why the node takes no part any more.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure.get().cloned()
+    }
+
+    /// Stops the node and waits for its tasks. Whoever waits for an answer gets one.
+    pub fn close(&self) {
+        self.shared.stop();
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
+            task.join();
+        }
+        self.shared.lanes.close();
+    }
+}
+
+impl Drop for ControlNode {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+/// What the node begins with if its directory is empty.
+fn founding(
+    members: &ControlMembers,
+    options: &ControlOptions,
+) -> Result<Option<Whole>, OpenError> {
+    let members = Members::new(members.keys().map(|id| (*id, Role::Voter)))?;
+    let catalog = Catalog::new(options.cluster, options.settings.clone())?;
+    Ok(options.may_found.then(|| Whole::founding(members, &catalog)))
+}
+
+fn start_member(
+    environment: &Environment,
+    options: &ControlOptions,
+    whole: &Whole,
+) -> Result<Member, OpenError> {
+    let mut member = Options::new(options.id, environment.random.next_u64());
+    // A proposal is small; what is not durable yet waits in memory.
+    member.undurable_bytes = 4 << 20;
+    member.check()?;
+    let saved = whole.saved();
+    if let Some(observer) = &options.observer {
+        observer.opened(&saved);
+    }
+    Ok(Member::start(member, saved)?)
+}
+
+fn start_tasks(
+    environment: &Environment,
+    shared: &Arc<Shared>,
+    file: MemberFile,
+) -> Vec<Box<dyn TaskHandle>> {
+    let spawner = &environment.spawner;
+    let (writing, ticking, answering) =
+        (Arc::clone(shared), Arc::clone(shared), Arc::clone(shared));
+    let mut tasks = vec![
+        spawner.spawn("control-disk", Box::new(move || writing.run_disk(file))),
+        spawner.spawn("control-clock", Box::new(move || ticking.run_clock())),
+        spawner.spawn("control-reply", Box::new(move || answering.run_replies())),
+    ];
+    for member in shared.lanes.members() {
+        let sending = Arc::clone(shared);
+        tasks.push(spawner.spawn("control-send", Box::new(move || sending.run_lane(member))));
+    }
+    tasks
+}
+
+impl Shared {
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.wake_all();
+    }
+}

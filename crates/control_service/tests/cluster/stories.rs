@@ -1,0 +1,224 @@
+//! What should happen, one story at a time.
+
+use firn_base::task::sleep;
+use firn_base::{Lsn, PageNo, SpaceId};
+use firn_consensus::Role;
+use firn_control::{Applied, Catalog, GroupId, Health, NodeId, Proposal};
+use firn_testing::simulation::{assert_replays, for_each_seed};
+
+use crate::forgetful::Bug;
+use crate::world::{Cluster, MS, SECOND, join, propose, propose_one, wait};
+
+fn is_up(catalog: &Catalog, node: u64) -> bool {
+    catalog
+        .nodes()
+        .values()
+        .any(|known| known.name == format!("node-{node}") && known.health == Health::Up)
+}
+
+/// Three control nodes and so many other ones, which are up.
+fn start(cluster: &mut Cluster, nodes: u64) {
+    cluster.start_controls();
+    (1..=nodes).for_each(|number| cluster.start_node(number));
+    cluster.wait_for("all nodes up", |catalog| (1..=nodes).all(|node| is_up(catalog, node)));
+}
+
+#[test]
+fn nodes_join_fail_and_come_back() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 2);
+        let client = cluster.client(1);
+        let id = client.node().expect("it is up");
+        wait(|| client.catalog().filter(|catalog| is_up(catalog, 2)));
+        cluster.stop_node(2);
+        cluster.wait_for("node 2 down", |catalog| !is_up(catalog, 2));
+        wait(|| client.catalog().filter(|catalog| !is_up(catalog, 2)));
+        cluster.start_node(2);
+        cluster.wait_for("node 2 back", |catalog| is_up(catalog, 2));
+        assert_eq!(client.node(), Some(id));
+        assert_eq!(cluster.catalog().nodes().len(), 5, "it came back as what it was");
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn one_control_node_alone_is_a_group() {
+    for_each_seed(0..3, |world| {
+        let mut cluster = Cluster::new(world, 1, Bug::None);
+        start(&mut cluster, 1);
+        propose(&cluster.client(1), &cluster.facts, "alone", SECOND);
+        assert_eq!(cluster.facts.count(), 1);
+        cluster.crash_control(1);
+        cluster.start_control(1);
+        cluster.wait_for_leader();
+        cluster.check_end();
+        propose_one(&cluster.client(1), &cluster.facts, "again");
+    });
+}
+
+#[test]
+fn orders_reach_nodes_and_what_a_dead_node_had_is_copied() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 3);
+        let client = cluster.client(1);
+        let ids: Vec<NodeId> = (1..=3).map(|n| cluster.client(n).node().unwrap()).collect();
+        let members = ids.iter().map(|id| (*id, Role::Voter)).collect();
+        let found = Proposal::FoundGroup { members, wanted_voters: 3, wanted_loggers: 0 };
+        cluster.wait_for("the control group", |c| c.groups().contains_key(&GroupId::CONTROL));
+        assert_eq!(client.propose(found, SECOND), Ok(Applied::Group(GroupId(1))));
+        let done = |catalog: &Catalog| catalog.operations().is_empty();
+        cluster.wait_for("a group", done);
+        let create = Proposal::CreateChunk {
+            space: SpaceId(5),
+            first: PageNo(0),
+            end: PageNo(1000),
+            group: GroupId(1),
+            position: Lsn(8),
+            nodes: ids[1..].iter().copied().collect(),
+        };
+        assert!(matches!(client.propose(create, SECOND), Ok(Applied::Chunk(_))));
+        cluster.wait_for("a chunk", done);
+        assert_eq!(cluster.nodes[&2].disk.chunks.lock().len(), 1);
+        cluster.stop_node(3);
+        let leader = cluster.wait_for_leader();
+        cluster.crash_control(leader);
+        cluster.wait_for("the chunk on nodes 1 and 2", |catalog| {
+            let chunk = catalog.chunks().values().next().expect("nobody drops it");
+            chunk.replicas.contains_key(&ids[0]) && !chunk.replicas.contains_key(&ids[2])
+        });
+        assert_eq!(cluster.nodes[&1].disk.chunks.lock().len(), 1);
+        cluster.start_control(leader);
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn a_leader_that_is_cut_off_acts_no_more_and_another_one_goes_on() {
+    for_each_seed(0..10, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 2);
+        let leader = cluster.wait_for_leader();
+        let network = world.network();
+        // Nodes still reach it; the other control nodes do not.
+        let host = |id: &u64| format!("control-{id}");
+        let others: Vec<String> =
+            cluster.ids().iter().filter(|id| **id != leader).map(host).collect();
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        network.separate(&[&host(&leader)], &others);
+        propose_one(&cluster.client(1), &cluster.facts, "during");
+        let next = wait(|| cluster.leader().filter(|next| *next != leader));
+        assert!(!cluster.controls[&leader].node.status().leads);
+        network.heal();
+        cluster.wait_for("both nodes up", |catalog| is_up(catalog, 1) && is_up(catalog, 2));
+        wait(|| (cluster.facts.terms() >= 2).then_some(()));
+        assert_ne!(next, leader);
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn a_leader_that_is_stopped_wakes_up_deposed() {
+    for_each_seed(0..10, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 2);
+        let leader = cluster.wait_for_leader();
+        cluster.controls[&leader].process.pause();
+        sleep(10 * SECOND);
+        propose_one(&cluster.client(1), &cluster.facts, "meanwhile");
+        cluster.controls[&leader].process.resume();
+        sleep(5 * SECOND);
+        cluster.wait_for("both nodes up", |catalog| is_up(catalog, 1) && is_up(catalog, 2));
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn a_control_node_that_was_away_for_long_gets_a_snapshot() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 1);
+        let leader = cluster.wait_for_leader();
+        let away = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+        cluster.crash_control(away);
+        let client = cluster.client(1);
+        for number in 0..60 {
+            propose(&client, &cluster.facts, &format!("n{number}"), 20 * SECOND);
+        }
+        assert_eq!(cluster.facts.count(), 60);
+        cluster.start_control(away);
+        cluster.check_end();
+        // What it has taken over is on its disk.
+        cluster.crash_control(away);
+        cluster.start_control(away);
+        assert!(cluster.controls[&away].node.catalog().nodes().len() > 50);
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn a_full_disk_of_the_leader_lets_another_one_lead() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 1);
+        let leader = cluster.wait_for_leader();
+        let used = cluster.disk(leader).used_bytes();
+        cluster.disk(leader).set_space_bytes(Some(used));
+        let client = cluster.client(1);
+        for number in 0..20 {
+            propose(&client, &cluster.facts, &format!("n{number}"), 20 * SECOND);
+        }
+        assert!(cluster.facts.count() >= 18, "{} of 20", cluster.facts.count());
+        assert_ne!(cluster.wait_for_leader(), leader);
+        cluster.disk(leader).set_space_bytes(None);
+        sleep(2 * SECOND);
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn without_a_majority_a_proposal_ends_by_its_deadline() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 1);
+        cluster.crash_control(1);
+        cluster.crash_control(2);
+        let client = cluster.client(1);
+        let began = world.clock().monotonic();
+        assert!(client.propose(join("nobody"), 5 * SECOND).is_err());
+        assert!(world.clock().monotonic() - began < 5 * SECOND + 100 * MS);
+        cluster.start_controls();
+        propose_one(&client, &cluster.facts, "somebody");
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn a_removed_node_is_told_so_and_a_lost_directory_is_not_founded_again() {
+    for_each_seed(0..3, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 2);
+        let id = cluster.client(2).node().unwrap();
+        cluster.client(1).propose(Proposal::Remove { node: id }, SECOND).unwrap();
+        let refusals = || {
+            let running = cluster.nodes[&2].running.as_ref().unwrap();
+            running.node.refusals.lock().first().cloned()
+        };
+        assert!(wait(refusals).contains("was removed"), "{:?}", refusals());
+        let health = Proposal::Health { node: id, incarnation: 0, health: Health::Up, flaps: 0 };
+        let refused = cluster.client(1).propose(health, SECOND).unwrap_err().to_string();
+        assert!(refused.contains("only the leader"), "{refused}");
+    });
+}
+
+#[test]
+fn runs_replay_from_their_seeds() {
+    assert_replays(0..2, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        start(&mut cluster, 2);
+        let leader = cluster.wait_for_leader();
+        cluster.crash_control(leader);
+        propose(&cluster.client(1), &cluster.facts, "one", 20 * SECOND);
+    });
+}

@@ -1,0 +1,337 @@
+//! A cluster: control nodes, other nodes, and what can happen to them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Role, Roles};
+use firn_base::task::sleep;
+use firn_consensus::MemberId;
+use firn_control::{
+    Applied, Catalog, DirectoryId, Join, NodeRole, Proposal, Protocols, Release, Settings,
+};
+use firn_control_service::{
+    ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ProposeError,
+    SelfDescription,
+};
+use firn_link::{LocalNode, Server, ServerSettings};
+use firn_testing::simulation::{Process, SimulatedDisk, World};
+
+use crate::checker::{Facts, MemberObserver};
+use crate::forgetful::{Bug, ForgetfulDisk};
+use crate::node::{NodeDisk, TestNode};
+
+pub(crate) const MS: Duration = Duration::from_millis(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+const CLUSTER: ClusterId = ClusterId(0xf1);
+const PORT: u16 = 7100;
+const DIRECTORY: &str = "/control";
+
+pub(crate) struct Cluster {
+    pub(crate) world: World,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) bug: Bug,
+    disks: BTreeMap<u64, SimulatedDisk>,
+    pub(crate) controls: BTreeMap<u64, Control>,
+    pub(crate) nodes: BTreeMap<u64, Node>,
+    pub(crate) file_bytes: u64,
+    pub(crate) kept_entries: usize,
+}
+
+pub(crate) struct Control {
+    pub(crate) process: Process,
+    pub(crate) node: Arc<ControlNode>,
+    _server: Arc<Server>,
+    _client: Arc<ControlClient>,
+}
+
+/// The directory of a control node as a node of the cluster: those of the others are small.
+const CONTROL_DIRECTORY: u128 = 1 << 100;
+
+/// Another node of the cluster.
+pub(crate) struct Node {
+    pub(crate) disk: Arc<NodeDisk>,
+    directory: u128,
+    incarnation: u64,
+    pub(crate) running: Option<Running>,
+}
+
+pub(crate) struct Running {
+    pub(crate) process: Process,
+    pub(crate) client: Arc<ControlClient>,
+    pub(crate) node: Arc<TestNode>,
+}
+
+pub(crate) fn release() -> Release {
+    Release { major: 0, minor: 1, patch: 0, protocols: Protocols { oldest: 1, newest: 1 } }
+}
+
+fn host(id: u64) -> String {
+    format!("control-{id}")
+}
+
+pub(crate) fn identity(name: &str, node: u64, role: Role) -> Arc<LocalNode> {
+    let (cluster, node) = (CLUSTER, NodeId(node));
+    let identity = NodeIdentity { cluster, node, name: name.to_owned(), roles: Roles::of(&[role]) };
+    Arc::new(LocalNode::new(identity, 0))
+}
+
+impl Cluster {
+    /// A cluster of so many control nodes, none of which runs.
+    pub(crate) fn new(world: &World, controls: u64, bug: Bug) -> Cluster {
+        Cluster {
+            world: world.clone(),
+            facts: Arc::default(),
+            bug,
+            disks: (1..=controls).map(|id| (id, world.new_disk())).collect(),
+            controls: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            file_bytes: 4096,
+            kept_entries: 20,
+        }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<u64> {
+        self.disks.keys().copied().collect()
+    }
+
+    fn members(&self) -> ControlMembers {
+        self.disks.keys().map(|id| (MemberId(*id), self.address(*id))).collect()
+    }
+
+    fn address(&self, id: u64) -> Address {
+        self.world.network().address(&host(id), PORT)
+    }
+
+    pub(crate) fn disk(&self, id: u64) -> &SimulatedDisk {
+        &self.disks[&id]
+    }
+
+    pub(crate) fn start_controls(&mut self) {
+        for id in self.ids() {
+            self.start_control(id);
+        }
+    }
+
+    /// Starts a control node, unless it runs.
+    pub(crate) fn start_control(&mut self, id: u64) {
+        if self.controls.contains_key(&id) {
+            return;
+        }
+        let started = self.try_start_control(id);
+        self.controls.insert(id, started.unwrap_or_else(|error| panic!("{error}")));
+    }
+
+    pub(crate) fn try_start_control(&self, id: u64) -> Result<Control, String> {
+        let process = self.world.start(&host(id), &self.disks[&id]);
+        let members = self.members();
+        let address = self.address(id);
+        let mut options = ControlOptions::new(CLUSTER, MemberId(id));
+        options.settings = Settings { replicas: 2, ..Settings::default() };
+        options.file_bytes = self.file_bytes;
+        options.kept_entries = self.kept_entries;
+        let facts = Arc::clone(&self.facts);
+        options.observer = Some(Arc::new(MemberObserver { id: MemberId(id), facts }));
+        let bug = self.bug;
+        let of_client = TestNode::new(&Arc::default(), &self.facts);
+        let addresses: Vec<Address> = members.values().cloned().collect();
+        let description = SelfDescription {
+            node: None,
+            directory: DirectoryId(CONTROL_DIRECTORY + u128::from(id)),
+            // Later lives begin later.
+            incarnation: self.world.clock().monotonic().as_nanos() as u64,
+            address: address.to_string(),
+            client_address: None,
+            roles: [NodeRole::Control].into(),
+            zone: "z".to_owned(),
+            capacity: 0,
+            release: release(),
+        };
+        let started = process.run(move |environment| {
+            let mut environment = environment.clone();
+            environment.disk = Arc::new(ForgetfulDisk { inner: environment.disk, bug });
+            let local = identity(&host(id), 1000 + id, Role::Control);
+            let node =
+                ControlNode::open(&environment, &local, Path::new(DIRECTORY), members, options);
+            let node = Arc::new(node.map_err(|error| error.to_string())?);
+            let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
+            let server =
+                Server::start(&environment, Arc::clone(&local), &address, settings, node.offers());
+            let server = server.map_err(|error| error.to_string())?;
+            let client = ControlClient::open(
+                &environment,
+                local,
+                &addresses,
+                description,
+                of_client,
+                ClientOptions::default(),
+            );
+            Ok::<_, String>((node, Arc::new(server), Arc::new(client)))
+        });
+        let (node, server, client) = started.expect("nobody kills it")?;
+        Ok(Control { process, node, _server: server, _client: client })
+    }
+
+    /// The machine of a control node loses power.
+    pub(crate) fn crash_control(&mut self, id: u64) {
+        if let Some(control) = self.controls.remove(&id) {
+            control.process.crash();
+        }
+    }
+
+    pub(crate) fn kill_control(&mut self, id: u64) {
+        if let Some(control) = self.controls.remove(&id) {
+            control.process.kill();
+        }
+    }
+
+    /// The control node that leads, as it says itself.
+    pub(crate) fn leader(&self) -> Option<u64> {
+        let leads = self.controls.iter().filter_map(|(id, control)| {
+            let status = control.node.status();
+            status.leads.then_some((status.term, *id))
+        });
+        leads.max().map(|(_, id)| id)
+    }
+
+    pub(crate) fn wait_for_leader(&self) -> u64 {
+        wait(|| self.leader())
+    }
+
+    /// Starts a node, which joins or comes back.
+    pub(crate) fn start_node(&mut self, number: u64) {
+        let disk = || Node {
+            disk: Arc::default(),
+            directory: u128::from(number),
+            incarnation: 0,
+            running: None,
+        };
+        let known = self.nodes.entry(number).or_insert_with(disk);
+        if known.running.is_some() {
+            return;
+        }
+        known.incarnation += 1;
+        let (directory, incarnation) = (known.directory, known.incarnation);
+        let disk = Arc::clone(&known.disk);
+        let name = format!("node-{number}");
+        let process = self.world.start(&name, &self.world.new_disk());
+        let node = TestNode::new(&disk, &self.facts);
+        let description = SelfDescription {
+            node: *disk.id.lock(),
+            directory: DirectoryId(directory),
+            incarnation,
+            address: format!("{name}:4000"),
+            client_address: None,
+            roles: [NodeRole::Database, NodeRole::LogMember, NodeRole::Page].into(),
+            zone: "z".to_owned(),
+            capacity: 1 << 40,
+            release: release(),
+        };
+        let addresses: Vec<Address> = self.ids().into_iter().map(|id| self.address(id)).collect();
+        let of_task = Arc::clone(&node);
+        let client = process.run(move |environment| {
+            let local = identity(&name, number, Role::Database);
+            let options = ClientOptions::default();
+            let client =
+                ControlClient::open(environment, local, &addresses, description, of_task, options);
+            Arc::new(client)
+        });
+        let client = client.expect("nobody kills it");
+        let _ = node.client.set(Arc::downgrade(&client));
+        let running = Running { process, client, node };
+        self.nodes.get_mut(&number).expect("added above").running = Some(running);
+    }
+
+    pub(crate) fn stop_node(&mut self, number: u64) {
+        if let Some(running) = self.nodes.get_mut(&number).and_then(|node| node.running.take()) {
+            running.process.crash();
+        }
+    }
+
+    pub(crate) fn client(&self, number: u64) -> Arc<ControlClient> {
+        let running = self.nodes[&number].running.as_ref().expect("it runs");
+        Arc::clone(&running.client)
+    }
+
+    /// The catalog of the leader, once there is one.
+    pub(crate) fn catalog(&self) -> Catalog {
+        let leader = self.wait_for_leader();
+        self.controls[&leader].node.catalog()
+    }
+
+    /// Waits until the catalog is as wanted.
+    pub(crate) fn wait_for(&self, what: &str, is_so: impl Fn(&Catalog) -> bool) {
+        for _ in 0..3000 {
+            if self.leader().is_some_and(|id| is_so(&self.controls[&id].node.catalog())) {
+                return;
+            }
+            sleep(20 * MS);
+        }
+        panic!("the catalog never has {what}: {:#?}", self.catalog());
+    }
+
+    /// Checks what must hold at the end, when everything runs and is healed.
+    pub(crate) fn check_end(&self) {
+        let newest = self.catalog();
+        self.facts.check_end(&newest);
+        for (id, control) in &self.controls {
+            assert_eq!(control.node.failure(), None, "control node {id} has failed");
+            let has_all = || {
+                let catalog = control.node.catalog();
+                (catalog.entries() >= newest.entries()).then_some(catalog)
+            };
+            self.facts.see_catalog(&wait(has_all));
+        }
+    }
+}
+
+/// Waits for something that has to come.
+pub(crate) fn wait<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3000 {
+        match attempt() {
+            Some(value) => return value,
+            None => sleep(20 * MS),
+        }
+    }
+    panic!("what was waited for never comes");
+}
+
+/// A change of the catalog that can be found again: a node of that name joins.
+pub(crate) fn join(name: &str) -> Proposal {
+    let directory = name.bytes().fold(1_u128, |sum, byte| sum * 257 + u128::from(byte));
+    Proposal::Join(Join {
+        cluster: Some(CLUSTER),
+        name: name.to_owned(),
+        directory: DirectoryId(directory),
+        address: "nowhere:1".to_owned(),
+        client_address: None,
+        roles: [NodeRole::Compute].into(),
+        zone: "z".to_owned(),
+        capacity: 0,
+        release: release(),
+    })
+}
+
+/// Proposes a node of that name, and notes what was answered.
+pub(crate) fn propose(client: &ControlClient, facts: &Facts, name: &str, patience: Duration) {
+    match client.propose(join(name), patience) {
+        Ok(Applied::Node(node)) => facts.acknowledge(name, node),
+        Ok(other) => panic!("a join led to {other:?}"),
+        Err(ProposeError::Unknown(_)) => {}
+        Err(ProposeError::NoLeader(_)) => facts.deny(name),
+        Err(ProposeError::Refused(text)) => panic!("{name} is refused: {text}"),
+    }
+}
+
+/// Proposes nodes of names that begin so, until one is acknowledged. An answer may be lost where
+/// a control node has just gone.
+pub(crate) fn propose_one(client: &ControlClient, facts: &Facts, name: &str) {
+    let before = facts.count();
+    let mut number = 0;
+    wait(|| {
+        number += 1;
+        propose(client, facts, &format!("{name}-{number}"), 5 * SECOND);
+        (facts.count() > before).then_some(())
+    });
+}
