@@ -21,18 +21,16 @@ use super::super::ast::{
 use super::super::keywords;
 use super::super::lexer::{Kind, unquote};
 use super::super::node_builders::{binary, function, text, unary};
+use super::logical::logical;
 use super::{Parser, function, parentheses, query};
 
 /// The maximal height of an expression's tree.
-const MAX_HEIGHT: u32 = 3_000;
-/// With more operands of `AND`, `OR` or `XOR`, the tree is balanced instead of leaning left.
-const LEANING_OPERANDS: usize = 16;
+pub(super) const MAX_HEIGHT: u32 = 3_000;
 
 const OR: u8 = 2;
 const XOR: u8 = 3;
 const AND: u8 = 4;
-const NOT: u8 = 5;
-const IS: u8 = 6;
+pub(super) const IS: u8 = 6;
 const COMPARISON: u8 = 7;
 const PREDICATE: u8 = 8;
 const BIT: u8 = 9;
@@ -58,16 +56,19 @@ pub(super) fn simple(parser: &mut Parser<'_>) -> Result<Expr> {
 /// the tallest expression since the caller last set it.
 fn climb(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
     let outer = std::mem::take(&mut parser.height);
-    let expr = parser.deeper(|parser| climb_operators(parser, level))?;
+    let expr = parser.deeper(|parser| match level {
+        0 => logical(parser),
+        level => climb_operators(parser, level),
+    })?;
     parser.height = parser.height.max(outer);
     Ok(expr)
 }
 
+/// The same, for a level above `AND` and its like. Leaves the height of this expression.
 #[inline(never)]
-fn climb_operators(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
-    let is_not = parser.is("NOT") && !parser.mode.high_not_precedence;
-    let mut left = prefix(parser, level)?;
-    let mut ceiling = if is_not { NOT - 1 } else { CONCATENATION };
+pub(super) fn climb_operators(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
+    let mut left = prefix(parser)?;
+    let mut ceiling = CONCATENATION;
     while parser.kind() == Kind::Word && parser.is("COLLATE") {
         parser.at += 1;
         let collation = parser.word_or_text()?;
@@ -85,7 +86,6 @@ fn climb_operators(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
             return Err(too_tall());
         }
         ceiling = match binds {
-            OR | XOR | AND => binds,
             IS => IS - 1,
             COMPARISON | PREDICATE => COMPARISON,
             _ => CONCATENATION,
@@ -96,7 +96,7 @@ fn climb_operators(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
 }
 
 /// The operator here, and its precedence.
-fn infix(parser: &Parser<'_>) -> Option<(Infix, u8)> {
+pub(super) fn infix(parser: &Parser<'_>) -> Option<(Infix, u8)> {
     let symbol = |op, level| Some((Infix::Binary(op), level));
     match parser.kind() {
         Kind::Word => infix_word(parser),
@@ -152,7 +152,8 @@ fn infix_expression(parser: &mut Parser<'_>, left: Expr, infix: Infix, binds: u8
             let right = right_operand(parser, op, binds)?;
             Ok(binary(left, op, right))
         }
-        Infix::Chain(op) => chain(parser, left, op, binds),
+        // `logical` takes these.
+        Infix::Chain(_) => parser.error(),
         Infix::Comparison(op) => comparison(parser, left, op),
         Infix::Is => is_expression(parser, left),
         Infix::In => in_expression(parser, left, negated),
@@ -178,26 +179,6 @@ fn infix_expression(parser: &mut Parser<'_>, left: Expr, infix: Infix, binds: u8
 fn right_operand(parser: &mut Parser<'_>, op: BinaryOperator, binds: u8) -> Result<Expr> {
     let may_be_interval = matches!(op, BinaryOperator::Plus | BinaryOperator::Minus);
     if may_be_interval && is_interval(parser) { interval(parser) } else { climb(parser, binds + 1) }
-}
-
-/// Operands joined by one of `AND`, `OR` and `XOR`. A long chain becomes a balanced tree with
-/// the same meaning, because all three are associative.
-#[inline(never)]
-fn chain(parser: &mut Parser<'_>, left: Expr, op: BinaryOperator, binds: u8) -> Result<Expr> {
-    let mut operands = vec![left, climb(parser, binds + 1)?];
-    while let Some((Infix::Chain(next), _)) = infix(parser)
-        && next == op
-    {
-        parser.at += 1;
-        operands.push(climb(parser, binds + 1)?);
-    }
-    if operands.len() > LEANING_OPERANDS {
-        parser.height += operands.len().ilog2() + 1;
-        return Ok(balanced(operands, op));
-    }
-    parser.height += operands.len() as u32;
-    let joined = operands.into_iter().reduce(|left, right| binary(left, op, right));
-    joined.map_or_else(|| parser.error(), Ok)
 }
 
 #[inline(never)]
@@ -279,9 +260,9 @@ fn between(parser: &mut Parser<'_>, left: Expr, negated: bool) -> Result<Expr> {
 
 /// The start of an expression: anything except an operator between two operands.
 #[inline(never)]
-fn prefix(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
+fn prefix(parser: &mut Parser<'_>) -> Result<Expr> {
     match parser.kind() {
-        Kind::Word => word_expression(parser, level),
+        Kind::Word => word_expression(parser),
         Kind::Quoted => name_expression(parser),
         Kind::Text => parser.text_operand().map(Expr::Value),
         Kind::NationalText => Ok(national_text(parser)),
@@ -309,7 +290,7 @@ pub(super) fn literal(parser: &mut Parser<'_>) -> Result<Expr> {
             let op = if minus { UnaryOperator::Minus } else { UnaryOperator::Plus };
             Ok(unary(op, number(parser)))
         }
-        _ => prefix(parser, SIMPLE),
+        _ => prefix(parser),
     }
 }
 
@@ -420,6 +401,8 @@ fn in_parentheses(parser: &mut Parser<'_>) -> Result<Expr> {
         only = Expr::Subquery(query::query_after_parens(parser, query)?);
     }
     parser.need(Kind::RightParen)?;
+    // Parentheses are no node of the tree.
+    parser.height = parser.height.saturating_sub(1);
     Ok(only)
 }
 
@@ -449,10 +432,10 @@ fn odbc(parser: &mut Parser<'_>) -> Result<Expr> {
 }
 
 #[inline(never)]
-fn word_expression(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
+fn word_expression(parser: &mut Parser<'_>) -> Result<Expr> {
     let next = parser.kind_at(1);
     match parser.upper().as_str() {
-        "NOT" if level <= NOT || parser.mode.high_not_precedence => not(parser),
+        "NOT" if parser.mode.high_not_precedence => not(parser),
         "NULL" => constant(parser, Value::Null),
         "TRUE" if next != Kind::Dot => constant(parser, Value::Boolean(true)),
         "FALSE" if next != Kind::Dot => constant(parser, Value::Boolean(false)),
@@ -495,8 +478,7 @@ fn word_expression(parser: &mut Parser<'_>, level: u8) -> Result<Expr> {
 #[inline(never)]
 fn not(parser: &mut Parser<'_>) -> Result<Expr> {
     parser.at += 1;
-    let level = if parser.mode.high_not_precedence { SIMPLE } else { NOT };
-    Ok(unary(UnaryOperator::Not, climb(parser, level)?))
+    Ok(unary(UnaryOperator::Not, simple(parser)?))
 }
 
 fn constant(parser: &mut Parser<'_>, constant: Value) -> Result<Expr> {
@@ -633,27 +615,11 @@ pub(super) fn unit(parser: &mut Parser<'_>) -> Result<&'static str> {
 }
 
 /// The tree of an expression is so tall that a traversal might overflow the stack.
-fn too_tall() -> SqlError {
+pub(super) fn too_tall() -> SqlError {
     let message = format!(
         "Expressions may nest {MAX_HEIGHT} levels deep; use parentheses or fewer operators"
     );
     SqlError::too_complex(message)
-}
-
-fn balanced(mut operands: Vec<Expr>, op: BinaryOperator) -> Expr {
-    while operands.len() > 1 {
-        let mut joined = Vec::with_capacity(operands.len().div_ceil(2));
-        let mut left = None;
-        for operand in operands {
-            match left.take() {
-                None => left = Some(operand),
-                Some(first) => joined.push(binary(first, op, operand)),
-            }
-        }
-        joined.extend(left);
-        operands = joined;
-    }
-    operands.pop().unwrap_or(Expr::Value(Value::Null))
 }
 
 /// The comparison for a token.
@@ -671,7 +637,7 @@ pub(super) fn comparison_operator(kind: Kind) -> Option<BinaryOperator> {
 }
 
 /// An operator between two expressions.
-enum Infix {
+pub(super) enum Infix {
     Binary(BinaryOperator),
     Chain(BinaryOperator),
     Comparison(BinaryOperator),

@@ -17,6 +17,7 @@ mod dml;
 mod expression;
 mod from;
 mod function;
+mod logical;
 mod parentheses;
 mod partition;
 mod query;
@@ -54,6 +55,8 @@ pub(crate) struct Parser<'a> {
     query_depth: u32,
     /// The token that closes each opening parenthesis; empty until it is first needed.
     closing: Vec<u32>,
+    /// Whether parentheses only group: they enclose neither a row nor a query.
+    grouping: Vec<bool>,
     into_allowed: bool,
     into: Option<Into>,
     parameters: u32,
@@ -86,6 +89,7 @@ impl<'a> Parser<'a> {
             height: 0,
             query_depth: 0,
             closing: Vec::new(),
+            grouping: Vec::new(),
             into_allowed: false,
             into: None,
             parameters: 0,

@@ -12,7 +12,7 @@
 use firn_sql_types::error::{Result, SqlError};
 
 use super::super::lexer::Kind;
-use super::Parser;
+use super::{Parser, query};
 
 /// Fewer parentheses in a row are parsed recursively, without looking for their closing ones.
 const FEW: usize = 8;
@@ -44,18 +44,36 @@ pub(super) fn needless_parentheses(parser: &mut Parser<'_>) -> Result<usize> {
     Ok(needless)
 }
 
-/// Records for all tokens the token that closes them; 0 for those that open nothing, or are
-/// never closed.
+/// Where the outermost of some parentheses in a row is closed, if the innermost ones only group an
+/// expression.
+///
+/// # Errors
+/// 1317 or 3024 if the statement must end.
+pub(super) fn end_of_grouping(parser: &mut Parser<'_>, count: usize) -> Result<Option<usize>> {
+    match_parentheses(parser)?;
+    let end = parser.closing[parser.at] as usize;
+    Ok((end > 0 && parser.grouping[parser.at + count - 1]).then_some(end))
+}
+
+/// Records for all tokens the token that closes them (0 for those that open nothing, or are never
+/// closed), and for those from here on whether they only group.
 fn match_parentheses(parser: &mut Parser<'_>) -> Result<()> {
     if !parser.closing.is_empty() {
         return Ok(());
     }
     parser.watch.steps(parser.tokens.len())?;
     let mut closing = vec![0; parser.tokens.len()];
-    let mut open = Vec::new();
+    let mut grouping = vec![true; parser.tokens.len()];
+    let mut begins_query = vec![false; parser.tokens.len()];
+    let mut open: Vec<usize> = Vec::new();
     for (at, token) in parser.tokens.iter().enumerate() {
         match token.kind {
             Kind::LeftParen => open.push(at),
+            Kind::Comma => {
+                if let Some(opened_at) = open.last() {
+                    grouping[*opened_at] = false;
+                }
+            }
             Kind::RightParen => {
                 if let Some(opened_at) = open.pop() {
                     closing[opened_at] = at as u32;
@@ -64,6 +82,18 @@ fn match_parentheses(parser: &mut Parser<'_>) -> Result<()> {
             _ => {}
         }
     }
-    parser.closing = closing;
+    for at in (parser.at..parser.tokens.len() - 1).rev() {
+        if parser.tokens[at].kind != Kind::LeftParen {
+            continue;
+        }
+        let begins = match parser.tokens[at + 1].kind {
+            // What begins a query may be in more parentheses.
+            Kind::LeftParen => begins_query[at + 1],
+            _ => query::begins_query(parser, at + 1 - parser.at),
+        };
+        begins_query[at] = begins;
+        grouping[at] &= !begins;
+    }
+    (parser.closing, parser.grouping) = (closing, grouping);
     Ok(())
 }

@@ -125,6 +125,70 @@ fn refuses_nesting() {
     }
 }
 
+/// As deep as MySQL 9.7 takes them, with its default memory for parsing and its default stack:
+/// chains of `AND` and `OR`, and `NOT`, 10,000 levels, and other operators 2,000.
+#[test]
+fn conditions_nest_as_deeply_as_in_mysql() {
+    super::with_session_stack(nests_conditions);
+}
+
+fn nests_conditions() {
+    for (begin, end, depth) in [
+        ("(a AND ", ")", 12_000),
+        ("(a OR ", ")", 12_000),
+        ("(a XOR ", ")", 12_000),
+        ("(", " AND a)", 12_000),
+        ("(a AND (b OR ", "))", 1_400),
+        ("NOT ", "", 12_000),
+        ("NOT (", ")", 12_000),
+        ("(a AND NOT (b OR c OR ", "))", 700),
+        ("(1 + ", ")", 2_000),
+        ("(1 = ", ")", 2_000),
+        ("((", ") IS NULL)", 1_300),
+        ("(a BETWEEN 0 AND ", ")", 1_700),
+    ] {
+        let text = format!("SELECT {}b{}", begin.repeat(depth), end.repeat(depth));
+        parse(&text, Mode::default()).unwrap_or_else(|error| panic!("{begin}: {error}"));
+    }
+}
+
+/// Chains in the parentheses of a chain of the same operator join it; nothing else does.
+#[test]
+fn chains_join_chains_of_the_same_operator() {
+    let tree = |text: &str| {
+        let parsed = parse(&format!("SELECT * FROM t WHERE {text}"), Mode::default()).unwrap();
+        format!("{:?}", parsed.statement)
+    };
+    for (one, other) in [
+        ("a AND (b AND c)", "a AND b AND c"),
+        ("(a OR b) OR (c OR (d OR e))", "a OR b OR c OR d OR e"),
+        ("((a XOR b)) XOR c", "a XOR b XOR c"),
+        ("(a AND b)", "a AND b"),
+        ("NOT NOT NOT a", "NOT a"),
+        ("NOT (NOT (NOT (NOT (a OR b))))", "NOT (NOT (a OR b))"),
+        ("NOT a = b AND c", "(NOT (a = b)) AND c"),
+        ("a OR b AND NOT c XOR d", "a OR ((b AND (NOT c)) XOR d)"),
+        ("(a) = b AND (c, d) = (1, 2)", "((a) = (b)) AND ((c, d) = (1, 2))"),
+        ("(a) IN (1) AND (b) IS NULL", "(a IN (1)) AND (b IS NULL)"),
+        ("((SELECT 1) UNION SELECT 2) AND a", "(((SELECT 1) UNION SELECT 2)) AND (a)"),
+        ("(a OR b) COLLATE c AND d", "((a OR b) COLLATE c) AND d"),
+        ("(a BETWEEN b AND c) AND d", "a BETWEEN b AND c AND d"),
+    ] {
+        assert_eq!(tree(one), tree(other), "{one}");
+    }
+    for (one, other) in [
+        ("a AND (b OR c)", "a AND b OR c"),
+        ("NOT (a AND b)", "NOT a AND b"),
+        ("NOT NOT a", "a"),
+        ("(a AND b) = c", "a AND b = c"),
+    ] {
+        assert_ne!(tree(one), tree(other), "{one}");
+    }
+    for text in ["(a AND b", "a AND", "(a) b AND c", "NOT", "() AND a", "(a AND) b"] {
+        assert_eq!(refusal(&format!("SELECT * FROM t WHERE {text}")).code, 1064, "{text}");
+    }
+}
+
 #[test]
 fn long_chains_are_shallow_or_refused() {
     super::with_session_stack(refuses_long_chains);
