@@ -26,6 +26,8 @@ pub struct ConnectionControl {
     socket: Option<Arc<Socket>>,
     /// Set when the connection must end. The next read or write sees it.
     pub(crate) closing: Arc<AtomicBool>,
+    /// Set when the connection must end once the running command is answered.
+    ends_after_answer: AtomicBool,
     canceller: Mutex<Option<Arc<dyn Canceller>>>,
     /// The running command's code, or [`IDLE`].
     command: AtomicU8,
@@ -55,6 +57,7 @@ impl ConnectionControl {
             peer,
             socket,
             closing: Arc::new(AtomicBool::new(false)),
+            ends_after_answer: AtomicBool::new(false),
             canceller: Mutex::new(None),
             command: AtomicU8::new(IDLE),
             since_ms: AtomicU64::new(0),
@@ -100,6 +103,18 @@ impl ConnectionControl {
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Ends the connection when the running command has been answered, as `COMMIT RELEASE` does. A
+    /// text's later statements are not run.
+    pub fn end_after_answer(&self) {
+        self.ends_after_answer.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the connection ends when the running command has been answered.
+    #[must_use]
+    pub fn ends_after_answer(&self) -> bool {
+        self.ends_after_answer.load(Ordering::Relaxed)
     }
 
     pub(crate) fn socket(&self) -> Option<&Arc<Socket>> {

@@ -22,7 +22,7 @@ pub(crate) struct Settings {
     pub(crate) autocommit: bool,
     pub(crate) isolation: IsolationLevel,
     pub(crate) read_only: bool,
-    pub(crate) chain: Completion,
+    pub(crate) completion: Completion,
     pub(crate) sql_mode: SqlMode,
     pub(crate) client_charset: Charset,
     pub(crate) connection_collation: CollationId,
@@ -79,7 +79,7 @@ impl Settings {
             autocommit: is_on("autocommit"),
             isolation: isolation(text("transaction_isolation")),
             read_only: is_on("transaction_read_only"),
-            chain: match text("completion_type") {
+            completion: match text("completion_type") {
                 "CHAIN" => Completion::Chain,
                 "RELEASE" => Completion::Release,
                 _ => Completion::Nothing,

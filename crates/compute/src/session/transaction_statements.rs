@@ -2,6 +2,7 @@
 
 use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{self, Statement};
+use firn_wire::ConnectionControl;
 
 use super::locked_tables::LockedTables;
 use super::permission;
@@ -17,13 +18,15 @@ pub(super) struct TransactionStatements<'s> {
     locked: &'s mut LockedTables,
     settings: &'s Settings,
     facts: &'s Facts,
+    control: &'s ConnectionControl,
     instance: &'s Instance,
 }
 
 impl<'s> TransactionStatements<'s> {
     pub(super) fn of(runner: &'s mut StatementRunner) -> TransactionStatements<'s> {
-        let StatementRunner { transactions, locked, settings, facts, instance, .. } = runner;
-        TransactionStatements { transactions, locked, settings, facts, instance }
+        let StatementRunner { transactions, locked, settings, facts, control, instance, .. } =
+            runner;
+        TransactionStatements { transactions, locked, settings, facts, control, instance }
     }
 
     /// Executes one of them.
@@ -79,9 +82,13 @@ impl<'s> TransactionStatements<'s> {
 
     /// What follows `COMMIT` and `ROLLBACK`.
     fn complete(&mut self, completion: &ast::Completion) -> Result<()> {
-        match completion.chain.unwrap_or(self.settings.chain == Completion::Chain) {
-            true => self.begin(None),
-            false => Ok(()),
+        let usual = self.settings.completion;
+        if completion.chain.unwrap_or(usual == Completion::Chain) {
+            self.begin(None)?;
         }
+        if completion.release.unwrap_or(usual == Completion::Release) {
+            self.control.end_after_answer();
+        }
+        Ok(())
     }
 }

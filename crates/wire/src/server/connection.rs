@@ -152,7 +152,7 @@ impl Connection {
                 // The server itself may have ended the reading.
                 Err(error) => return self.look_whether_to_end().and(Err(error)),
             }
-            if self.run_command()?.is_break() {
+            if self.run_command()?.is_break() || self.control.ends_after_answer() {
                 return Ok(Outcome::Ended);
             }
         }

@@ -125,7 +125,10 @@ impl Connection {
         let session = self.session.as_deref_mut().ok_or_else(WireError::closed)?;
         let mut replies = Replies::new(&mut self.channel, RowFormat::Text);
         run(session, &mut replies)?;
-        expect_answered(&replies);
+        // A session that ends its connection leaves out what followed in the text.
+        if !self.control.ends_after_answer() {
+            expect_answered(&replies);
+        }
         Ok(())
     }
 
