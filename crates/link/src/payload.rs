@@ -95,7 +95,9 @@ impl Body {
         self.bytes == 0
     }
 
-    pub(crate) fn parts(&self) -> &[Payload] {
+    /// The bytes, as they were pushed.
+    #[must_use]
+    pub fn parts(&self) -> &[Payload] {
         &self.parts
     }
 }

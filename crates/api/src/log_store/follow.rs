@@ -158,6 +158,65 @@ impl LogPiece {
         Ok(piece)
     }
 
+    /// The piece `from..to` of a filter that worked elsewhere: the groups in `bytes`, one after the
+    /// other, each with where it begins and ends in the log.
+    ///
+    /// # Errors
+    /// The position of a group that is invalid or out of place.
+    pub fn of_groups(
+        from: Lsn,
+        to: Lsn,
+        groups: impl IntoIterator<Item = (Lsn, Lsn)>,
+        bytes: Vec<u8>,
+    ) -> Result<LogPiece, (Lsn, GroupDamage)> {
+        const OUT_OF_PLACE: GroupDamage = GroupDamage::Header("out of place");
+        let (mut places, mut offset, mut position) = (Vec::new(), 0, from);
+        for (start, end) in groups {
+            if start < position || end <= start || end > to {
+                return Err((start, OUT_OF_PLACE));
+            }
+            let rest = bytes.get(offset..).unwrap_or_default();
+            let group = Group::parse(rest).map_err(|damage| (start, damage))?;
+            places.push(Place { start, end, offset });
+            offset += group.length_bytes() as usize;
+            position = end;
+        }
+        if offset != bytes.len() || to < from {
+            return Err((position, OUT_OF_PLACE));
+        }
+        Ok(LogPiece { from, to, bytes, places })
+    }
+
+    /// The groups that are listed, one after the other.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// As [`LogPiece::bytes`], without a copy.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Takes groups off the front: about `limit_bytes` of log, at least one group. What is left
+    /// begins where they end, and may be empty.
+    #[must_use]
+    pub fn split_front(&mut self, limit_bytes: u64) -> LogPiece {
+        let limit = self.from.0.saturating_add(limit_bytes);
+        let fitting = self.places.partition_point(|place| place.end.0 <= limit).max(1);
+        let rest = LogPiece { from: self.to, to: self.to, bytes: Vec::new(), places: Vec::new() };
+        if fitting >= self.places.len() {
+            return std::mem::replace(self, rest);
+        }
+        let (at, offset) = (self.places[fitting - 1].end, self.places[fitting].offset);
+        let mut places = self.places.split_off(fitting);
+        places.iter_mut().for_each(|place| place.offset -= offset);
+        let rest = LogPiece { from: at, to: self.to, bytes: self.bytes.split_off(offset), places };
+        self.to = at;
+        std::mem::replace(self, rest)
+    }
+
     /// The groups that have passing records, in order.
     ///
     /// # Panics
@@ -216,6 +275,54 @@ mod tests {
         let some = LogPiece::new(Lsn::FIRST, groups.concat(), &filter).unwrap();
         assert_eq!((some.from, some.to), (Lsn::FIRST, ends[2]));
         assert_eq!(pages_of(&some), [(ends[0], vec![page(1, 5)]), (ends[2], vec![dropped])]);
+    }
+
+    /// A piece of four groups, of which a filter takes two, and the ends of the four.
+    fn two_of_four() -> (LogPiece, Vec<Lsn>) {
+        let groups = [1, 2, 1, 2].map(|space| group(&[page(space, 1)]));
+        let end = |number: usize| groups[..=number].iter().map(Vec::len).sum::<usize>() as u64;
+        let ends = (0..4).map(|number| Lsn::FIRST.advance(end(number))).collect();
+        let filter = PageFilter::Ranges(vec![page(2, 0)..=page(2, 9)]);
+        (LogPiece::new(Lsn::FIRST, groups.concat(), &filter).unwrap(), ends)
+    }
+
+    #[test]
+    fn a_piece_is_put_together_again() {
+        let (piece, _) = two_of_four();
+        let places: Vec<_> = piece.groups().map(|group| (group.start, group.end)).collect();
+        let (from, to, bytes) = (piece.from, piece.to, piece.bytes().to_vec());
+        let again = LogPiece::of_groups(from, to, places.clone(), bytes.clone());
+        assert_eq!(again.unwrap(), piece);
+        let (first, second) = (places[0], places[1]);
+        let backwards = (first.1, first.0);
+        for wrong in [
+            vec![second, first],
+            vec![backwards, second],
+            vec![first],
+            vec![first, second, (to, to.advance(8))],
+            vec![first, (second.0, to.advance(8))],
+        ] {
+            let refused = LogPiece::of_groups(from, to, wrong.clone(), bytes.clone());
+            assert!(refused.is_err(), "{wrong:?}");
+        }
+        assert!(LogPiece::of_groups(to, from, [], Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_piece_is_taken_in_parts_that_follow_each_other() {
+        let (piece, ends) = two_of_four();
+        for (limit, parts) in [(0, vec![ends[1], ends[3]]), (1_000, vec![ends[3]])] {
+            let mut rest = piece.clone();
+            let mut found = Vec::new();
+            for to in parts {
+                let from = rest.from;
+                let part = rest.split_front(limit);
+                assert_eq!((part.from, part.to, rest.from), (from, to, to));
+                found.extend(pages_of(&part));
+            }
+            assert_eq!((rest.from, rest.to), (piece.to, piece.to));
+            assert_eq!(found, pages_of(&piece));
+        }
     }
 
     #[test]

@@ -1,0 +1,131 @@
+//! What a client knows of the members, and the decisions that follow from it. No I/O.
+//!
+//! ```text
+//!   held by the reader     member 1: keeps from 800     ─┐
+//!        at 1000           member 2: keeps from 1000    ─┴ a majority: the reader has its log
+//!                          member 3: keeps from 1400       gone there
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use firn_base::Lsn;
+
+use crate::message::Positions;
+
+/// Numbers the readers of a client.
+pub(super) type ReaderId = u64;
+
+/// What a member said last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Member {
+    pub(super) positions: Option<Positions>,
+    /// When a request came to nothing; no request has succeeded since then.
+    pub(super) failed_at: Option<Duration>,
+    /// Why that was so.
+    pub(super) reason: String,
+    /// Where it says the log is written.
+    pub(super) leader: Option<String>,
+    /// What it keeps for each reader.
+    pub(super) kept: BTreeMap<ReaderId, Kept>,
+}
+
+/// An answer to a renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The position that the reader held when the renewal was sent.
+    pub(super) held: Lsn,
+    /// Where the log begins that the member keeps for it.
+    pub(super) from: Lsn,
+}
+
+impl Kept {
+    fn is_gone(&self) -> bool {
+        self.from > self.held
+    }
+}
+
+/// What a reader has, at all members together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Its log is kept at a majority.
+    Held,
+    /// Its log is gone at a majority, where it begins later.
+    Gone,
+    /// Too few members have answered.
+    Unknown,
+}
+
+/// The members of the group, in the client's order.
+#[derive(Debug, Clone)]
+pub(super) struct Members(pub(super) Vec<Member>);
+
+impl Members {
+    pub(super) fn new(count: usize) -> Members {
+        Members(vec![Member::default(); count])
+    }
+
+    pub(super) fn majority(&self) -> usize {
+        self.0.len() / 2 + 1
+    }
+
+    /// How many have answered at all.
+    pub(super) fn heard(&self) -> usize {
+        self.0.iter().filter(|member| member.positions.is_some()).count()
+    }
+
+    /// The earliest position from which on a majority keeps the log. `None`: too few are known.
+    pub(super) fn truncated(&self) -> Option<Lsn> {
+        let known = self.0.iter().filter_map(|member| member.positions);
+        let mut starts: Vec<Lsn> = known.map(|positions| positions.truncated).collect();
+        starts.sort_unstable();
+        starts.get(self.majority() - 1).copied()
+    }
+
+    pub(super) fn standing(&self, reader: ReaderId) -> Standing {
+        let answers = self.0.iter().filter_map(|member| member.kept.get(&reader));
+        let (gone, held): (Vec<&Kept>, Vec<_>) = answers.partition(|kept| kept.is_gone());
+        if held.len() >= self.majority() {
+            Standing::Held
+        } else if gone.len() >= self.majority() {
+            Standing::Gone
+        } else {
+            Standing::Unknown
+        }
+    }
+
+    /// Whether another member than `but` is known to have log after `position`.
+    pub(super) fn is_ahead_elsewhere(&self, position: Lsn, but: usize) -> bool {
+        let others = self.0.iter().enumerate().filter(|(number, _)| *number != but);
+        others.filter_map(|(_, member)| member.positions).any(|has| has.durable > position)
+    }
+
+    /// All members, the most promising first, to read from `position`: those that answer, that
+    /// keep it and have log after it. Equals are asked in a circle that begins with `first`.
+    pub(super) fn order(
+        &self,
+        position: Lsn,
+        first: usize,
+        now: Duration,
+        forgiven_after: Duration,
+    ) -> Vec<usize> {
+        let count = self.0.len();
+        let mut order: Vec<usize> = (0..count).map(|step| (first + step) % count).collect();
+        order.sort_by_key(|number| {
+            let member = &self.0[*number];
+            let failed = member.failed_at;
+            let has_failed = failed.is_some_and(|at| now.saturating_sub(at) < forgiven_after);
+            let (lacks_it, has_nothing_after) = match member.positions {
+                Some(has) => {
+                    (has.truncated > position || has.durable < position, has.durable <= position)
+                }
+                None => (true, true),
+            };
+            (has_failed, lacks_it, has_nothing_after)
+        });
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests;
