@@ -26,7 +26,7 @@ use crate::message::{Failure, MAX_PAGES, PageAnswer, Pages, ReadRequest, Request
 
 /// What an answer counts for the window of its stream at most, in bytes.
 const ANSWER_BYTES: usize = PAGE_SIZE + 2048;
-/// The pause after the first round in which every node has failed; it doubles with each one.
+/// The pause before a node is asked again after it has failed; it doubles with each failure.
 const LEAST_PAUSE: Duration = Duration::from_millis(2);
 const MOST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -48,14 +48,13 @@ pub(super) struct Gathering<'a> {
 #[derive(Default)]
 struct Wanted {
     is_complete: bool,
-    /// Of this round; `None` between rounds, and when no chunk has the page.
+    /// `None` when no chunk has the page.
     chunk: Option<Arc<Chunk>>,
-    /// By the places of the chunk's nodes.
+    /// What was done and why it failed, by the places of the chunk's nodes.
     attempts: Vec<Attempt>,
-    /// What nodes said in this round.
-    errors: Vec<PageStoreError>,
-    rounds: u32,
-    /// When to decide again; `None`: when a node has failed.
+    errors: Vec<Option<PageStoreError>>,
+    failures: u32,
+    /// When to decide again; `None`: when an answer comes.
     due: Option<Duration>,
 }
 
@@ -148,37 +147,28 @@ impl<'a> Gathering<'a> {
 
     fn decide(&mut self, index: usize, now: Duration, assignments: &mut Vec<Assignment>) {
         let page = self.requests[index].page;
+        let chunk = self.client.map().chunk(page).cloned();
         let wanted = &mut self.wanted[index];
-        if wanted.chunk.is_none() {
-            wanted.chunk = self.client.map().chunk(page).cloned();
-            let copies = wanted.chunk.as_ref().map_or(0, |chunk| chunk.nodes.len());
-            wanted.attempts = vec![Attempt::None; copies];
-        }
-        let Some(chunk) = wanted.chunk.clone() else {
-            return self.end_round(index, now);
+        let Some(chunk) = wanted.find(chunk) else {
+            wanted.due = Some(now + MOST_PAUSE);
+            return;
         };
         let hedge_after = self.client.hedge_after(&chunk, &wanted.attempts);
         let order = chunk.order(page, now);
         let (place, is_hedge) = match decide(&order, &wanted.attempts, now, hedge_after) {
             Decision::Ask(place) => (place, false),
-            Decision::Hedge(place) if self.client.budget.try_spend() => (place, true),
+            Decision::Hedge(place) if self.client.may_hedge(&wanted.attempts, now) => (place, true),
             Decision::Hedge(_) => {
-                wanted.due = None;
+                wanted.due = Some(now + self.client.options.most_hedge_delay);
                 return;
             }
             Decision::Wait(due) => {
                 wanted.due = due;
                 return;
             }
-            Decision::RoundOver => return self.end_round(index, now),
         };
         wanted.attempts[place] = Attempt::UnderWay { since: now };
-        let after_that = self.client.hedge_after(&chunk, &wanted.attempts);
-        let has_others = wanted.attempts.contains(&Attempt::None);
-        wanted.due = has_others.then(|| now + after_that);
-        if is_hedge {
-            count(&self.client.counters.hedged, 1);
-        }
+        // Decided after this: whom to ask when that node is slow.
         let node = &chunk.nodes[place];
         let item = Item { index, place, is_hedge, is_answered: false };
         match assignments.iter_mut().find(|(other, _)| Arc::ptr_eq(other, node)) {
@@ -197,15 +187,18 @@ impl<'a> Gathering<'a> {
                 .encode();
         let window = (items.len() * ANSWER_BYTES) as u64;
         let arrived = Arc::clone(&self.arrived);
-        count(&self.client.counters.asks, 1);
+        let hedges = items.iter().filter(|item| item.is_hedge).count();
         let sent = node.caller.follow_with(PAGE_SERVICE, request, window, Duration::ZERO, arrived);
         match sent {
             Ok(follower) => {
+                count(&self.client.counters.asks, 1);
+                count(&self.client.counters.hedged, hedges);
                 let node = Arc::clone(node);
                 self.asks.push(Ask { node, follower, items, since, has_answered: false });
             }
             Err(error) => {
                 node.note_failure(since);
+                self.client.budget.give_back(hedges);
                 self.fail_all(node, &items, &error.to_string());
             }
         }
@@ -282,7 +275,7 @@ impl<'a> Gathering<'a> {
                         let place = "the image that it sent".to_owned();
                         let error = Failure::Damaged { place, reason };
                         tracing::warn!(page = %request.page, node = %node.name(), ?error, "a page arrived damaged");
-                        self.fail(item, error.into_error(request, &node.name()));
+                        self.fail(node, item, error.into_error(request, &node.name()));
                     }
                 }
             }
@@ -295,28 +288,37 @@ impl<'a> Gathering<'a> {
                 match is_last_word {
                     // No other node can say anything else.
                     true => self.complete(item.index, Err(error)),
-                    false => self.fail(item, error),
+                    false => self.fail(node, item, error),
                 }
             }
         }
     }
 
     /// A node has no page for this item.
-    fn fail(&mut self, item: Item, error: PageStoreError) {
+    fn fail(&mut self, node: &Arc<Node>, item: Item, error: PageStoreError) {
         count(&self.client.counters.failures, 1);
+        let now = self.client.now();
+        let request = self.requests[item.index];
         let wanted = &mut self.wanted[item.index];
-        if wanted.is_complete {
+        // The chunk may have moved meanwhile: then the node is none of its nodes.
+        if wanted.is_complete || !wanted.has(node, item.place) {
             return;
         }
-        wanted.attempts[item.place] = Attempt::Failed;
-        wanted.errors.push(error);
+        let pause = (LEAST_PAUSE * (1 << wanted.failures.min(8))).min(MOST_PAUSE);
+        wanted.failures += 1;
+        let again = error.is_transient().then(|| now + pause);
+        wanted.attempts[item.place] = Attempt::Failed { again };
+        wanted.errors[item.place] = Some(error);
         wanted.due = Some(Duration::ZERO);
+        if let Some(error) = self.client.verdict(request, &wanted.errors) {
+            self.complete(item.index, Err(error));
+        }
     }
 
     fn fail_all(&mut self, node: &Arc<Node>, items: &[Item], reason: &str) {
         for item in items {
             let failure = Failure::Unavailable { reason: reason.to_owned() };
-            self.fail(*item, failure.into_error(self.requests[item.index], &node.name()));
+            self.fail(node, *item, failure.into_error(self.requests[item.index], &node.name()));
         }
     }
 
@@ -341,25 +343,7 @@ impl<'a> Gathering<'a> {
         });
     }
 
-    // ---- the end of a round, and of the patience ----
-
-    /// Every node of the chunk has failed, or there is no chunk: the page fails, or all are asked
-    /// again after a pause.
-    fn end_round(&mut self, index: usize, now: Duration) {
-        let request = self.requests[index];
-        let wanted = &mut self.wanted[index];
-        if let Some(error) = self.client.verdict(request, &wanted.errors, wanted.attempts.len()) {
-            return self.complete(index, Err(error));
-        }
-        count(&self.client.counters.rounds, 1);
-        let pause = (LEAST_PAUSE * (1 << wanted.rounds.min(8))).min(MOST_PAUSE);
-        wanted.rounds += 1;
-        wanted.due = Some(now + pause);
-        wanted.chunk = None;
-        if now + pause < self.deadline {
-            wanted.errors.clear();
-        }
-    }
+    // ---- the end of the patience ----
 
     /// Completes all that is open: the patience is over.
     fn give_up(&mut self) {
@@ -368,9 +352,10 @@ impl<'a> Gathering<'a> {
                 continue;
             }
             let page = self.requests[index].page;
-            let errors = std::mem::take(&mut self.wanted[index].errors);
-            let chunk = self.client.map().chunk(page).cloned();
-            let place = chunk.map_or_else(|| "page nodes".to_owned(), |chunk| names(&chunk.nodes));
+            let wanted = &mut self.wanted[index];
+            let errors: Vec<PageStoreError> = wanted.errors.drain(..).flatten().collect();
+            let place = wanted.chunk.take();
+            let place = place.map_or_else(|| "page nodes".to_owned(), |chunk| names(&chunk.nodes));
             let is_elsewhere =
                 |error: &PageStoreError| matches!(error, PageStoreError::WrongChunk { .. });
             let error = if !errors.is_empty() && errors.iter().all(is_elsewhere) {
@@ -388,6 +373,30 @@ impl<'a> Gathering<'a> {
     }
 }
 
+impl Wanted {
+    /// Takes note of the page's chunk as the placement has it now, and returns it. Nodes of another
+    /// chunk count as not asked.
+    fn find(&mut self, chunk: Option<Arc<Chunk>>) -> Option<Arc<Chunk>> {
+        let is_known = match (&self.chunk, &chunk) {
+            (Some(known), Some(chunk)) => Arc::ptr_eq(known, chunk),
+            (known, chunk) => known.is_none() && chunk.is_none(),
+        };
+        if !is_known {
+            let copies = chunk.as_ref().map_or(0, |chunk| chunk.nodes.len());
+            self.attempts = vec![Attempt::None; copies];
+            self.errors = vec![None; copies];
+            self.chunk.clone_from(&chunk);
+        }
+        chunk
+    }
+
+    /// Whether `node` is at this place of the chunk.
+    fn has(&self, node: &Arc<Node>, place: usize) -> bool {
+        let found = self.chunk.as_ref().and_then(|chunk| chunk.nodes.get(place));
+        found.is_some_and(|found| Arc::ptr_eq(found, node))
+    }
+}
+
 impl Shared {
     /// How long the newest of the nodes that were asked has before a further one is asked.
     fn hedge_after(&self, chunk: &Chunk, attempts: &[Attempt]) -> Duration {
@@ -398,13 +407,27 @@ impl Shared {
         hedge_after(usual, options.least_hedge_delay, options.most_hedge_delay)
     }
 
-    /// What a read gets after every node has failed; `None` if asking again may help.
+    /// Whether a further node may be asked: there is budget, or those that were asked seem to be
+    /// gone.
+    fn may_hedge(&self, attempts: &[Attempt], now: Duration) -> bool {
+        let is_recent = |attempt: &Attempt| match attempt {
+            Attempt::UnderWay { since } => {
+                now.saturating_sub(*since) < self.options.most_hedge_delay * 10
+            }
+            _ => false,
+        };
+        !attempts.iter().any(is_recent) || self.budget.try_spend()
+    }
+
+    /// What a read gets when nodes have failed; `None` if others, or asking again, may help.
+    /// `errors` has what each node of the chunk said last.
     fn verdict(
         &self,
         request: PageRequest,
-        errors: &[PageStoreError],
-        nodes: usize,
+        errors: &[Option<PageStoreError>],
     ) -> Option<PageStoreError> {
+        let errors: Vec<&PageStoreError> =
+            errors.iter().map(Option::as_ref).collect::<Option<_>>()?;
         let kept_from = |error: &PageStoreError| match error {
             PageStoreError::TooOld { kept_from, .. } => Some(*kept_from),
             // Without a lease at the node.
@@ -414,12 +437,11 @@ impl Shared {
         // What this process does not hold may go at any time, so nodes that do not answer need not
         // be waited for.
         let is_free = !self.leases.holds(request.version.position());
-        let is_final = |error: &&PageStoreError| !error.is_transient();
-        let all_final = nodes > 0 && errors.iter().filter(is_final).count() >= nodes;
-        let gone = errors.iter().filter_map(|error| Some((kept_from(error)?, error)));
+        let all_final = errors.iter().all(|error| !error.is_transient());
+        let gone = errors.iter().filter_map(|error| Some((kept_from(error)?, *error)));
         match gone.min_by_key(|(kept_from, _)| *kept_from) {
             Some((_, error)) if is_free || all_final => Some(error.clone()),
-            _ if all_final => errors.first().cloned(),
+            _ if all_final => errors.first().map(|error| (*error).clone()),
             _ => None,
         }
     }
@@ -438,4 +460,35 @@ fn check(request: PageRequest, as_of: Lsn, image: &PageBuf) -> Result<PageVersio
         return Err(format!("it has version {lsn} as of {as_of}, asked for was {wanted:?}"));
     }
     Ok(PageVersion { lsn, as_of })
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_base::PageId;
+    use firn_format::page::PageKind;
+
+    use super::*;
+
+    #[test]
+    fn an_image_is_checked_before_it_is_used() {
+        let page = PageId::from_u64(0x1_0000_0002);
+        let mut image = PageBuf::boxed();
+        image.format(page, PageKind::Undo);
+        image.set_lsn(Lsn(80));
+        image.seal();
+        let latest = PageRequest { page, version: PageRead::Latest { at_least: Lsn(88) } };
+        let as_of = PageRequest { page, version: PageRead::AsOf(Lsn(88)) };
+        let sound = PageVersion { lsn: Lsn(80), as_of: Lsn(88) };
+        assert_eq!(check(latest, Lsn(88), &image), Ok(sound));
+        assert_eq!(check(as_of, Lsn(88), &image), Ok(sound));
+        assert!(check(latest, Lsn(96), &image).is_ok(), "newer is as good");
+        for (request, claimed) in [(latest, 80), (as_of, 80), (as_of, 96)] {
+            let error = check(request, Lsn(claimed), &image).unwrap_err();
+            assert!(error.contains("asked for"), "{error}");
+        }
+        let early = PageRequest { page, version: PageRead::AsOf(Lsn(72)) };
+        assert!(check(early, Lsn(72), &image).is_err(), "the page is newer than it claims");
+        image.bytes_mut()[9000] ^= 4;
+        assert!(check(latest, Lsn(88), &image).unwrap_err().contains("checksum"));
+    }
 }

@@ -74,7 +74,7 @@ pub struct RemotePagesStatistics {
     pub pages: u64,
     /// Requests to nodes; each has several pages.
     pub asks: u64,
-    /// Pages that a further node was asked for because the first was slow.
+    /// Pages that a further node was asked for because the ones before were slow.
     pub hedged: u64,
     /// Of these, pages that the further node gave first.
     pub hedges_won: u64,
@@ -82,8 +82,6 @@ pub struct RemotePagesStatistics {
     pub failures: u64,
     /// Images that failed their check.
     pub damaged: u64,
-    /// Times that every node of a chunk had failed, and all were asked again.
-    pub rounds: u64,
 }
 
 /// The pages of the page nodes. Dropping it ends its task without waiting for it.
@@ -112,15 +110,13 @@ struct Counters {
     hedges_won: AtomicU64,
     failures: AtomicU64,
     damaged: AtomicU64,
-    rounds: AtomicU64,
 }
 
 fn count(counter: &AtomicU64, more: usize) {
     counter.fetch_add(more as u64, Ordering::Relaxed);
 }
 
-/// Bounds hedging to a tenth of the pages, so that nodes that are slow because they have too much to
-/// do do not get twice as much.
+/// Bounds hedging to a tenth of the pages: nodes may be slow because they have too much to do.
 struct HedgeBudget(AtomicI64);
 
 impl HedgeBudget {
@@ -139,6 +135,11 @@ impl HedgeBudget {
     fn try_spend(&self) -> bool {
         let spend = |budget: i64| (budget >= HedgeBudget::COST).then(|| budget - HedgeBudget::COST);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok()
+    }
+
+    /// Gives back what requests cost that were not sent.
+    fn give_back(&self, pages: usize) {
+        self.0.fetch_add(pages as i64 * HedgeBudget::COST, Ordering::Relaxed);
     }
 }
 
@@ -190,7 +191,6 @@ impl RemotePages {
             hedges_won: value(&counters.hedges_won),
             failures: value(&counters.failures),
             damaged: value(&counters.damaged),
-            rounds: value(&counters.rounds),
         }
     }
 
@@ -287,5 +287,23 @@ impl PageStore for RemotePages {
     /// Those of all nodes that answer. Blocks for their answers.
     fn spaces(&self) -> Vec<SpaceId> {
         self.shared.spaces()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_page_of_ten_may_be_hedged() {
+        let budget = HedgeBudget::new();
+        let spent = (0..10_000).filter(|_| budget.try_spend()).count();
+        assert_eq!(spent, 256, "at first, a few at once");
+        budget.earn(1000);
+        let spent = (0..10_000).filter(|_| budget.try_spend()).count();
+        assert_eq!(spent, 100);
+        budget.give_back(3);
+        assert!(budget.try_spend() && budget.try_spend() && budget.try_spend());
+        assert!(!budget.try_spend());
     }
 }

@@ -71,9 +71,9 @@ impl Node {
         }
     }
 
-    /// Whether other nodes are asked first.
-    pub(super) fn is_avoided(&self, now: Duration) -> bool {
-        u128::from(self.avoided_until_us.load(Ordering::Relaxed)) > now.as_micros()
+    /// Until then, nodes that are avoided for a shorter time are asked first.
+    pub(super) fn avoided_until(&self) -> Duration {
+        Duration::from_micros(self.avoided_until_us.load(Ordering::Relaxed))
     }
 
     /// The time that nine of ten recent answers took at most; `None` if there were none.
@@ -90,11 +90,12 @@ impl Node {
 
     /// It failed, or another node was faster by far.
     pub(super) fn note_failure(&self, now: Duration) {
-        if self.is_avoided(now) {
-            return;
-        }
-        let before = self.failures.fetch_add(1, Ordering::Relaxed).min(6);
-        let avoidance = (LEAST_AVOIDANCE * (1 << before)).min(MOST_AVOIDANCE);
+        // Several failures at a time count as one.
+        let before = match self.avoided_until() > now {
+            true => self.failures.load(Ordering::Relaxed).saturating_sub(1),
+            false => self.failures.fetch_add(1, Ordering::Relaxed),
+        };
+        let avoidance = (LEAST_AVOIDANCE * (1 << before.min(6))).min(MOST_AVOIDANCE);
         let until = (now + avoidance).as_micros() as u64;
         self.avoided_until_us.fetch_max(until, Ordering::Relaxed);
     }

@@ -202,13 +202,13 @@ impl Chunk {
         applied.covered = applied.covered.max(all);
     }
 
-    /// The places of the nodes in the order in which they are asked for `page`: those that should
-    /// be avoided at `now` come last.
+    /// The places of the nodes in the order in which they are asked for `page`: those that are
+    /// avoided for longest come last.
     pub(super) fn order(&self, page: PageId, now: Duration) -> Vec<usize> {
         let count = self.nodes.len();
         let first = (page.page_no.0 / STRIPE_PAGES) as usize % count;
         let mut order: Vec<usize> = (0..count).map(|place| (first + place) % count).collect();
-        order.sort_by_key(|place| self.nodes[*place].is_avoided(now));
+        order.sort_by_key(|place| self.nodes[*place].avoided_until().max(now));
         order
     }
 }

@@ -7,7 +7,9 @@ use firn_api::PageStore;
 use firn_base::Lsn;
 use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
-use firn_page_service::{PageNodeLink, PageService, PageServiceOptions, RemotePagesOptions};
+use firn_page_service::{
+    PageNodeLink, PageService, PageServiceOptions, Placement, RemotePages, RemotePagesOptions,
+};
 use firn_testing::simulation::{Process, World};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
@@ -23,7 +25,7 @@ fn local(node: u64, name: &str, role: Role) -> Arc<LocalNode> {
 /// A page node's process while it runs.
 pub(crate) struct Serving {
     pub(crate) process: Process,
-    _service: Arc<PageService>,
+    pub(crate) service: Arc<PageService>,
     _server: Server,
 }
 
@@ -48,7 +50,7 @@ pub(crate) fn serve_in(process: Process, number: u64, store: Arc<dyn PageStore>)
     let address = process.address(PORT);
     let server =
         Server::start(&environment, local, &address, settings, vec![service.offer()]).unwrap();
-    Serving { process, _service: service, _server: server }
+    Serving { process, service, _server: server }
 }
 
 /// A link of `process` to a page node.
@@ -98,4 +100,14 @@ impl Log {
             self.removed += position.since(start);
         }
     }
+}
+/// A client whose page nodes all have all pages.
+pub(crate) fn open(
+    world: &World,
+    process: &Process,
+    numbers: &[u64],
+    options: RemotePagesOptions,
+) -> Arc<RemotePages> {
+    let placement = Placement::everywhere(links(world, process, numbers)).unwrap();
+    RemotePages::open(&process.environment(), placement, options)
 }
