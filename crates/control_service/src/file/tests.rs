@@ -41,6 +41,26 @@ fn hex(bytes: &[u8]) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
+#[test]
+fn frames_add_up() {
+    let mut bytes = Frame::of(FrameKind::Whole, 1, &founding());
+    let first = write(2, vec![entry(2, 2, 8, b"abc"), entry(3, 2, 11, b"d"), entry(4, 2, 12, b"")]);
+    bytes.extend_from_slice(&Frame::of(FrameKind::Writes, 2, &vec![first]));
+    let (truncate, append) = (Some(Index(3)), vec![entry(3, 5, 11, b"other")]);
+    let second = StoredWrite { vote: None, truncate, append, durable: Index(2) };
+    bytes.extend_from_slice(&Frame::of(FrameKind::Writes, 3, &vec![write(5, Vec::new()), second]));
+    let entries = vec![entry(2, 2, 8, b"abc"), entry(3, 5, 11, b"other")];
+    let whole = Whole { vote: (Term(5), 2), durable: Index(2), entries, ..founding() };
+    assert_eq!(Whole::of_frames(&bytes), Ok(whole.clone()));
+    // A frame that is out of place was not written by a control node.
+    bytes.extend_from_slice(&Frame::of(FrameKind::Writes, 3, &vec![write(6, Vec::new())]));
+    assert!(Whole::of_frames(&bytes).unwrap_err().contains("frame 4"));
+    let mut changed = whole;
+    changed.entries[1].bytes = b"wrong".to_vec();
+    let error = Whole::of_frames(&Frame::of(FrameKind::Whole, 1, &changed)).unwrap_err();
+    assert!(error.contains("entry 3 does not match"), "{error}");
+}
+
 /// The bytes of a frame before its padding.
 fn dump(frame: &[u8]) -> String {
     let end = frame.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);

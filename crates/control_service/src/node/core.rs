@@ -240,3 +240,6 @@ impl Log {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

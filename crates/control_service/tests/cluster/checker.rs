@@ -59,6 +59,13 @@ impl Facts {
         self.state.lock().acted.len()
     }
 
+    /// How often a log group was founded, or refused.
+    pub(crate) fn foundings(&self) -> usize {
+        let state = self.state.lock();
+        let is_founding = |one: &&Proposal| matches!(one, Proposal::FoundGroup { .. });
+        state.applied.values().filter(is_founding).count()
+    }
+
     pub(crate) fn see_catalog(&self, catalog: &Catalog) {
         let bytes = catalog.snapshot();
         let mut state = self.state.lock();

@@ -6,5 +6,6 @@ mod checker;
 mod faults;
 mod forgetful;
 mod node;
+mod raw;
 mod stories;
 mod world;

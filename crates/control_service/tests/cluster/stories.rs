@@ -4,6 +4,7 @@ use firn_base::task::sleep;
 use firn_base::{Lsn, PageNo, SpaceId};
 use firn_consensus::Role;
 use firn_control::{Applied, Catalog, GroupId, Health, NodeId, Proposal};
+use firn_control_service::ProposeError;
 use firn_testing::simulation::{assert_replays, for_each_seed};
 
 use crate::forgetful::Bug;
@@ -46,9 +47,14 @@ fn nodes_join_fail_and_come_back() {
 fn one_control_node_alone_is_a_group() {
     for_each_seed(0..3, |world| {
         let mut cluster = Cluster::new(world, 1, Bug::None);
+        cluster.start_controls();
+        sleep(10 * MS);
+        assert_eq!(cluster.leader(), Some(1), "it has nobody to wait for");
         start(&mut cluster, 1);
         propose(&cluster.client(1), &cluster.facts, "alone", SECOND);
         assert_eq!(cluster.facts.count(), 1);
+        sleep(SECOND);
+        assert_eq!(cluster.facts.foundings(), 1, "the group is entered once");
         cluster.crash_control(1);
         cluster.start_control(1);
         cluster.wait_for_leader();
@@ -101,12 +107,11 @@ fn a_leader_that_is_cut_off_acts_no_more_and_another_one_goes_on() {
         start(&mut cluster, 2);
         let leader = cluster.wait_for_leader();
         let network = world.network();
-        // Nodes still reach it; the other control nodes do not.
-        let host = |id: &u64| format!("control-{id}");
-        let others: Vec<String> =
-            cluster.ids().iter().filter(|id| **id != leader).map(host).collect();
-        let others: Vec<&str> = others.iter().map(String::as_str).collect();
-        network.separate(&[&host(&leader)], &others);
+        let client = cluster.client(1);
+        cluster.separate(leader);
+        // It is the one that the client asks, and it may have done it.
+        let outcome = client.propose(join("lost"), 20 * SECOND);
+        assert!(matches!(outcome, Err(ProposeError::Unknown(_))), "{outcome:?}");
         propose_one(&cluster.client(1), &cluster.facts, "during");
         let next = wait(|| cluster.leader().filter(|next| *next != leader));
         assert!(!cluster.controls[&leader].node.status().leads);

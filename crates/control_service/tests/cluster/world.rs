@@ -100,7 +100,7 @@ impl Cluster {
         self.disks.keys().map(|id| (MemberId(*id), self.address(*id))).collect()
     }
 
-    fn address(&self, id: u64) -> Address {
+    pub(crate) fn address(&self, id: u64) -> Address {
         self.world.network().address(&host(id), PORT)
     }
 
@@ -184,6 +184,14 @@ impl Cluster {
         if let Some(control) = self.controls.remove(&id) {
             control.process.kill();
         }
+    }
+
+    /// Cuts a control node off from the others. Nodes still reach it.
+    pub(crate) fn separate(&self, id: u64) {
+        let others: Vec<String> =
+            self.ids().into_iter().filter(|one| *one != id).map(host).collect();
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        self.world.network().separate(&[&host(id)], &others);
     }
 
     /// The control node that leads, as it says itself.
