@@ -8,7 +8,7 @@ use firn_engine::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, Transaction, WaitPolicy,
 };
 use firn_engine::{Engine, EngineError};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 use firn_testing::history::{Element, History, Isolation, Key, Recorder, Rejected};
 use firn_testing::random::Random;
 use firn_testing::workload::{Refused, Session, Workload, WorkloadOptions};
@@ -172,7 +172,7 @@ fn record(level: IsolationLevel, seed: u64, options: WorkloadOptions) -> History
     node_options.engine.buffer_pool_bytes = 16 << 20;
     // With few slots, transactions are offloaded all the time.
     node_options.engine.transactions.table_slots = 16;
-    let node = LocalNode::open(&Environment::system(), directory.path(), &node_options).unwrap();
+    let node = Node::open(&Environment::system(), directory.path(), &node_options).unwrap();
     let shape = Shape { seed, threads: 1, keys: 1, accounts: 1, value_bytes: 1, long_steps: 1 };
     let index = Trees::create(node.engine(), &shape).unwrap().index;
     let workload = Workload::new(options, Random::new(seed));

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use firn_api::WriterEpoch;
 use firn_base::{Environment, IndexId};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
+use firn_storage::local::LocalStorage;
 use firn_testing::crash::{Death, KillLoop, Victim};
 use firn_testing::random::Random;
 
@@ -95,7 +97,7 @@ fn victim() {
         say("@W 0 0");
     }));
     say("\n@opening");
-    let node = LocalNode::open(&Environment::system(), &orders.path, &options(&random));
+    let node = Node::open(&Environment::system(), &orders.path, &options(&random));
     let node = node.expect("the directory is good");
     let report: Report = Arc::new(|thread, sequence, said| {
         let letter = match said {
@@ -153,7 +155,7 @@ struct Firn {
 impl Firn {
     fn create(path: &Path, seed: u64) -> Firn {
         let shape = shape(seed);
-        let node = LocalNode::open(&Environment::system(), path, &NodeOptions::default());
+        let node = Node::open(&Environment::system(), path, &NodeOptions::default());
         let node = node.expect("an empty directory");
         let trees = Trees::create(node.engine(), &shape).expect("an empty database");
         node.close().expect("nothing is wrong with the log");
@@ -169,13 +171,17 @@ impl Firn {
     fn check(&mut self) -> Result<(), String> {
         let environment = Environment::system();
         let began = environment.clock.monotonic();
-        let node = LocalNode::open(&environment, &self.orders.path, &options(&self.random))
+        let options = options(&self.random);
+        let storage = LocalStorage::open(&environment, &self.orders.path, options.storage.clone())
+            .map_err(|error| error.to_string())?;
+        let opened = Arc::new(storage.clone());
+        let node = Node::open_over(&environment, opened, WriterEpoch::Next, &options)
             .map_err(|error| error.to_string())?;
         self.opened = self.opened.max(environment.clock.monotonic() - began);
         self.checks += 1;
         self.witness.check(node.engine(), self.orders.trees)?;
         if self.random.chance(0.2) {
-            let verified = node.storage().pages.verify_all(&mut |_| {});
+            let verified = storage.pages.verify_all(&mut |_| {});
             verified.map_err(|error| error.to_string())?;
         }
         node.close().map_err(|error| error.to_string())

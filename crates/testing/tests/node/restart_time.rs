@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_base::{Environment, IndexId};
 use firn_engine::transaction::{IsolationLevel, ReadMode};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 use firn_testing::crash::{Death, KillLoop, Life, Victim};
 
 use crate::mirror::Trees;
@@ -31,7 +31,7 @@ fn filler() {
     let Ok(orders) = std::env::var(VICTIM_VARIABLE) else { return };
     let (table, path) = orders.split_once(' ').expect("a table and a path");
     let table = IndexId(table.parse().expect("a number"));
-    let node = LocalNode::open(&Environment::system(), path.as_ref(), &lazy()).unwrap();
+    let node = Node::open(&Environment::system(), path.as_ref(), &lazy()).unwrap();
     let log = &node.engine().forest().pages().log;
     let mut number = 0_u64;
     while log.end_lsn().0 < LOG_BYTES {
@@ -49,7 +49,7 @@ fn filler() {
         trx.commit_without_waiting().unwrap();
     }
     log.wait_durable(log.end_lsn()).unwrap();
-    let behind = node.storage().pages.status().behind_bytes;
+    let behind = node.storage().figures().pages.behind_bytes;
     println!("\n@full {behind}");
     firn_base::task::sleep(Duration::from_secs(3600));
 }
@@ -86,7 +86,7 @@ impl Victim for Filler {
 fn a_gibibyte_of_log_does_not_delay_the_first_answer() {
     let directory = tempfile::tempdir().unwrap();
     let environment = Environment::system();
-    let node = LocalNode::open(&environment, directory.path(), &lazy()).unwrap();
+    let node = Node::open(&environment, directory.path(), &lazy()).unwrap();
     let shape = Shape { seed: 1, threads: 1, keys: 1, accounts: 1, value_bytes: 1, long_steps: 1 };
     let trees = Trees::create(node.engine(), &shape).unwrap();
     node.close().unwrap();
@@ -97,7 +97,7 @@ fn a_gibibyte_of_log_does_not_delay_the_first_answer() {
     eprintln!("bytes of log without pages: {}", filler.told.lock().unwrap());
     for _ in 0..3 {
         let began = environment.clock.monotonic();
-        let node = LocalNode::open(&environment, directory.path(), &lazy()).unwrap();
+        let node = Node::open(&environment, directory.path(), &lazy()).unwrap();
         let opened = environment.clock.monotonic() - began;
         let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
         let mut payload = Vec::new();

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use firn_api::WriterEpoch;
 use firn_base::Environment;
 use firn_engine::transaction::{IsolationLevel, ReadMode};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
+use firn_storage::local::LocalStorage;
 use firn_testing::random::Random;
 use firn_testing::simulation::{Faults, SimulatedDisk, World, assert_replays, for_each_seed};
 use parking_lot::Mutex;
@@ -62,9 +64,20 @@ impl Outside {
     }
 }
 
-fn open(environment: &Environment, random: &Random) -> Result<LocalNode, String> {
-    let node = LocalNode::open(environment, Path::new(DIRECTORY), &options(random));
-    node.map_err(|error| error.to_string())
+fn open(environment: &Environment, random: &Random) -> Result<Node, String> {
+    open_with_storage(environment, random).map(|(node, _)| node)
+}
+
+fn open_with_storage(
+    environment: &Environment,
+    random: &Random,
+) -> Result<(Node, LocalStorage), String> {
+    let options = options(random);
+    let storage = LocalStorage::open(environment, Path::new(DIRECTORY), options.storage.clone())
+        .map_err(|error| error.to_string())?;
+    let opened = Arc::new(storage.clone());
+    let node = Node::open_over(environment, opened, WriterEpoch::Next, &options);
+    node.map(|node| (node, storage)).map_err(|error| error.to_string())
 }
 
 fn create(world: &World, disk: &SimulatedDisk) -> Outside {
@@ -91,7 +104,7 @@ fn live(environment: &Environment, random: &Random, outside: &Outside) -> bool {
 }
 
 /// Like [`live`], but leaves the node open.
-fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option<Arc<LocalNode>> {
+fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option<Arc<Node>> {
     // A bad disk may refuse even that. The verifier has a good disk and finds any harm.
     let node = open(environment, random).map(Arc::new).ok()?;
     end_prepared(node.engine(), random, &outside.report()).ok()?;
@@ -124,7 +137,8 @@ fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
     let (outside, random) = (outside.clone(), world.random());
     let verifier = world.start("verifier", disk);
     let verified = verifier.run(move |environment| {
-        let node = open(environment, &random).expect("nothing is wrong with the disk");
+        let opened = open_with_storage(environment, &random);
+        let (node, storage) = opened.expect("nothing is wrong with the disk");
         // Taken out, because the check waits, and no task may wait while it holds a mutex.
         let placeholder = Witness::new(Model::new(&outside.shape));
         let mut witness = std::mem::replace(&mut *outside.witness.lock(), placeholder);
@@ -132,7 +146,7 @@ fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
             panic!("{complaint}");
         }
         *outside.witness.lock() = witness;
-        node.storage().pages.verify_all(&mut |_| {}).expect("every stored image is good");
+        storage.pages.verify_all(&mut |_| {}).expect("every stored image is good");
         // The life ends in order, or without any close.
         if random.chance(0.5) {
             node.close().expect("nothing is wrong with the disk");
@@ -304,10 +318,10 @@ fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves(
 }
 
 /// A node that writes its log without waiting for a request.
-fn open_eager(environment: &Environment) -> LocalNode {
+fn open_eager(environment: &Environment) -> Node {
     let mut options = options(&Random::new(1));
     options.storage.log.idle_flush_ms = 0;
-    LocalNode::open(environment, Path::new(DIRECTORY), &options).expect("a good disk")
+    Node::open(environment, Path::new(DIRECTORY), &options).expect("a good disk")
 }
 
 #[test]

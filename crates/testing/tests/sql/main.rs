@@ -1,7 +1,7 @@
 //! SQL scripts: a MySQL client runs each file of `files/` against a server with an empty directory.
 //!
 //! ```text
-//!   files/joins.slt ──sqllogictest──► mysql client ──wire──► Endpoint over a LocalNode in a temporary directory
+//!   files/joins.slt ──sqllogictest──► mysql client ──wire──► Endpoint over a Node in a temporary directory
 //! ```
 //!
 //! Each file has its own schema. `FIRN_SQL_FILES=join` runs the files whose names contain that

@@ -14,7 +14,7 @@ use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
 use firn_compute::server::LocalServerState;
 use firn_node::endpoint::{ComputeSeams, Endpoint, EndpointOptions, open_rows};
-use firn_node::node::{LocalNode, NodeOptions};
+use firn_node::node::{Node, NodeOptions};
 use firn_row_service::{Link, Loopback, RemoteNode};
 use firn_sql_collation::Collations;
 
@@ -25,7 +25,7 @@ type Rows = Arc<dyn DatabaseNode>;
 pub(crate) struct Server {
     endpoint: Endpoint,
     state: Arc<LocalServerState>,
-    node: Arc<LocalNode>,
+    node: Arc<Node>,
     directory: tempfile::TempDir,
 }
 
@@ -58,7 +58,7 @@ impl Server {
         reach: impl FnOnce(Rows) -> Rows,
     ) -> Server {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let node = LocalNode::open(environment, directory.path(), options);
+        let node = Node::open(environment, directory.path(), options);
         let node = Arc::new(node.expect("an empty directory opens"));
         let files = directory.path().join("files");
         std::fs::create_dir(&files).expect("a directory for files of statements");
@@ -78,7 +78,7 @@ impl Server {
     }
 
     /// The database node that writes.
-    pub(crate) fn node(&self) -> &Arc<LocalNode> {
+    pub(crate) fn node(&self) -> &Arc<Node> {
         &self.node
     }
 
@@ -106,7 +106,7 @@ pub(crate) fn remote(link: Arc<dyn Link>) -> Rows {
 
 fn start_endpoint(
     environment: &Environment,
-    node: &Arc<LocalNode>,
+    node: &Arc<Node>,
     state: &Arc<LocalServerState>,
     rows: Arc<dyn DatabaseNode>,
     data_dir: &Path,

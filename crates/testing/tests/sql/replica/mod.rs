@@ -1,7 +1,7 @@
 //! SQL on a replica that follows a writer's log in the same process.
 //!
 //! ```text
-//!   Server ──► LocalNode ──► log ──► Replica ──► ReplicaNode ──► second compute node
+//!   Server ──► Node ──► log ──► Replica ──► ReplicaNode ──► second compute node
 //! ```
 
 mod compute_node;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use firn_engine::replica::{Replica, ReplicaOptions};
 use firn_engine::rows::replica::ReplicaNode;
 use firn_node::endpoint::Endpoint;
-use firn_node::node::LocalNode;
+use firn_node::node::Node;
 use firn_node::replica;
 use firn_sql_evaluation::PureEvaluator;
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ const EXECUTORS: [&str; 2] = ["ROW", "VECTORISED"];
 
 /// A replica of a server's database node, with a compute node over it.
 pub(crate) struct Follower {
-    writer: Arc<LocalNode>,
+    writer: Arc<Node>,
     writer_port: u16,
     replica: Arc<Replica>,
     port: u16,
