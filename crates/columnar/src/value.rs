@@ -19,6 +19,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use firn_sql::expression::Slot;
+use firn_sql::types::decimal::MAX_SCALE;
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 
 use crate::stop_reason::{Result, Stop, declined};
@@ -64,6 +65,9 @@ impl Physical {
             | TypeKind::Year
             | TypeKind::Enum { .. }
             | TypeKind::Set { .. } => Physical::UInt,
+            TypeKind::Decimal { scale, .. } if *scale > MAX_SCALE => {
+                return declined("numbers with so many digits after the point are no columns");
+            }
             TypeKind::Decimal { scale, .. } => Physical::Decimal(*scale),
             TypeKind::Float | TypeKind::Double => Physical::Double,
             TypeKind::Date => Physical::Date,

@@ -4,6 +4,7 @@ use firn_api::rows::expression::{ComparedBy, Comparison, Test, ValueKind, ValueT
 use firn_format::value::{CollationId, DecimalType, IntWidth};
 use firn_sql_collation as collation;
 use firn_sql_logical::expression::{CompareOperator, IsTest};
+use firn_sql_types::decimal::MAX_SCALE;
 use firn_sql_types::{Coercibility, ComparisonKind, SqlType, TypeKind};
 
 /// Digits of a fraction of a second, at most.
@@ -17,6 +18,8 @@ pub(crate) fn sent_type(ty: &SqlType) -> Option<ValueType> {
         TypeKind::Integer { width, unsigned } => {
             ValueKind::Integer { bytes: width.bytes() as u8, is_unsigned: *unsigned }
         }
+        // Literals may have more digits after the point than anything that is stored.
+        TypeKind::Decimal { scale, .. } if *scale > MAX_SCALE => return None,
         TypeKind::Decimal { precision, scale, unsigned } => {
             ValueKind::Decimal { precision: *precision, scale: *scale, is_unsigned: *unsigned }
         }

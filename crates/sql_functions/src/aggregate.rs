@@ -1,6 +1,6 @@
 //! The aggregate functions and the types of their values. Executors compute the values.
 
-use firn_sql_types::decimal::MAX_PRECISION;
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::error::Result;
 use firn_sql_types::{Coercibility, SqlType, TypeKind};
 
@@ -118,7 +118,8 @@ fn sum_type(number: &SqlType) -> SqlType {
         return SqlType::double();
     }
     let (precision, scale) = exact_digits(&number.kind);
-    SqlType::decimal(precision.saturating_add(DIGITS_OF_SUMS).min(MAX_PRECISION), scale)
+    let most = if scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
+    SqlType::decimal(precision.saturating_add(DIGITS_OF_SUMS).min(most), scale)
 }
 
 fn average_type(number: &SqlType, context: &ResolveContext<'_>) -> SqlType {
@@ -127,7 +128,8 @@ fn average_type(number: &SqlType, context: &ResolveContext<'_>) -> SqlType {
     }
     let (precision, scale) = exact_digits(&number.kind);
     let more = context.div_precision_increment;
-    SqlType::decimal(precision.saturating_add(more), scale.saturating_add(more))
+    let precision = precision.saturating_add(more).min(MAX_PRECISION);
+    SqlType::decimal(precision, scale.saturating_add(more).min(MAX_SCALE))
 }
 
 fn is_exact(number: &SqlType) -> bool {

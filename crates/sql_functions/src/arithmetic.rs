@@ -96,9 +96,18 @@ fn bigint(unsigned: bool) -> SqlType {
     if unsigned { SqlType::bigint_unsigned() } else { SqlType::bigint() }
 }
 
+/// The type of products and quotients.
 fn exact(precision: u32, scale: u32) -> SqlType {
     let scale = scale.min(MAX_SCALE.into()) as u8;
     SqlType::decimal(precision.min(MAX_PRECISION.into()) as u8, scale)
+}
+
+/// The type of results that keep all digits after the point.
+fn exact_to_the_end(precision: u32, scale: u32) -> SqlType {
+    match scale > MAX_SCALE.into() {
+        true => SqlType::decimal(precision.min(u8::MAX.into()) as u8, scale as u8),
+        false => exact(precision, scale),
+    }
 }
 
 fn digits(ty: &SqlType) -> (u32, u32) {
@@ -119,7 +128,7 @@ fn resolve_sum(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signat
 fn sum_type(arguments: &[SqlType]) -> SqlType {
     let [(p1, s1), (p2, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
     let scale = s1.max(s2);
-    exact((p1 - s1).max(p2 - s2) + scale + 1, scale)
+    exact_to_the_end((p1 - s1).max(p2 - s2) + scale + 1, scale)
 }
 
 fn resolve_difference(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -179,7 +188,7 @@ fn resolve_remainder(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
         Domain::Exact => {
             let [(p1, s1), (p2, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
             let scale = s1.max(s2);
-            exact((p1 - s1).max(p2 - s2) + scale, scale)
+            exact_to_the_end((p1 - s1).max(p2 - s2) + scale, scale)
         }
     };
     signature(types, context, arguments, result, true)

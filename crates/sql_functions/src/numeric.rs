@@ -1,6 +1,6 @@
 //! Mathematics: rounding, roots, logarithms, angles.
 
-use firn_sql_types::decimal::Rounding;
+use firn_sql_types::decimal::{MAX_SCALE, Rounding};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, SqlType, TypeKind};
 
@@ -131,8 +131,8 @@ fn resolve_round(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     if let TypeKind::Decimal { precision, scale, .. } = signature.arguments[0].kind {
         let digits = match (types.len(), context.constant(1)) {
             (1, _) => 0,
-            (_, Some(constant)) => int(constant).clamp(0, scale.into()) as u8,
-            (_, None) => scale,
+            (_, Some(constant)) => int(constant).clamp(0, scale.min(MAX_SCALE).into()) as u8,
+            (_, None) => scale.min(MAX_SCALE),
         };
         let precision = (precision - scale).saturating_add(digits).saturating_add(1);
         signature.result = SqlType::decimal(precision, digits);

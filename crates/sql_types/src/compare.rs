@@ -26,7 +26,7 @@ use crate::error::Result;
 
 use super::collate::comparison_collation;
 use super::datum::Datum;
-use super::decimal::{Decimal, MAX_PRECISION};
+use super::decimal::Decimal;
 use super::display_length::LONGEST_TEXT;
 use super::json::JsonValue;
 use super::sql_type::{Coercibility, SqlType, TypeKind};
@@ -138,9 +138,7 @@ impl ComparisonKind {
         }
         let kind = match self {
             ComparisonKind::Integer => SqlType::bigint_or_unsigned(side.kind.is_unsigned()).kind,
-            ComparisonKind::Decimal => {
-                SqlType::decimal(MAX_PRECISION, side.kind.scale().max(6)).kind
-            }
+            ComparisonKind::Decimal => SqlType::decimal_of_scale(side.kind.scale().max(6)).kind,
             ComparisonKind::Double => TypeKind::Double,
             ComparisonKind::Text(CollationId::BINARY) => {
                 TypeKind::Varbinary { max_bytes: side.max_text_bytes() }

@@ -6,6 +6,7 @@ use firn_format::value::CollationId;
 pub use firn_format::value::IntWidth;
 use firn_sql_collation::{self as collation, Charset};
 
+use super::decimal::{MAX_LITERAL_SCALE, MAX_PRECISION, MAX_SCALE};
 use super::display::Display;
 
 /// Type, nullability and, for text, the coercibility of its collation.
@@ -271,12 +272,34 @@ impl SqlType {
         SqlType::new(TypeKind::Double)
     }
 
-    /// `DECIMAL(precision, scale)`, limited to what MySQL allows.
+    /// `DECIMAL(precision, scale)`, limited to what MySQL allows. More digits after the point than a
+    /// column has are those of an expression, whose precision is not limited.
     #[must_use]
     pub fn decimal(precision: u8, scale: u8) -> SqlType {
-        let scale = scale.min(super::decimal::MAX_SCALE);
-        let precision = precision.clamp(scale.max(1), super::decimal::MAX_PRECISION);
+        let scale = scale.min(MAX_LITERAL_SCALE);
+        let most = if scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
+        let precision = precision.clamp(scale.max(1), most);
         SqlType::new(TypeKind::Decimal { precision, scale, unsigned: false })
+    }
+
+    /// Any exact number with this many digits after the point.
+    #[must_use]
+    pub fn decimal_of_scale(scale: u8) -> SqlType {
+        let before = MAX_PRECISION - MAX_SCALE;
+        SqlType::decimal(MAX_PRECISION.max(scale.saturating_add(before)), scale)
+    }
+
+    /// The type of a column that takes the values, as of a derived table or a union: an exact number
+    /// keeps at most 30 digits after the point.
+    #[must_use]
+    pub fn as_column(mut self) -> SqlType {
+        if let TypeKind::Decimal { precision, scale, .. } = &mut self.kind
+            && *scale > MAX_SCALE
+        {
+            *precision = (*precision - (*scale - MAX_SCALE)).min(MAX_PRECISION);
+            *scale = MAX_SCALE;
+        }
+        self
     }
 
     /// Text of at most this many characters.

@@ -1,5 +1,6 @@
 //! The display of a type's values, if nothing more is known of an expression.
 
+use super::decimal::{MAX_PRECISION, MAX_SCALE};
 use super::display::{Display, NOT_FIXED_DECIMALS};
 use super::sql_type::{IntWidth, SqlType, TypeKind};
 
@@ -83,7 +84,8 @@ impl Display {
         };
         fixed.unwrap_or_else(|| {
             let others = u32::from(self.decimals > 0) + u32::from(!self.unsigned);
-            self.length.saturating_sub(others).clamp(1, 65) as u8
+            let most = if kind.scale() > MAX_SCALE { 81 } else { u32::from(MAX_PRECISION) };
+            self.length.saturating_sub(others).clamp(1, most) as u8
         })
     }
 }

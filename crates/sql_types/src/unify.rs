@@ -7,7 +7,7 @@ use firn_sql_collation::{self as collation, Charset};
 use crate::error::Result;
 
 use super::collate::merge_collations;
-use super::decimal::{MAX_PRECISION, MAX_SCALE};
+use super::decimal::{MAX_LITERAL_SCALE, MAX_PRECISION, MAX_SCALE};
 use super::sql_type::{Coercibility, SqlType, TypeKind};
 
 /// Longer texts are `TEXT`, in bytes.
@@ -64,9 +64,10 @@ fn unify_numbers(types: &[&SqlType]) -> TypeKind {
 }
 
 fn unify_decimals(types: &[&SqlType]) -> TypeKind {
-    let scale = types.iter().map(|ty| ty.kind.scale()).max().unwrap_or(0).min(MAX_SCALE);
+    let scale = types.iter().map(|ty| ty.kind.scale()).max().unwrap_or(0).min(MAX_LITERAL_SCALE);
     let integer = types.iter().map(|ty| ty.kind.integer_digits()).max().unwrap_or(0);
-    let precision = integer.saturating_add(scale).clamp(1, MAX_PRECISION);
+    let most = if scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
+    let precision = integer.saturating_add(scale).clamp(1, most);
     let unsigned = types.iter().all(|ty| ty.kind.is_unsigned());
     TypeKind::Decimal { precision, scale, unsigned }
 }

@@ -56,7 +56,7 @@ pub(super) fn literal_value(
 pub(super) fn number_value(text: &str) -> (Datum, SqlType) {
     match Decimal::parse(text) {
         Some(number) => {
-            let ty = SqlType::decimal(65, number.scale());
+            let ty = SqlType::decimal_of_scale(number.scale());
             (Datum::Decimal(number), ty.not_null())
         }
         None => (Datum::Double(text.parse().unwrap_or(0.0)), SqlType::double().not_null()),

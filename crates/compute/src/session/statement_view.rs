@@ -8,6 +8,7 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::plan::Counters;
 use firn_sql::plan::VariableTypes;
+use firn_sql::types::decimal::{MAX_SCALE, Rounding};
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Connections, TlsInformation};
 
@@ -139,7 +140,15 @@ impl SessionState for State {
     }
 
     fn set_user_variable(&mut self, name: &str, value: Datum, ty: &SqlType) {
-        self.connection.user_variables.insert(name.into(), (value, ty.clone()));
+        let value = match value {
+            // A variable has as many digits after the point as a column.
+            Datum::Decimal(number) if number.scale() > MAX_SCALE => {
+                let rounded = number.round(MAX_SCALE.into(), Rounding::HalfUp);
+                Datum::Decimal(rounded.unwrap_or(number))
+            }
+            value => value,
+        };
+        self.connection.user_variables.insert(name.into(), (value, ty.clone().as_column()));
     }
 
     fn system_variable(&self, name: &str, global: bool) -> Result<Datum> {

@@ -24,7 +24,7 @@ use firn_sql_types::metadata::flag;
 use firn_sql_types::{Display, SqlType};
 
 use super::scope::{ColumnSource, ReportedColumn, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, Names, cte, hints, join, json_table, merge, query, view};
+use super::{Binder, Names, Typing, cte, hints, join, json_table, merge, query, union, view};
 
 /// For each column of a query: its origin, and the length of its values.
 pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
@@ -267,6 +267,7 @@ pub(crate) fn place_query(
     null_supplied: bool,
 ) -> Result<FromItem> {
     let names = column_names(&query, names)?;
+    let query = with_columns(&mut binder.typing, query);
     let shown = shown_columns(&query);
     match merge::merge(binder, query, null_supplied) {
         Ok((block, columns)) => {
@@ -294,6 +295,22 @@ pub(crate) fn place_query(
             Ok(placed)
         }
     }
+}
+
+/// The query, whose values fit columns.
+fn with_columns(typing: &mut Typing<'_>, mut query: Query) -> Query {
+    let types = query.columns.iter().map(|column| column.value.ty.clone().as_column());
+    let types: Vec<SqlType> = types.collect();
+    let mut columns = query.columns.iter_mut().zip(&types);
+    if columns.all(|(column, ty)| column.value.ty.kind == ty.kind) {
+        return query;
+    }
+    for (column, ty) in query.columns.iter_mut().zip(&types) {
+        if column.value.ty.kind != ty.kind {
+            column.display = Some(Display::of_column(ty));
+        }
+    }
+    union::cast_columns(typing, query, &types)
 }
 
 /// Makes a table reference with these columns a table of the innermost scope.

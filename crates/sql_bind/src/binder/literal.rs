@@ -138,10 +138,10 @@ pub(crate) fn number(text: &str) -> Result<Expression> {
     }
     match Decimal::parse(text).ok_or(()) {
         Ok(number) => {
-            let scale = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            let scale = number.scale();
             let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
-            let leading = whole.trim_start_matches('0').len() + scale;
-            let ty = SqlType::decimal(leading.clamp(1, 65) as u8, scale.min(30) as u8);
+            let leading = whole.trim_start_matches('0').len() + usize::from(scale);
+            let ty = SqlType::decimal(leading.clamp(1, u8::MAX.into()) as u8, scale);
             Ok(expression_builders::literal(Datum::Decimal(number), ty))
         }
         Err(_) => {

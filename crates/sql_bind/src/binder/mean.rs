@@ -14,7 +14,7 @@
 use firn_sql_functions as functions;
 use firn_sql_functions::AggregateFunction;
 use firn_sql_logical::expression::{AggregateCall, Expression, ExpressionKind};
-use firn_sql_types::decimal::{MAX_PRECISION, quotient_digits};
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE, quotient_digits};
 use firn_sql_types::{SqlType, TypeKind};
 
 use super::expression_builders;
@@ -37,7 +37,7 @@ pub(super) fn widen(call: &mut AggregateCall) {
     };
     let TypeKind::Decimal { precision, scale: shown, unsigned } = call.ty.kind else { return };
     let from = scale_of(&argument.ty.kind);
-    let scale = quotient_digits(from, 0, shown.saturating_sub(from));
+    let scale = quotient_digits(from, 0, shown.saturating_sub(from)).min(MAX_SCALE);
     if scale > shown {
         let precision = precision.saturating_add(scale - shown).min(MAX_PRECISION);
         call.ty.kind = TypeKind::Decimal { precision, scale, unsigned };

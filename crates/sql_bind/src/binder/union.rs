@@ -83,6 +83,7 @@ pub(crate) fn united(
         let sides: Vec<SqlType> =
             inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
         let ty = unify(&sides, typing.context.evaluation.connection_collation, "UNION")?;
+        let ty = ty.as_column();
         let shown: Vec<(&SqlType, Display)> = inputs
             .iter()
             .map(|input| &input.columns[number])

@@ -2,7 +2,7 @@
 
 use crate::context::EvaluationContext;
 use crate::datum::Datum;
-use crate::decimal::{Decimal, MAX_PRECISION, MAX_SCALE, Rounding};
+use crate::decimal::{Decimal, MAX_PRECISION, Rounding};
 use crate::error::{Result, SqlError};
 use crate::json::JsonValue;
 use crate::number_text::{double_to_text, parse_double_prefix};
@@ -342,7 +342,6 @@ pub(super) fn to_decimal_type(
     ctx: &EvaluationContext,
 ) -> Result<Datum> {
     let number = to_decimal(datum, from, ctx)?;
-    let scale = scale.min(MAX_SCALE);
     let rounded = number.round(scale.into(), Rounding::HalfUp);
     if let Some(rounded) = rounded.filter(|number| number.fits(precision, scale)) {
         return Ok(Datum::Decimal(rounded));

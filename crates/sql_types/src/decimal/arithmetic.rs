@@ -1,10 +1,9 @@
 //! Addition, subtraction, multiplication, division and rounding.
 
 use super::wide::{self, Wide};
-use super::{Decimal, MAX_DIGITS, MAX_SCALE, Rounding, power_of_ten};
-
-/// Digits of a group; MySQL stores exact numbers in groups.
-const GROUP: u8 = 9;
+use super::{
+    Decimal, GROUP, MAX_DIGITS, MAX_LITERAL_SCALE, MAX_SCALE, Rounding, kept_scale, power_of_ten,
+};
 
 /// The digit after which a quotient is cut, for operands with these scales and `more` digits beyond
 /// the dividend's: where the last group is full.
@@ -12,17 +11,27 @@ const GROUP: u8 = 9;
 pub fn quotient_digits(dividend_scale: u8, divisor_scale: u8, more: u8) -> u8 {
     let groups = dividend_scale.next_multiple_of(GROUP) + divisor_scale.next_multiple_of(GROUP);
     let gained = groups - dividend_scale - divisor_scale;
-    (groups + more.saturating_sub(gained)).next_multiple_of(GROUP).min(MAX_SCALE)
+    (groups + more.saturating_sub(gained)).next_multiple_of(GROUP).min(MAX_LITERAL_SCALE)
 }
 
 impl Decimal {
-    /// The sum, with the larger scale. `None` beyond [`MAX_DIGITS`].
+    /// The sum, with the larger scale, or as many digits after the point as those before it leave.
+    /// `None` beyond [`MAX_DIGITS`].
     #[must_use]
     pub fn add(&self, other: &Decimal) -> Option<Decimal> {
-        if let Some(sum) = self.add_small(other) {
-            return Some(sum);
+        let sum = self.add_small(other).or_else(|| self.add_at(other, self.scale.max(other.scale)));
+        if sum.is_some() {
+            return sum;
         }
-        let scale = self.scale.max(other.scale);
+        let before = self.integer_digits().max(other.integer_digits());
+        let scale = kept_scale(before.saturating_add(1), MAX_LITERAL_SCALE);
+        let cut =
+            |number: &Decimal| number.round(number.scale.min(scale).into(), Rounding::Truncate);
+        let (one, other) = (cut(self)?, cut(other)?);
+        one.add_at(&other, one.scale.max(other.scale))
+    }
+
+    fn add_at(&self, other: &Decimal, scale: u8) -> Option<Decimal> {
         let (a, b) = (self.magnitude_at(scale)?, other.magnitude_at(scale)?);
         if self.negative == other.negative {
             return Decimal::new(self.negative, wide::add(&a, &b)?, scale);
@@ -65,8 +74,15 @@ impl Decimal {
         if scale <= MAX_SCALE {
             return Decimal::new(negative, wide::narrow(&product)?, scale);
         }
-        let (quotient, remainder) = wide::divide(&product, &power_of_ten(scale - MAX_SCALE));
-        let half_up = is_half_or_more(&remainder, &power_of_ten(scale - MAX_SCALE));
+        let mut excess = scale - MAX_SCALE;
+        let mut product = product;
+        if excess > MAX_DIGITS {
+            // Only the first dropped digit decides, and it is not among these.
+            let few = excess - MAX_DIGITS;
+            (product, excess) = (wide::divide(&product, &power_of_ten(few)).0, MAX_DIGITS);
+        }
+        let (quotient, remainder) = wide::divide(&product, &power_of_ten(excess));
+        let half_up = is_half_or_more(&remainder, &power_of_ten(excess));
         let magnitude = increment(wide::narrow(&quotient)?, half_up)?;
         Decimal::new(negative, magnitude, MAX_SCALE)
     }
@@ -86,8 +102,12 @@ impl Decimal {
             let dividend = wide::multiply(&self.magnitude, &power(raise)?);
             (dividend, divisor.magnitude)
         } else {
-            let divisor = wide::narrow(&wide::multiply(&divisor.magnitude, &power(-raise)?))?;
-            (wide::widen(&self.magnitude), divisor)
+            let raised = wide::multiply(&divisor.magnitude, &power(-raise)?);
+            let Some(raised) = wide::narrow(&raised) else {
+                // Such a large divisor is far above any dividend.
+                return Some(Decimal { scale, ..Decimal::ZERO });
+            };
+            (wide::widen(&self.magnitude), raised)
         };
         let (quotient, remainder) = wide::divide(&dividend, &divisor);
         let up = rounds_up(negative, &remainder, &divisor, rounding);
@@ -136,7 +156,7 @@ impl Decimal {
     /// and the result then has scale 0. `None` beyond [`MAX_DIGITS`].
     #[must_use]
     pub fn round(&self, digits: i32, rounding: Rounding) -> Option<Decimal> {
-        let digits = digits.min(i32::from(MAX_SCALE));
+        let digits = digits.min(i32::from(MAX_LITERAL_SCALE));
         let drop = i32::from(self.scale) - digits;
         let scale = digits.max(0) as u8;
         if drop <= 0 {

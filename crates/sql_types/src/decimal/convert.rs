@@ -5,7 +5,9 @@ use std::fmt;
 use firn_format::value::{DecimalType, ValueError};
 
 use super::wide::{self, Wide};
-use super::{Decimal, MAX_DIGITS, MAX_SCALE, Rounding, power_of_ten};
+use super::{
+    Decimal, MAX_DIGITS, MAX_LITERAL_SCALE, MAX_SCALE, Rounding, kept_scale, power_of_ten,
+};
 
 /// Digits of a `u64` that always fit.
 const DIGITS_PER_WORD: u32 = 19;
@@ -38,7 +40,7 @@ pub struct ParsedDecimal {
 
 impl Decimal {
     /// Reads the number at the start of a text, as far as it goes: spaces, sign, digits, point,
-    /// digits, exponent. Excess digits after the point are rounded away.
+    /// digits, exponent. Digits after the point that no number keeps are cut off.
     #[must_use]
     pub fn parse_prefix(text: &[u8]) -> ParsedDecimal {
         let none = ParsedDecimal { number: Decimal::ZERO, length_bytes: 0, overflow: false };
@@ -92,15 +94,15 @@ impl Decimal {
         // The point comes after this many of the digits.
         let point = (integer.len() as i64).saturating_add(exponent);
         if leading_zeros == count {
-            let scale = (count - point).clamp(0, i64::from(MAX_SCALE)) as u8;
+            let scale = (count - point).clamp(0, i64::from(MAX_LITERAL_SCALE)) as u8;
             return Some(Decimal { scale, ..Decimal::ZERO });
         }
         if point - leading_zeros > i64::from(MAX_DIGITS) {
             return None;
         }
         let integer_digits = (point - leading_zeros).max(0);
-        let most_scale = i64::from(MAX_SCALE).min(i64::from(MAX_DIGITS) - integer_digits);
-        let scale = (count - point).clamp(0, most_scale);
+        let most_scale = kept_scale(integer_digits as u8, MAX_LITERAL_SCALE);
+        let scale = (count - point).clamp(0, most_scale.into());
         let end = point + scale;
         let taken = digits().take(end.clamp(0, count) as usize);
         let mut magnitude: Wide = [0; 4];
@@ -111,13 +113,12 @@ impl Decimal {
             let zeros = u8::try_from(end - count).ok()?;
             magnitude =
                 wide::narrow(&wide::multiply(&magnitude, &power_of_ten(zeros.min(MAX_DIGITS))))?;
-        } else if (0..count).contains(&end) && digits().nth(end as usize)? >= 5 {
-            magnitude = wide::add(&magnitude, &wide::from_u128(1))?;
         }
         Decimal::new(negative, magnitude, scale as u8)
     }
 
-    /// The nearest decimal to the double's shortest text; `None` if it is too large.
+    /// The nearest decimal to the double's shortest text, with at most [`MAX_SCALE`] digits after
+    /// the point; `None` if it is too large.
     #[must_use]
     pub fn from_double(number: f64) -> Option<Decimal> {
         if !number.is_finite() {
@@ -125,7 +126,11 @@ impl Decimal {
         }
         let text = format!("{number:e}");
         let parsed = Decimal::parse_prefix(text.as_bytes());
-        (!parsed.overflow).then_some(parsed.number)
+        let number = parsed.number;
+        match number.scale > MAX_SCALE {
+            true => number.round(MAX_SCALE.into(), Rounding::HalfUp),
+            false => (!parsed.overflow).then_some(number),
+        }
     }
 
     /// The nearest double.
@@ -222,6 +227,7 @@ impl Decimal {
     /// ```text
     ///   0     80
     ///   > 0   A0 + digits before the point (negative: zeros after it) ‖ pairs of digits + 1 ‖ 00
+    ///         81 ‖ 80 − zeros after the point ‖ …, if these are more than 30
     ///   < 0   the same with every bit inverted
     /// ```
     pub fn write_sort_key(&self, out: &mut Vec<u8>) {
@@ -233,7 +239,11 @@ impl Decimal {
         self.write_digits(&mut digits);
         let first = digits.iter().position(|&digit| digit != 0).unwrap_or(0);
         let exponent = i16::from(MAX_DIGITS) - first as i16 - i16::from(self.scale);
-        out.push((0xa0 + exponent.clamp(-30, 76)) as u8);
+        if exponent < -30 {
+            out.extend([0x81, (0x80 + exponent) as u8]);
+        } else {
+            out.push((0xa0 + exponent) as u8);
+        }
         let last = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
         for pair in digits[first..last].chunks(2) {
             out.push(pair[0] * 10 + pair.get(1).copied().unwrap_or(0) + 1);

@@ -5,8 +5,9 @@
 //!   -12.50   negative, scale 2, magnitude 1250
 //! ```
 //!
-//! Columns and results have at most [`MAX_PRECISION`] digits, [`MAX_SCALE`] of them after the
-//! point; intermediate results may have up to [`MAX_DIGITS`]. Beyond that an operation returns
+//! Columns have at most [`MAX_PRECISION`] digits, [`MAX_SCALE`] of them after the point, and products
+//! and quotients have no more digits after the point either. Literals, and what sums, remainders and
+//! choices make of them, may have [`MAX_LITERAL_SCALE`], and any value up to [`MAX_DIGITS`]. Beyond that an operation returns
 //! `None` and the caller reports MySQL's error 1690. The scale is kept as written: `1.50` prints as
 //! `1.50`, and equals `1.5`. There is no negative zero.
 //!
@@ -26,8 +27,13 @@ use wide::Wide;
 
 /// The most digits of a column or a result.
 pub const MAX_PRECISION: u8 = 65;
-/// The most digits after the point.
+/// The most digits after the point of a column, a product, a quotient or a rounded number.
 pub const MAX_SCALE: u8 = 30;
+/// The most digits after the point of any value: MySQL keeps nine groups of nine digits, one of them
+/// before the point.
+pub const MAX_LITERAL_SCALE: u8 = 72;
+/// Digits of a group.
+const GROUP: u8 = 9;
 /// The most digits of any value.
 pub const MAX_DIGITS: u8 = 76;
 
@@ -58,7 +64,8 @@ impl Decimal {
 
     /// `magnitude / 10^scale` with a sign; `None` if it has too many digits.
     fn new(negative: bool, magnitude: Wide, scale: u8) -> Option<Decimal> {
-        if scale > MAX_SCALE || wide::compare(&magnitude, &power_of_ten(MAX_DIGITS)).is_ge() {
+        if scale > MAX_LITERAL_SCALE || wide::compare(&magnitude, &power_of_ten(MAX_DIGITS)).is_ge()
+        {
             return None;
         }
         let negative = negative && !wide::is_zero(&magnitude);
@@ -68,10 +75,10 @@ impl Decimal {
     /// `unscaled / 10^scale`.
     ///
     /// # Panics
-    /// If `scale` is above [`MAX_SCALE`].
+    /// If `scale` is above [`MAX_LITERAL_SCALE`].
     #[must_use]
     pub fn from_unscaled(unscaled: i128, scale: u8) -> Decimal {
-        assert!(scale <= MAX_SCALE, "a decimal has at most 30 digits after the point");
+        assert!(scale <= MAX_LITERAL_SCALE, "a decimal has at most 72 digits after the point");
         let magnitude = wide::from_u128(unscaled.unsigned_abs());
         Decimal { magnitude, scale, negative: unscaled < 0 }
     }
@@ -146,6 +153,15 @@ impl Decimal {
         let magnitude = i128::try_from(wide::to_u128(self.magnitude)?).ok()?;
         Some(if self.negative { -magnitude } else { magnitude })
     }
+}
+
+/// How many of `scale` digits after the point a number keeps that has this many before it: MySQL's
+/// groups of nine digits end there, and no number has more than [`MAX_DIGITS`].
+fn kept_scale(integer_digits: u8, scale: u8) -> u8 {
+    const GROUPS: u8 = 9;
+    let before = integer_digits.div_ceil(GROUP).clamp(1, GROUPS);
+    let by_groups = (GROUPS - before) * GROUP;
+    scale.min(by_groups).min(MAX_DIGITS.saturating_sub(integer_digits))
 }
 
 /// `10^exponent`, for exponents up to [`MAX_DIGITS`].

@@ -19,12 +19,22 @@ fn texts_are_read_and_printed() {
         ("-1e3", "-1000"),
         ("1.25e1", "12.5"),
         ("125e-3", "0.125"),
-        ("1e-40", "0.000000000000000000000000000000"),
+        ("1e-40", "0.0000000000000000000000000000000000000001"),
         (
             "99999999999999999999999999999999999999999999999999999999999999999",
             "99999999999999999999999999999999999999999999999999999999999999999",
         ),
-        ("0.1234567890123456789012345678905", "0.123456789012345678901234567891"),
+        ("0.1234567890123456789012345678905", "0.1234567890123456789012345678905"),
+        // Nine groups of nine digits, one of them before the point; the rest is cut off.
+        (
+            "0.9999999999999999999999999999999999999999999999999999999999999999999999999",
+            "0.999999999999999999999999999999999999999999999999999999999999999999999999",
+        ),
+        ("1e-80", "0.000000000000000000000000000000000000000000000000000000000000000000000000"),
+        (
+            "99999999999999999999999999999999999999999999999999999999999999999.99999999999",
+            "99999999999999999999999999999999999999999999999999999999999999999.999999999",
+        ),
     ] {
         assert_eq!(decimal(text).to_string(), printed, "{text}");
     }
@@ -214,4 +224,43 @@ proptest! {
             prop_assert_eq!(exact.to_double(), number);
         }
     }
+}
+
+/// The order of keys is that of the numbers, also of those with many zeros after the point.
+#[test]
+fn sort_keys_of_small_numbers_are_in_order() {
+    let zeros = |count: usize, digits: &str| decimal(&format!("0.{}{digits}", "0".repeat(count)));
+    let mut numbers = vec![decimal("0"), decimal("1"), decimal("12345678901234567890")];
+    for count in [0, 1, 28, 29, 30, 31, 32, 60, 71] {
+        numbers.push(zeros(count, "1"));
+        if count < 71 {
+            numbers.push(zeros(count, "15"));
+        }
+    }
+    numbers.extend(numbers.clone().iter().map(Decimal::negate));
+    numbers.sort();
+    let keys = numbers.iter().map(|number| {
+        let mut key = Vec::new();
+        number.write_sort_key(&mut key);
+        key
+    });
+    let keys: Vec<_> = keys.collect();
+    assert!(keys.is_sorted());
+    let equal = |pair: &[Decimal]| pair[0] == pair[1];
+    for (pair, keys) in numbers.windows(2).zip(keys.windows(2)) {
+        assert_eq!(equal(pair), keys[0] == keys[1], "{pair:?}");
+    }
+}
+
+#[test]
+fn products_and_quotients_have_at_most_thirty_digits_after_the_point() {
+    let long = decimal(&format!("0.{}", "9".repeat(72)));
+    assert_eq!(long.multiply(&long).unwrap().to_string(), "1.000000000000000000000000000000");
+    let tiny = decimal(&format!("0.{}1", "0".repeat(71)));
+    assert_eq!(tiny.multiply(&tiny).unwrap().to_string(), format!("0.{}", "0".repeat(30)));
+    assert_eq!(tiny.divide(&tiny, 4, Rounding::Truncate).unwrap().to_string(), "1.0000");
+    let large = decimal(&"9".repeat(60));
+    assert!(long.divide(&large, 30, Rounding::HalfUp).unwrap().is_zero());
+    let sum = large.add(&long).unwrap().to_string();
+    assert_eq!(sum, format!("{}.{}", "9".repeat(60), "9".repeat(15)));
 }

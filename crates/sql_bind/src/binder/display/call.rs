@@ -2,6 +2,7 @@
 
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::Expression;
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
 use firn_sql_types::{Display, SqlType, TypeKind};
 
@@ -246,7 +247,10 @@ fn of_arithmetic(
         }
     };
     match &ty.kind {
-        TypeKind::Decimal { scale, .. } => Display::exact(ty, precision.min(65), *scale),
+        TypeKind::Decimal { scale, .. } => {
+            let most = if *scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
+            Display::exact(ty, precision.min(most), *scale)
+        }
         // A remainder has room for a sign, whether it has one or not.
         _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
         _ => {
@@ -280,7 +284,7 @@ fn of_whole_quotient(
 fn digits_after(ty: &SqlType, display: &Display) -> u8 {
     match ty.kind.is_temporal() {
         true => ty.kind.fsp(),
-        false if display.decimals == NOT_FIXED_DECIMALS => 0,
+        false if display.decimals == NOT_FIXED_DECIMALS && !is_exact(ty) => 0,
         false => display.decimals,
     }
 }

@@ -4,7 +4,7 @@
 use firn_sql_logical::OutputColumn;
 use firn_sql_logical::expression::{Expression, ExpressionKind, SubqueryKind};
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
-use firn_sql_types::{Datum, Display, IntWidth, TypeKind};
+use firn_sql_types::{Datum, Display, IntWidth, SqlType, TypeKind};
 
 /// The longest number stored as an `INT`, in characters.
 const LONGEST_INT_CHARS: u32 = 11;
@@ -27,7 +27,8 @@ pub fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
         }
         TypeKind::Decimal { scale, unsigned, .. } if origin.is_none() => {
             let precision = display.precision(&kind).max(scale);
-            (TypeKind::Decimal { precision, scale, unsigned }, None)
+            let ty = SqlType::new(TypeKind::Decimal { precision, scale, unsigned });
+            (ty.as_column().kind, None)
         }
         TypeKind::Float | TypeKind::Double => {
             let width = double_width(value, &display);
