@@ -16,6 +16,8 @@ use crate::options::ControlMembers;
 
 /// The most messages that wait for one member.
 const MOST_WAITING: usize = 1024;
+/// No link ends for a shorter silence than this, whatever a tick is.
+const LEAST_SILENCE: Duration = Duration::from_secs(2);
 /// A message with more bytes than this may wait for room on the link.
 const LONG_BYTES: usize = 64 << 10;
 
@@ -43,6 +45,7 @@ impl Lanes {
             settings.connect_timeout = tick * 10;
             settings.send_timeout = tick * 10;
             settings.most_delay = tick * 5;
+            settings.silence = (tick * 20).max(LEAST_SILENCE);
             let caller = Caller::new(environment, Arc::clone(local), settings);
             (*member, Lane { caller, waiting: Mutex::default(), arrived: Event::new() })
         };

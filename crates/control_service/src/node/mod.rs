@@ -27,7 +27,9 @@ use std::sync::atomic::Ordering;
 
 use firn_base::Environment;
 use firn_base::task::TaskHandle;
-use firn_consensus::{Member, Members, MembersError, Options, OptionsError, Role, SavedError};
+use firn_consensus::{
+    Member, MemberId, Members, MembersError, Options, OptionsError, Role, SavedError,
+};
 use firn_control::{Catalog, EncodingError, Refusal};
 use firn_link::{LocalNode, Offer, Placement, ServiceId};
 use parking_lot::Mutex;
@@ -50,6 +52,10 @@ pub const CONTROL_GROUP: ServiceId = ServiceId(33);
 pub enum OpenError {
     #[error(transparent)]
     File(#[from] FileError),
+    #[error(
+        "the control group was founded with members {founded}, and it is to start with {given}; give the same ones. Only their addresses may change"
+    )]
+    OtherMembers { founded: String, given: String },
     #[error("the members of the control group are not possible: {0}")]
     Members(#[from] MembersError),
     #[error("this control node is not one of the members; add its own address to them")]
@@ -98,6 +104,7 @@ impl ControlNode {
             let (theirs, ours) = (catalog.cluster(), options.cluster);
             return Err(OpenError::OtherCluster { theirs, ours });
         }
+        check_members(&members, &whole)?;
         let member = start_member(environment, &options, &whole)?;
         let core = Core::new(member, catalog, whole);
         let lanes = Lanes::new(environment, local, &members, options.id, options.tick);
@@ -160,6 +167,18 @@ fn founding(
     let members = Members::new(members.keys().map(|id| (*id, Role::Voter)))?;
     let catalog = Catalog::new(options.cluster, options.settings.clone())?;
     Ok(options.may_found.then(|| Whole::founding(members, &catalog)))
+}
+
+/// The members are those of the founding.
+fn check_members(members: &ControlMembers, whole: &Whole) -> Result<(), OpenError> {
+    let founded: Vec<MemberId> = whole.base.members.iter().map(|(id, _)| id).collect();
+    let given: Vec<MemberId> = members.keys().copied().collect();
+    if founded == given {
+        return Ok(());
+    }
+    let text =
+        |ids: Vec<MemberId>| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Err(OpenError::OtherMembers { founded: text(founded), given: text(given) })
 }
 
 fn start_member(

@@ -296,3 +296,6 @@ fn objection(core: &Core, peer: &Peer, proposal: &Proposal) -> Option<String> {
     };
     (!own).then(|| format!("{} does not speak for that node", peer.hello.identity))
 }
+
+#[cfg(test)]
+mod tests;

@@ -200,7 +200,7 @@ fn without_a_majority_a_proposal_ends_by_its_deadline() {
 }
 
 #[test]
-fn a_removed_node_is_told_so_and_a_lost_directory_is_not_founded_again() {
+fn a_removed_node_is_told_so() {
     for_each_seed(0..3, |world| {
         let mut cluster = Cluster::new(world, 3, Bug::None);
         start(&mut cluster, 2);
@@ -214,6 +214,26 @@ fn a_removed_node_is_told_so_and_a_lost_directory_is_not_founded_again() {
         let health = Proposal::Health { node: id, incarnation: 0, health: Health::Up, flaps: 0 };
         let refused = cluster.client(1).propose(health, SECOND).unwrap_err().to_string();
         assert!(refused.contains("only the leader"), "{refused}");
+    });
+}
+
+#[test]
+fn a_control_node_starts_only_as_what_it_was_founded_as() {
+    for_each_seed(0..3, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        cluster.may_found = false;
+        let lost = cluster.try_start_control(1).err().unwrap();
+        assert!(lost.contains("do not found it again"), "{lost}");
+        cluster.may_found = true;
+        cluster.start_controls();
+        cluster.wait_for_leader();
+        cluster.crash_control(1);
+        cluster.forgets_last = true;
+        let fewer = cluster.try_start_control(1).err().unwrap();
+        assert!(fewer.contains("members 1, 2, 3, and it is to start with 1, 2"), "{fewer}");
+        cluster.forgets_last = false;
+        cluster.start_control(1);
+        cluster.check_end();
     });
 }
 

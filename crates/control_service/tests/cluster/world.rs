@@ -37,6 +37,9 @@ pub(crate) struct Cluster {
     pub(crate) nodes: BTreeMap<u64, Node>,
     pub(crate) file_bytes: u64,
     pub(crate) kept_entries: usize,
+    pub(crate) may_found: bool,
+    /// Members that start with the addresses of fewer others.
+    pub(crate) forgets_last: bool,
 }
 
 pub(crate) struct Control {
@@ -89,6 +92,8 @@ impl Cluster {
             nodes: BTreeMap::new(),
             file_bytes: 4096,
             kept_entries: 20,
+            may_found: true,
+            forgets_last: false,
         }
     }
 
@@ -125,12 +130,16 @@ impl Cluster {
 
     pub(crate) fn try_start_control(&self, id: u64) -> Result<Control, String> {
         let process = self.world.start(&host(id), &self.disks[&id]);
-        let members = self.members();
+        let mut members = self.members();
+        if self.forgets_last {
+            members.pop_last();
+        }
         let address = self.address(id);
         let mut options = ControlOptions::new(CLUSTER, MemberId(id));
         options.settings = Settings { replicas: 2, ..Settings::default() };
         options.file_bytes = self.file_bytes;
         options.kept_entries = self.kept_entries;
+        options.may_found = self.may_found;
         let facts = Arc::clone(&self.facts);
         options.observer = Some(Arc::new(MemberObserver { id: MemberId(id), facts }));
         let bug = self.bug;
