@@ -19,7 +19,8 @@
 //!   has named. A member that is behind it is not asked for what it lacks.
 //! * L3. *Log that a reader holds is there at a majority of the members.* Each member keeps a lease
 //!   for each reader, and the client renews with every member. A reader begins once a majority has
-//!   taken the lease, so it is dropped only if a majority has dropped it.
+//!   taken the lease, so it is dropped only if a majority has dropped it. A reader that *stays* is
+//!   on the disks of that majority, and finds its log when it returns.
 //! * L4. *A stream continues where it ended.* A follower that moves to another member asks there
 //!   for the log from the end of what it has taken.
 //! * L5. *A slow reader slows only itself.* A stream has a window of bytes, and its own thread at
@@ -27,7 +28,8 @@
 //! * L6. *Everything ends by its time.* A member that does not answer costs an attempt, and a call
 //!   ends with [`firn_api::LogError::Unavailable`] after the client's patience.
 //!
-//! `docs/formats/log_service.md` describes the bytes.
+//! `docs/formats/log_service.md` describes the bytes, and
+//! `docs/decisions/2026-11-26-readers-are-registered-at-each-member.md` has the reasons for L3.
 
 pub mod client;
 pub mod message;

@@ -86,6 +86,10 @@ impl RemoteFollower {
         }
     }
 
+    pub(super) fn options(&self) -> &FollowOptions {
+        &self.options
+    }
+
     /// The end of what was received.
     fn received_end(&self) -> Lsn {
         self.received.as_ref().map_or(self.position, |piece| piece.to)
@@ -105,7 +109,11 @@ impl RemoteFollower {
             return Some(Ok(Followed::End));
         }
         if self.shared.state.lock().members.standing(self.id) == Standing::Gone {
-            return Some(Err(self.fail(self.dropped())));
+            let dropped = self.dropped();
+            if self.shared.stays(&self.options.name) {
+                self.shared.state.lock().registered = None;
+            }
+            return Some(Err(self.fail(dropped)));
         }
         let mut piece = self.received.take()?;
         let front = piece.split_front(limit_bytes as u64);
@@ -327,6 +335,9 @@ impl LogFollower for RemoteFollower {
         let mut state = self.shared.state.lock();
         if let Some(reader) = state.readers.get_mut(&self.id) {
             reader.held = reader.held.max(lsn);
+            if reader.stays {
+                state.registered = state.registered.max(Some(lsn));
+            }
         }
     }
 }

@@ -20,6 +20,8 @@ pub(super) type ReaderId = u64;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Member {
     pub(super) positions: Option<Positions>,
+    /// Whether it was asked for the position of the reader that stays, if the client has one.
+    pub(super) is_asked: bool,
     /// When a request came to nothing; no request has succeeded since then.
     pub(super) failed_at: Option<Duration>,
     /// Why that was so.
@@ -69,9 +71,9 @@ impl Members {
         self.0.len() / 2 + 1
     }
 
-    /// How many have answered at all.
+    /// How many have answered all that the client has to know at first.
     pub(super) fn heard(&self) -> usize {
-        self.0.iter().filter(|member| member.positions.is_some()).count()
+        self.0.iter().filter(|member| member.positions.is_some() && member.is_asked).count()
     }
 
     /// The earliest position from which on a majority keeps the log. `None`: too few are known.
@@ -92,6 +94,12 @@ impl Members {
         } else {
             Standing::Unknown
         }
+    }
+
+    /// Whether any member keeps the reader's log.
+    pub(super) fn is_held(&self, reader: ReaderId) -> bool {
+        let answers = self.0.iter().filter_map(|member| member.kept.get(&reader));
+        answers.into_iter().any(|kept| !kept.is_gone())
     }
 
     /// Whether another member than `but` is known to have log after `position`.

@@ -61,6 +61,10 @@ struct State {
     members: Members,
     readers: BTreeMap<ReaderId, HeldReader>,
     next_reader: ReaderId,
+    /// What the reader that stays holds, as far as it and the members know. A registration is at a
+    /// majority, so each majority has a member that knows it; the highest one that is known was
+    /// let go up to there.
+    registered: Option<Lsn>,
 }
 
 impl RemoteLog {
@@ -85,7 +89,12 @@ impl RemoteLog {
             callers,
             options,
             durable: AtomicU64::new(0),
-            state: Mutex::new(State { members, readers: BTreeMap::new(), next_reader: 0 }),
+            state: Mutex::new(State {
+                members,
+                readers: BTreeMap::new(),
+                next_reader: 0,
+                registered: None,
+            }),
             changed: Event::new(),
             wanted: Event::new(),
             renewals_wanted: AtomicU64::new(0),
@@ -115,6 +124,9 @@ impl RemoteLog {
             if let Err(error) = shared.ask(member, &request, shared.options.attempt) {
                 missing = Some(error);
             }
+        }
+        if shared.stays(reader) {
+            shared.state.lock().registered = None;
         }
         missing.map_or(Ok(()), Err)
     }
@@ -147,9 +159,11 @@ impl LogStore for RemoteLog {
         self.shared.durable()
     }
 
-    /// The position from which on a majority of the members keeps the log.
+    /// What the reader that stays holds, if there is one. Otherwise the position from which on a
+    /// majority of the members keeps the log.
     fn truncated_lsn(&self) -> Lsn {
-        self.shared.state.lock().members.truncated().unwrap_or_default()
+        let state = self.shared.state.lock();
+        state.registered.or_else(|| state.members.truncated()).unwrap_or_default()
     }
 
     fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
@@ -172,6 +186,11 @@ impl Shared {
 
     fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Whether the reader of this name stays when the client is gone.
+    fn stays(&self, reader: &str) -> bool {
+        self.options.stays.as_deref() == Some(reader)
     }
 
     fn close(&self) {
@@ -282,7 +301,7 @@ impl Shared {
                 name: options.name.clone(),
                 held: options.from,
                 limit_bytes: options.hold_limit_bytes,
-                stays: self.options.readers_stay,
+                stays: self.stays(&options.name),
             };
             state.readers.insert(id, reader);
             id
@@ -290,18 +309,46 @@ impl Shared {
         self.want_renewal();
         // Its drop takes the reader from the list again.
         let follower = RemoteFollower::new(Arc::clone(self), id, options);
-        let mut standing = Standing::Unknown;
-        self.changed.wait_until(Some(self.options.patience), || {
-            standing = self.state.lock().members.standing(id);
-            standing != Standing::Unknown || self.is_closed()
-        });
+        let standing = self.wait_for_standing(id, &follower);
         let (position, from, to) = (follower.position(), self.begin_of(id), self.durable());
         match standing {
-            Standing::Held if position <= to => Ok(follower),
+            Standing::Held if position <= to => {
+                self.note_registered(&follower.options().name, position);
+                Ok(follower)
+            }
             Standing::Held | Standing::Gone => Err(LogError::OutOfRange { position, from, to }),
             Standing::Unknown => {
                 Err(self.unavailable("too few of its members keep log for readers"))
             }
+        }
+    }
+
+    /// Waits until a majority keeps the log for a new reader, or has none for it. A reader that was
+    /// registered is at a majority already: it begins with the first member that keeps its log, as
+    /// others may have been away and let go of it meanwhile.
+    fn wait_for_standing(&self, id: ReaderId, follower: &RemoteFollower) -> Standing {
+        let is_known = {
+            let registered = self.state.lock().registered;
+            self.stays(&follower.options().name)
+                && registered.is_some_and(|held| held <= follower.position())
+        };
+        let mut standing = Standing::Unknown;
+        self.changed.wait_until(Some(self.options.patience), || {
+            let state = self.state.lock();
+            standing = match state.members.standing(id) {
+                Standing::Unknown if is_known && state.members.is_held(id) => Standing::Held,
+                standing => standing,
+            };
+            standing != Standing::Unknown || self.is_closed()
+        });
+        standing
+    }
+
+    /// Notes that a reader holds the log from `held` on.
+    fn note_registered(&self, reader: &str, held: Lsn) {
+        if self.stays(reader) {
+            let mut state = self.state.lock();
+            state.registered = state.registered.max(Some(held));
         }
     }
 

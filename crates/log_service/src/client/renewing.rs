@@ -12,7 +12,9 @@ impl Shared {
         let mut answered_for = 0;
         while !self.is_closed() {
             let wanted = self.renewals_wanted.load(Ordering::SeqCst);
-            answered_for = self.renew_once(member, answered_for);
+            if self.ask_for_registration(member) {
+                answered_for = self.renew_once(member, answered_for);
+            }
             let is_wanted = || self.renewals_wanted.load(Ordering::SeqCst) != wanted;
             self.wanted.wait_until(Some(self.options.renewal), is_wanted);
         }
@@ -21,6 +23,32 @@ impl Shared {
             let request = Request::Hold { client: self.client, readers: Vec::new() };
             let _ = self.ask(member, &request, self.options.attempt);
         }
+    }
+
+    /// Learns what the member holds for the reader that stays, once. False if it does not say.
+    fn ask_for_registration(&self, member: usize) -> bool {
+        if self.state.lock().members.0[member].is_asked {
+            return true;
+        }
+        let mut registered = None;
+        if let Some(name) = &self.options.stays {
+            let readers = match self.ask(member, &Request::Readers, self.options.attempt) {
+                Ok((Reply::Readers { readers, .. }, _)) => readers,
+                _ => {
+                    self.failed(member, &"it does not say who holds its log");
+                    return false;
+                }
+            };
+            let of_name = readers.into_iter().find(|reader| reader.stays && reader.name == *name);
+            registered = of_name.map(|reader| reader.held);
+        }
+        {
+            let mut state = self.state.lock();
+            state.registered = state.registered.max(registered);
+            state.members.0[member].is_asked = true;
+        }
+        self.changed.notify_all();
+        true
     }
 
     /// Returns how many readers the member may hold log for afterwards.

@@ -1,8 +1,11 @@
 //! The serving end: the readers' half of a [`LogStore`] for the clients of a link.
 
 mod readers;
+mod registry;
+mod saving;
 mod stream;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,6 +21,9 @@ use firn_link::{
 use parking_lot::Mutex;
 
 use self::readers::Readers;
+use self::registry::Registry;
+pub use self::registry::check_any_bytes;
+use self::saving::Saving;
 use crate::LOG_SERVICE;
 use crate::message::{Failure, FollowRequest, HeldReader, Positions, Reply, Request};
 
@@ -68,31 +74,69 @@ struct Shared {
     store: Arc<dyn LogStore>,
     options: LogServiceOptions,
     readers: Readers,
+    /// Where the readers that stay are written down.
+    registry: Option<Registry>,
+    saving: Saving,
     streams: AtomicUsize,
     is_closed: AtomicBool,
-    /// Notified when the service is closed, and when a stream has ended.
+    /// Notified when the service is closed, when a stream has ended, and when readers are to be
+    /// saved.
     changed: Event,
 }
 
 impl LogService {
-    /// A service over `store`.
+    /// A service over `store`. Readers that stay are forgotten when the process ends.
     #[must_use]
     pub fn new(
         environment: &Environment,
         store: Arc<dyn LogStore>,
         options: LogServiceOptions,
     ) -> Arc<LogService> {
+        LogService::start(environment, store, options, None)
+    }
+
+    /// A service over `store` that keeps readers that stay in `directory`, which is its own. It
+    /// must be opened before the store is told for the first time what it may truncate. Blocks for
+    /// I/O.
+    ///
+    /// # Errors
+    /// [`LogError::Unreadable`] or [`LogError::Damaged`] if the list of readers cannot be read, or
+    /// the store's.
+    pub fn open(
+        environment: &Environment,
+        store: Arc<dyn LogStore>,
+        directory: &Path,
+        options: LogServiceOptions,
+    ) -> Result<Arc<LogService>, LogError> {
+        let registry = Registry::open(&environment.disk, directory)?;
+        let readers = registry.load()?;
+        let service = LogService::start(environment, store, options, Some(registry));
+        let shared = &service.shared;
+        shared.readers.restore(&*shared.store, readers)?;
+        shared.saving.allow();
+        Ok(service)
+    }
+
+    fn start(
+        environment: &Environment,
+        store: Arc<dyn LogStore>,
+        options: LogServiceOptions,
+        registry: Option<Registry>,
+    ) -> Arc<LogService> {
         let shared = Arc::new(Shared {
             environment: environment.clone(),
             readers: Readers::new(options.most_readers),
             store,
             options,
+            registry,
+            saving: Saving::default(),
             streams: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             changed: Event::new(),
         });
         let of_task = Arc::clone(&shared);
-        let task = environment.spawner.spawn("log-leases", Box::new(move || of_task.keep_time()));
+        let body = Box::new(move || of_task.keep_readers());
+        let task = environment.spawner.spawn("log-leases", body);
         Arc::new(LogService { shared, task: Mutex::new(Some(task)) })
     }
 
@@ -171,7 +215,9 @@ impl Shared {
         match request {
             Request::Hold { client, readers } => {
                 let now = self.environment.clock.monotonic();
-                match self.readers.hold(&*self.store, client, readers, now) {
+                let staying = readers.iter().filter(|reader| reader.stays).cloned().collect();
+                let held = self.readers.hold(&*self.store, client, readers, now);
+                match held.and_then(|kept_from| self.save_readers(staying).map(|()| kept_from)) {
                     Ok(kept_from) => {
                         let positions = self.positions();
                         let leader = self.options.leader.as_ref().and_then(|leader| leader());
@@ -182,7 +228,11 @@ impl Shared {
             }
             Request::Forget { name } => {
                 self.readers.forget(&name);
-                responder.reply(Reply::Forgotten { positions: self.positions() }.encode());
+                let positions = self.positions();
+                match self.save_now() {
+                    Ok(()) => responder.reply(Reply::Forgotten { positions }.encode()),
+                    Err(error) => responder.reply(self.failed(error)),
+                }
             }
             Request::Readers => {
                 let (positions, readers) = (self.positions(), self.readers.list());
@@ -228,13 +278,5 @@ impl Shared {
         };
         // The thread ends with its stream; `close` counts the streams.
         drop(self.environment.spawner.spawn("log-stream", Box::new(body)));
-    }
-
-    /// Drops the leases of clients that do not renew them.
-    fn keep_time(&self) {
-        while !self.is_closed() {
-            self.changed.wait_until(Some(self.options.lease / 4), || self.is_closed());
-            self.readers.expire(self.environment.clock.monotonic(), self.options.lease);
-        }
     }
 }

@@ -37,7 +37,11 @@ struct Client {
 }
 
 struct Lease {
+    /// As the client named it. A client that comes back takes its position from here, so it is never
+    /// one that the client has not let go up to.
     reader: HeldReader,
+    /// Where the log begins that is kept.
+    kept_from: Lsn,
     /// Keeps the log from the reader's position on.
     _follower: Box<dyn LogFollower>,
 }
@@ -57,7 +61,24 @@ impl Readers {
         Readers { most, state: Mutex::default() }
     }
 
-    /// Keeps log for the readers of a client. Returns from where on it is kept for each.
+    /// Keeps log for readers that stayed, after a restart.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn restore(
+        &self,
+        store: &dyn LogStore,
+        readers: Vec<HeldReader>,
+    ) -> Result<(), LogError> {
+        for reader in readers {
+            let lease = Lease::take(store, reader)?;
+            let old = self.state.lock().staying.insert(lease.reader.name.clone(), lease);
+            drop(old);
+        }
+        Ok(())
+    }
+
+    /// Keeps log for the readers of a client.
     ///
     /// # Errors
     /// [`LogError::Unavailable`] if there are too many readers, or the store's.
@@ -75,8 +96,8 @@ impl Readers {
         let mut kept_from = Vec::with_capacity(readers.len());
         let (mut ending, mut staying) = (Vec::new(), Vec::new());
         for reader in readers {
-            let (lease, from) = Lease::take(store, reader)?;
-            kept_from.push(from);
+            let lease = Lease::take(store, reader)?;
+            kept_from.push(lease.kept_from);
             if lease.reader.stays { staying.push(lease) } else { ending.push(lease) }
         }
         let old = self.put(client, ending, staying, now);
@@ -131,6 +152,40 @@ impl Readers {
         }
     }
 
+    /// Takes readers that stay from the list whose log is gone: they held back too much.
+    pub(super) fn drop_lost(&self, store: &dyn LogStore) {
+        let staying: Vec<_> = {
+            let state = self.state.lock();
+            let leases = state.staying.values();
+            leases.map(|lease| (lease.reader.clone(), lease.kept_from)).collect()
+        };
+        for (reader, kept_from) in staying {
+            let probe = HeldReader { held: kept_from, ..reader.clone() };
+            let is_lost = Lease::take(store, probe).is_ok_and(|probe| probe.kept_from > kept_from);
+            if is_lost && self.remove_same(&reader, kept_from) {
+                let name = &reader.name;
+                tracing::warn!(name, %kept_from, "a reader of the log held back too much and is no longer registered");
+            }
+        }
+    }
+
+    /// Takes a reader that stays from the list, unless it has been renewed.
+    fn remove_same(&self, reader: &HeldReader, kept_from: Lsn) -> bool {
+        let lost = {
+            let mut state = self.state.lock();
+            let current = state.staying.get(&reader.name);
+            let is_same = current
+                .is_some_and(|lease| lease.reader == *reader && lease.kept_from == kept_from);
+            if is_same { state.staying.remove(&reader.name) } else { None }
+        };
+        lost.is_some()
+    }
+
+    /// The readers that stay, by name.
+    pub(super) fn staying(&self) -> Vec<HeldReader> {
+        self.state.lock().staying.values().map(|lease| lease.reader.clone()).collect()
+    }
+
     /// The readers, by name within their kinds.
     pub(super) fn list(&self) -> Vec<HeldReader> {
         let state = self.state.lock();
@@ -148,7 +203,7 @@ impl Readers {
 impl Lease {
     /// A lease on the log from the reader's position on, or from where the log here begins if that
     /// is later. A member that does not have the position yet keeps all that comes.
-    fn take(store: &dyn LogStore, mut reader: HeldReader) -> Result<(Lease, Lsn), LogError> {
+    fn take(store: &dyn LogStore, reader: HeldReader) -> Result<Lease, LogError> {
         let mut floor = Lsn(0);
         for _ in 0..ATTEMPTS {
             let from = reader.held.max(floor).min(store.durable_lsn());
@@ -163,8 +218,7 @@ impl Lease {
                 Ok(follower) => {
                     // A member that was founded again may have a lease to give, and not the log.
                     let kept_from = from.max(store.truncated_lsn());
-                    reader.held = kept_from;
-                    return Ok((Lease { reader, _follower: follower }, kept_from));
+                    return Ok(Lease { reader, kept_from, _follower: follower });
                 }
                 Err(LogError::OutOfRange { from: begin, .. }) if begin > from => floor = begin,
                 Err(error) => return Err(error),

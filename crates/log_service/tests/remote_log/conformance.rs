@@ -145,7 +145,7 @@ impl Lives for Simulated {
             life(&Process { environment: environment.clone(), group, remote });
         });
         ended.expect("nobody kills it");
-        self.0.cluster.ids().for_each(|id| self.0.crash(id));
+        self.0.crash_all();
         self.0.cluster.heal();
     }
 }

@@ -76,7 +76,7 @@ fn start_following(
 }
 
 /// Commits groups while something happens between them; returns the end of the log.
-fn write(group: &Group, count: u32, mut between: impl FnMut(u32)) -> Lsn {
+pub(crate) fn write(group: &Group, count: u32, mut between: impl FnMut(u32)) -> Lsn {
     let random = group.world.random();
     let mut log = group.open();
     let mut number = 0;

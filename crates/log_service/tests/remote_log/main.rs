@@ -2,4 +2,6 @@
 
 mod conformance;
 mod following;
+mod leases;
+mod page_node;
 mod support;

@@ -1,6 +1,7 @@
 //! A group of three whose members serve their log, somebody who writes it, and readers elsewhere.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use firn_format::redo::GroupBuilder;
 use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
 use firn_log_service::{LogService, LogServiceOptions, RemoteLog, RemoteLogOptions};
 use firn_testing::group_log::{GroupCluster, GroupSettings};
-use firn_testing::simulation::{Process, World};
+use firn_testing::simulation::{Process, SimulatedDisk, World};
 use parking_lot::Mutex;
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
@@ -62,34 +63,58 @@ pub(crate) fn client_options() -> RemoteLogOptions {
     }
 }
 
+type Wrap = dyn Fn(Arc<dyn LogStore>) -> Arc<dyn LogStore> + Send + Sync;
+
 /// A group whose members serve their log. Clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Group {
     pub(crate) world: World,
     pub(crate) cluster: GroupCluster,
     serving: Arc<Mutex<BTreeMap<u64, Serving>>>,
+    /// Where the members keep their readers; they outlive the processes.
+    disks: Arc<BTreeMap<u64, SimulatedDisk>>,
+    /// The store that a member serves, made of its own.
+    wrap: Arc<Wrap>,
 }
 
 /// What a member's process has besides its store.
 struct Serving {
-    _service: Arc<LogService>,
+    service: Arc<LogService>,
     _server: Server,
+    /// Has the disk.
+    mount: Process,
 }
 
 impl Group {
     pub(crate) fn new(world: &World, settings: GroupSettings) -> Group {
         let cluster = GroupCluster::new(world, settings);
-        Group { world: world.clone(), cluster, serving: Arc::default() }
+        let disks = cluster.ids().map(|id| (id, world.new_disk())).collect();
+        Group {
+            world: world.clone(),
+            cluster,
+            serving: Arc::default(),
+            disks: Arc::new(disks),
+            wrap: Arc::new(|store| store),
+        }
     }
 
     /// A group of three that runs.
     pub(crate) fn of_three(world: &World) -> Group {
+        Group::of_three_with(world, |store| store)
+    }
+
+    /// A group of three that runs and serves what `wrap` makes of its stores.
+    pub(crate) fn of_three_with(
+        world: &World,
+        wrap: impl Fn(Arc<dyn LogStore>) -> Arc<dyn LogStore> + Send + Sync + 'static,
+    ) -> Group {
         let random = world.random();
         let settings = GroupSettings {
             max_sync: Duration::from_micros(*random.pick(&[50, 500, 3_000])),
             ..GroupSettings::new(3)
         };
-        let group = Group::new(world, settings);
+        let mut group = Group::new(world, settings);
+        group.wrap = Arc::new(wrap);
         group.start_all();
         group
     }
@@ -106,25 +131,58 @@ impl Group {
         }
         let process = self.cluster.process(id).expect("it was started");
         let store = self.cluster.store(id).expect("it was started") as Arc<dyn LogStore>;
+        let store = (self.wrap)(store);
         let address = process.address(PORT);
+        let mount = self.world.start(&format!("disk-{id}"), &self.disks[&id]);
+        let disk = mount.environment().disk;
         let started = process.run(move |environment| {
             let mut options = service_options();
             options.leader = Some(Arc::new(|| Some("10.1.2.3:4407".to_owned())));
-            let service = LogService::new(environment, store, options);
+            let with_disk = Environment { disk, ..environment.clone() };
+            let service = LogService::open(&with_disk, store, Path::new("/readers"), options);
+            let service = service.expect("a good list of readers");
             let local = node(id, &format!("log-{id}"));
             let (settings, offers) = (ServerSettings::default(), vec![service.offer()]);
             let server = Server::start(environment, local, &address, settings, offers);
             let server = server.expect("nobody else listens there");
-            Serving { _service: service, _server: server }
+            (service, server)
         });
-        self.serving.lock().insert(id, started.expect("nobody kills it"));
+        let (service, server) = started.expect("nobody kills it");
+        self.serving.lock().insert(id, Serving { service, _server: server, mount });
     }
 
     /// The machine of a member loses power.
     pub(crate) fn crash(&self, id: u64) {
         self.cluster.crash(id);
         let served = self.serving.lock().remove(&id);
-        drop(served);
+        if let Some(served) = served {
+            served.mount.crash();
+        }
+    }
+
+    pub(crate) fn crash_all(&self) {
+        self.cluster.ids().for_each(|id| self.crash(id));
+    }
+
+    /// The names of the readers that hold log at a member.
+    pub(crate) fn readers(&self, id: u64) -> Vec<String> {
+        let service = Arc::clone(&self.serving.lock()[&id].service);
+        service.readers().into_iter().map(|reader| reader.name).collect()
+    }
+
+    /// Lets the members truncate what no reader holds, and gives them time to.
+    pub(crate) fn let_go_of_all(&self) {
+        for _ in 0..20 {
+            let stores = self.cluster.ids().filter_map(|id| self.cluster.store(id));
+            stores.for_each(|store| store.let_go(store.durable_lsn()));
+            task::sleep(10 * MS);
+        }
+    }
+
+    /// Where the log of each member begins.
+    pub(crate) fn truncated(&self) -> Vec<Lsn> {
+        let stores = self.cluster.ids().map(|id| self.cluster.store(id).expect("it runs"));
+        stores.map(|store| store.truncated_lsn()).collect()
     }
 
     /// A client of these members, in a process.

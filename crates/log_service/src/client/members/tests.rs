@@ -4,7 +4,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn member(truncated: u64, durable: u64) -> Member {
     let positions = Positions { truncated: Lsn(truncated), durable: Lsn(durable) };
-    Member { positions: Some(positions), ..Member::default() }
+    Member { positions: Some(positions), is_asked: true, ..Member::default() }
 }
 
 fn kept(held: u64, from: u64) -> Kept {
