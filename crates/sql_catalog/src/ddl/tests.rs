@@ -668,3 +668,22 @@ fn leaves_that_have_not_changed_are_not_compared_again() {
     let kinds: Vec<(bool, bool)> = some.changes.iter().map(|one| (one.was, one.is)).collect();
     assert_eq!(kinds, [(false, true), (false, true), (true, false)]);
 }
+
+/// What a change of a small table costs does not grow with the columns that the table once had:
+/// each of them would be in its definition and in the layouts of its rows.
+#[test]
+fn former_columns_of_a_small_table_do_not_pile_up() {
+    let session = Session::new();
+    session.ok("CREATE TABLE t (a BIGINT PRIMARY KEY)");
+    session.insert("t", &[&[int(1)]]);
+    let mut most = (0, 0);
+    for _ in 0..400 {
+        session.ok("ALTER TABLE t ADD COLUMN b BIGINT");
+        session.ok("ALTER TABLE t DROP COLUMN b");
+        let table = session.table("t");
+        let definition = table.table.definition();
+        most.0 = most.0.max(definition.columns.len());
+        most.1 = most.1.max(definition.row_version.0);
+    }
+    assert!(most.0 <= 40 && most.1 <= 40, "{most:?} columns and row versions");
+}

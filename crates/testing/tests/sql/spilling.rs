@@ -107,3 +107,31 @@ fn statements_with_little_memory_answer_the_same() {
     println!("{ran} of {} ran over columns", 2 * QUERIES.len());
     assert!(server.spilled_files().is_empty(), "files stay behind: {:?}", server.spilled_files());
 }
+
+/// The first rows of an order keep no memory for the rows that they push out: here each row pushes
+/// out another one, and all of them together are many times what the statement may hold.
+#[test]
+fn first_rows_of_an_order_take_little_memory() {
+    let server = Server::start();
+    let mut client = Client::connect(server.port(), None);
+    fill(&mut client);
+    for (executor, little) in [("ROW", LITTLE / 2), ("VECTORISED", LITTLE_FOR_BATCHES)] {
+        let executor = format!("SET firn_executor = {executor}");
+        client.connection().query_drop(executor).expect("a setting");
+        let little = format!("SET firn_statement_memory = {little}");
+        client.connection().query_drop(little).expect("a setting");
+        for query in [
+            "SELECT id, s FROM wide ORDER BY id + 0 DESC LIMIT 3",
+            "SELECT id, s FROM wide ORDER BY id + 0 DESC LIMIT 2 OFFSET 1",
+            "SELECT id, s FROM (SELECT id, s FROM wide ORDER BY id + 0 DESC LIMIT 3) x ORDER BY id DESC",
+        ] {
+            let rows = answer(&mut client, query);
+            let begins =
+                |row: &String| row.split('|').next().map(|id| id.trim_matches('\'').to_owned());
+            let ids: Vec<String> = rows.iter().filter_map(begins).collect();
+            let last = [ROWS - 1, ROWS - 2, ROWS - 3].map(|id| id.to_string());
+            assert_eq!(ids, last[last.len() - ids.len()..], "{query}");
+            assert!(ids.len() >= 2, "{query}: {rows:?}");
+        }
+    }
+}
