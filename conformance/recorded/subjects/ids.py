@@ -128,6 +128,19 @@ STATEMENTS = [
     "INSERT INTO u (a) VALUES (10), (11), (12)",
     "INSERT INTO u VALUES (50, 13), (NULL, 14), (NULL, 15)",
     "INSERT INTO u VALUES (NULL, 16), (93, 17), (NULL, 18)",
+    "SET auto_increment_increment = 1, auto_increment_offset = 1",
+    # Rows of a query, which may exist already.
+    "CREATE TABLE q (id INT PRIMARY KEY AUTO_INCREMENT, a INT)",
+    "INSERT INTO q SELECT 1, 1",
+    "INSERT INTO q SELECT 2, 2 ON DUPLICATE KEY UPDATE a = 9",
+    "INSERT INTO q SELECT 2, 3 ON DUPLICATE KEY UPDATE a = 9",
+    "INSERT INTO q SELECT id + 1, a FROM (SELECT 2 id, 5 a) s ON DUPLICATE KEY UPDATE a = s.a",
+    "INSERT INTO q (a) SELECT 4 ON DUPLICATE KEY UPDATE a = 9",
+    "INSERT INTO q SELECT 2, 5 ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(q.id), a = 7",
+    "INSERT INTO q VALUES (10, 1), (11, 2) ON DUPLICATE KEY UPDATE a = 8",
+    "INSERT INTO q VALUES ROW(10, 1), ROW(12, 2) ON DUPLICATE KEY UPDATE a = 8",
+    "INSERT INTO q TABLE n ON DUPLICATE KEY UPDATE a = 8",
+    "REPLACE INTO q SELECT 12, 3",
 ]
 
 

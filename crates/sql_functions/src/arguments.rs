@@ -13,9 +13,14 @@ pub(super) fn bytes(datum: &Datum) -> &[u8] {
     datum.as_bytes().unwrap_or_default()
 }
 
-/// A hexadecimal literal as a number: its last eight bytes, most significant first.
+/// A hexadecimal literal as a number, most significant byte first; 0 if it does not fit, as in
+/// MySQL.
 fn number_of_bytes(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    let (beyond, last) = bytes.split_at(bytes.len().saturating_sub(8));
+    match beyond.iter().all(|byte| *byte == 0) {
+        true => last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+        false => 0,
+    }
 }
 
 pub(super) fn text(datum: &Datum) -> Cow<'_, str> {

@@ -63,7 +63,8 @@ fn placeholder(context: &PlanContext<'_>, number: u32) -> Expression {
     Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
 }
 
-/// A hexadecimal or bit literal as the number that it is beside numbers.
+/// A hexadecimal or bit literal as the number that it is beside numbers: 0 if it does not fit, as in
+/// MySQL.
 pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
     let bytes = match expr {
         Expr::Value(Value::Hexadecimal(digits)) => hex(digits).ok()?,
@@ -73,7 +74,7 @@ pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
     let beyond = bytes.len().saturating_sub(8);
     let number = match bytes[..beyond].iter().all(|byte| *byte == 0) {
         true => bytes[beyond..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-        false => u64::MAX,
+        false => 0,
     };
     Some(expression_builders::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
 }

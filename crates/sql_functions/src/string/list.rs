@@ -1,8 +1,8 @@
 //! Strings among strings: `ELT`, `FIELD`, `FIND_IN_SET`, `MAKE_SET`, `EXPORT_SET`.
 
-use firn_sql_collation as collation;
+use firn_sql_collation::{self as collation, Collation};
 use firn_sql_types::error::Result;
-use firn_sql_types::{ByteString, Datum, SqlType, TypeKind};
+use firn_sql_types::{ByteString, Datum, Members, SqlType, TypeKind};
 
 use crate::arguments::{bytes, decimal, double, fits_packet, int, room, word};
 use crate::arithmetic::{Domain, domain};
@@ -69,15 +69,32 @@ fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 fn resolve_find_in_set(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     comparing_collation(types, "find_in_set")?;
-    fixed(types, context, &[Want::Text], signature::int)
+    let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
+    if matches!(types[1].kind, TypeKind::Set { .. }) {
+        signature.arguments[1] = types[1].clone();
+    }
+    Ok(signature)
+}
+
+/// The place of a name among the members of a `SET`, if the value has it: MySQL's result is not the
+/// place in the value's text.
+fn place_of_member(wanted: &[u8], members: &Members, bits: u64, collation: &Collation) -> i64 {
+    let is_it = |name: &str| collation.equal_unpadded(name.as_bytes(), wanted);
+    let place = members.names().iter().take(64).position(|name| is_it(name));
+    place.filter(|place| bits >> place & 1 == 1).map_or(0, |place| place as i64 + 1)
 }
 
 fn find_in_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let (wanted, list) = (bytes(&arguments[0]), bytes(&arguments[1]));
+    let collation = collation::get(comparing_collation(call.arguments, "find_in_set")?);
+    let wanted = bytes(&arguments[0]);
+    if let TypeKind::Set { members, .. } = &call.arguments[1].kind {
+        let place = place_of_member(wanted, members, word(&arguments[1]), collation);
+        return Ok(Datum::Int(place));
+    }
+    let list = bytes(&arguments[1]);
     if list.is_empty() {
         return Ok(Datum::Int(0));
     }
-    let collation = collation::get(comparing_collation(call.arguments, "find_in_set")?);
     let found =
         list.split(|&byte| byte == b',').position(|item| collation.equal_unpadded(item, wanted));
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))

@@ -842,7 +842,11 @@ impl<'p> Inserter<'p> {
             }
         };
         let affected = self.inserted + self.deleted + 2 * self.updated;
-        let given = if affected > 0 { self.numbers.last_id } else { 0 };
+        let of_query = !matches!(self.plan.source.root.kind, NodeKind::Values { .. });
+        let may_update = matches!(self.plan.duplicates, DuplicatePolicy::Update(_));
+        // MySQL reports no number of a query's row if the statement may update existing rows.
+        let is_reported = affected > 0 && !(of_query && may_update);
+        let given = if is_reported { self.numbers.last_id } else { 0 };
         Outcome {
             affected,
             found: affected + self.unchanged,
