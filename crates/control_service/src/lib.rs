@@ -25,6 +25,18 @@
 //! 4. Catalogs that a [`ControlClient`] hands over have ever more entries, and two with the same
 //!    number of entries are the same.
 //!
+//! How a process uses it:
+//!
+//! ```text
+//!   control node   node = ControlNode::open(environment, local, directory, members, options)
+//!                  Server::start(environment, local, own address, …, node.offers() + others)
+//!   every node     ControlClient::open(environment, local, addresses, description, node, …)
+//!   command line   Administrator::new(environment, local, addresses, …)
+//! ```
+//!
+//! A process with a control node is a node too, and has a client. The first groups of a cluster are
+//! founded after the control group is in the catalog: its number is 0.
+//!
 //! The control group's members are those that it was founded with. Everything else in the catalog
 //! changes while the cluster runs.
 //!
@@ -38,7 +50,9 @@ mod node;
 mod observer;
 mod options;
 
-pub use client::{ClientOptions, ControlClient, ControlledNode, ProposeError, SelfDescription};
+pub use client::{
+    Administrator, ClientOptions, ControlClient, ControlledNode, ProposeError, SelfDescription,
+};
 pub use node::{CONTROL, CONTROL_GROUP, ControlNode, OpenError};
 pub use observer::Observer;
 pub use options::{ControlMembers, ControlOptions};

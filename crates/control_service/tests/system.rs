@@ -14,8 +14,8 @@ use firn_control::{
     Release, Settings,
 };
 use firn_control_service::{
-    ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ControlledNode,
-    SelfDescription,
+    Administrator, ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions,
+    ControlledNode, SelfDescription,
 };
 use firn_link::{LocalNode, Server, ServerSettings};
 
@@ -84,6 +84,12 @@ fn open_client(members: &ControlMembers) -> ControlClient {
     ControlClient::open(&environment, local, &addresses, description, Arc::new(Quiet), options)
 }
 
+fn administrator(members: &ControlMembers) -> Administrator {
+    let addresses: Vec<Address> = members.values().cloned().collect();
+    let local = identity(0, "shell", Role::Compute);
+    Administrator::new(&Environment::system(), &local, &addresses, &ClientOptions::default())
+}
+
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if is_so() {
@@ -108,11 +114,16 @@ fn a_cluster_on_this_machine_goes_on_without_its_leader() {
         catalog.is_some_and(|one| one.nodes().values().all(|node| node.health == Health::Up))
     };
     wait("the node is up", is_up);
+    let administrator = administrator(&members);
     let replicas = |replicas| {
         let settings = Settings { replicas, ..Settings::default() };
-        client.propose(Proposal::Configure(settings), PATIENCE)
+        administrator.propose(Proposal::Configure(settings), PATIENCE)
     };
     assert_eq!(replicas(5), Ok(Applied::Done));
+    let catalog = administrator.catalog(0, PATIENCE).unwrap();
+    assert_eq!(catalog.settings().replicas, 5);
+    let nothing = administrator.catalog(catalog.entries() + 1000, Duration::from_secs(1));
+    assert!(nothing.is_err(), "there is no such entry");
     let leader = client.status(PATIENCE).unwrap().member.0;
     let (node, server) = running.remove(&leader).unwrap();
     node.close();

@@ -59,12 +59,12 @@ impl Shared {
         let timeout = self.options.call_timeout * REGISTRATION_CALLS;
         let node = match self.description.node {
             Some(node) => node,
-            None => match self.propose(Proposal::Join(self.join()), timeout, true)? {
+            None => match self.leader.propose(Proposal::Join(self.join()), timeout, true)? {
                 Applied::Node(node) => node,
                 other => return Err(ProposeError::Unknown(format!("{other:?} is no node"))),
             },
         };
-        self.propose(Proposal::Started(self.started(node)), timeout, true)?;
+        self.leader.propose(Proposal::Started(self.started(node)), timeout, true)?;
         Ok(node)
     }
 

@@ -73,6 +73,11 @@ impl Leader {
         self.stopped.notify_all();
     }
 
+    /// The time at which `timeout` has passed.
+    pub(super) fn deadline(&self, timeout: Duration) -> Duration {
+        self.environment.clock.monotonic().saturating_add(timeout)
+    }
+
     pub(super) fn close(&self) {
         let callers = std::mem::take(&mut self.links.lock().callers);
         callers.values().for_each(|caller| caller.close());

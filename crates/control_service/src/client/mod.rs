@@ -12,6 +12,7 @@
 //!
 //! Latch rule: the mutexes are leaves. None is held across a call, a wait or a callback.
 
+mod administrator;
 mod beat;
 mod leader;
 mod watch;
@@ -33,8 +34,9 @@ use firn_control::{
 use firn_link::LocalNode;
 use parking_lot::Mutex;
 
-use self::leader::{AskError, Leader};
-use crate::message::{Reply, Request, StatusReply};
+pub use self::administrator::{Administrator, ProposeError};
+use self::leader::Leader;
+use crate::message::StatusReply;
 
 /// What a node says of itself.
 #[derive(Debug, Clone)]
@@ -104,20 +106,6 @@ impl Default for ClientOptions {
             most_delay: Duration::from_secs(1),
         }
     }
-}
-
-/// Why a proposal has no outcome.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProposeError {
-    /// The catalog refuses it, and is as before.
-    #[error("{0}")]
-    Refused(String),
-    /// It may be in the catalog, or come into it: look there.
-    #[error("it is unknown whether control took the change: {0}")]
-    Unknown(String),
-    /// It is not in the catalog.
-    #[error("no control node leads: {0}. Check that a majority of them runs and is reached")]
-    NoLeader(String),
 }
 
 /// A node's client of control. Dropping it ends it without waiting.
@@ -213,7 +201,7 @@ impl ControlClient {
     /// # Errors
     /// [`ProposeError`]
     pub fn propose(&self, proposal: Proposal, timeout: Duration) -> Result<Applied, ProposeError> {
-        self.shared.propose(proposal, timeout, false)
+        self.shared.leader.propose(proposal, timeout, false)
     }
 
     /// What the leader says of the cluster's control.
@@ -221,12 +209,7 @@ impl ControlClient {
     /// # Errors
     /// [`ProposeError::NoLeader`]
     pub fn status(&self, timeout: Duration) -> Result<StatusReply, ProposeError> {
-        let deadline = self.shared.clock.monotonic() + timeout;
-        match self.shared.leader.ask(&Request::Status, deadline, true) {
-            Ok(Reply::Status(status)) => Ok(*status),
-            Ok(other) => Err(ProposeError::NoLeader(format!("{other:?} is no status"))),
-            Err(error) => Err(error.into()),
-        }
+        self.shared.leader.status(timeout)
     }
 
     /// Ends the client and waits for its tasks.
@@ -246,15 +229,6 @@ impl Drop for ControlClient {
     }
 }
 
-impl From<AskError> for ProposeError {
-    fn from(error: AskError) -> ProposeError {
-        match error {
-            AskError::Unknown(text) => ProposeError::Unknown(text),
-            AskError::NoLeader(text) => ProposeError::NoLeader(text),
-        }
-    }
-}
-
 impl Shared {
     fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
@@ -269,22 +243,6 @@ impl Shared {
     fn acknowledge(&self, number: OrderNumber, position: Lsn) {
         self.acknowledgements.lock().push((number, position));
         self.changed.notify_all();
-    }
-
-    /// Proposes. `may_repeat`: twice is the same as once.
-    fn propose(
-        &self,
-        proposal: Proposal,
-        timeout: Duration,
-        may_repeat: bool,
-    ) -> Result<Applied, ProposeError> {
-        let deadline = self.clock.monotonic() + timeout;
-        match self.leader.ask(&Request::Propose(proposal), deadline, may_repeat)? {
-            Reply::Applied(applied) => Ok(applied),
-            Reply::Refused(text) => Err(ProposeError::Refused(text)),
-            Reply::Failed(text) => Err(ProposeError::NoLeader(text)),
-            other => Err(ProposeError::Unknown(format!("the answer was {other:?}"))),
-        }
     }
 
     /// What the node asks to join with.

@@ -5,7 +5,7 @@ use firn_base::{Lsn, PageNo, SpaceId};
 use firn_consensus::Role;
 use firn_control::{Applied, Catalog, GroupId, Health, NodeId, Proposal};
 use firn_control_service::ProposeError;
-use firn_testing::simulation::{assert_replays, for_each_seed};
+use firn_testing::simulation::{LinkFaults, assert_replays, for_each_seed};
 
 use crate::forgetful::Bug;
 use crate::world::{Cluster, MS, SECOND, join, propose, propose_one, wait};
@@ -233,6 +233,20 @@ fn a_control_node_starts_only_as_what_it_was_founded_as() {
         assert!(fewer.contains("members 1, 2, 3, and it is to start with 1, 2"), "{fewer}");
         cluster.forgets_last = false;
         cluster.start_control(1);
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn the_control_group_is_entered_once_however_slow_the_network_is() {
+    for_each_seed(0..3, |world| {
+        let delay = 70 * MS..=80 * MS;
+        world.network().set_faults(LinkFaults { delay, ..LinkFaults::default() });
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        cluster.start_controls();
+        cluster.wait_for("the group", |one| one.groups().contains_key(&GroupId::CONTROL));
+        sleep(5 * SECOND);
+        assert_eq!(cluster.facts.foundings(), 1);
         cluster.check_end();
     });
 }
