@@ -297,3 +297,30 @@ fn a_node_without_its_log_answers_what_it_has() {
     let found = (0..100).find_map(|_| newest(&node, 19, after).ok()).expect("the log is back");
     assert_eq!(found.lsn(), after);
 }
+
+#[test]
+fn a_node_says_whether_a_read_would_wait_for_log() {
+    let place = place();
+    let log = WrittenLog::create(&place.path().join("log"));
+    let is_cut = Arc::new(AtomicBool::new(false));
+    let store = CutOff { store: Arc::clone(&log.log), is_cut: Arc::clone(&is_cut) };
+    let mut options = options("ready");
+    options.log.pages = PageFilter::Ranges(vec![page(0)..=page(99)]);
+    let node = open(&place.path().join("pages"), Arc::new(store), options).unwrap();
+    let before = log.append_pages(0..10);
+    newest(&node, 9, before).unwrap();
+    is_cut.store(true, Ordering::SeqCst);
+    // A call that is under way may still bring log.
+    firn_base::task::sleep(Duration::from_millis(300));
+    let after = log.append_pages(10..20);
+    let is_ready = |number, version, timeout| {
+        node.wait_until_ready(page(number), version, Duration::from_millis(timeout))
+    };
+    let latest = |at_least| PageRead::Latest { at_least };
+    assert!(is_ready(9, latest(before), 0) && is_ready(0, PageRead::AsOf(before), 0));
+    assert!(!is_ready(19, latest(after), 0) && !is_ready(0, PageRead::AsOf(after), 20));
+    assert!(is_ready(100, latest(after), 0), "a page of another node is refused at once");
+    is_cut.store(false, Ordering::SeqCst);
+    assert!(is_ready(19, latest(after), 10_000), "the log is back");
+    assert_eq!(newest(&node, 19, after).unwrap().lsn(), after);
+}

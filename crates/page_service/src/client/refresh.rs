@@ -1,6 +1,7 @@
 //! What is asked of the nodes again and again: how far they are. Leases go with it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_base::{Lsn, PageId, SpaceId};
 use firn_link::Call;
@@ -9,6 +10,9 @@ use super::Shared;
 use super::node::Node;
 use super::placement::{Chunk, Map};
 use crate::message::{MAX_PAGES, Request, decode_positions, decode_spaces};
+
+/// The pause before nodes that did not answer are asked for their spaces again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Chunks of one node whose positions were asked for, with the node's place in each.
 type Asked = Vec<(Arc<Chunk>, usize)>;
@@ -41,12 +45,30 @@ impl Shared {
         chunks.chunks(MAX_PAGES).filter_map(ask).collect()
     }
 
+    /// The spaces of all nodes; waits a while for nodes that do not answer at once.
     pub(super) fn spaces(&self) -> Vec<SpaceId> {
-        let map = self.map();
-        let ask = |node: &Arc<Node>| self.begin(node, Request::Spaces.encode().into());
-        let calls: Vec<Call> = map.nodes.iter().filter_map(ask).collect();
-        let answers = calls.into_iter().filter_map(|call| decode_spaces(&call.wait().ok()?).ok());
-        let mut spaces: Vec<SpaceId> = answers.flatten().collect();
+        let until = self.now() + self.options.hold_grace;
+        let mut spaces = Vec::new();
+        let mut left = self.map().nodes.clone();
+        loop {
+            let ask = |node: &Arc<Node>| self.begin(node, Request::Spaces.encode().into());
+            let calls: Vec<Option<Call>> = left.iter().map(ask).collect();
+            let mut answers = calls.into_iter().map(|call| {
+                let answer = call.and_then(|call| call.wait().ok());
+                answer.and_then(|payload| decode_spaces(&payload).ok())
+            });
+            left.retain(|_| match answers.next().flatten() {
+                Some(answer) => {
+                    spaces.extend(answer);
+                    false
+                }
+                None => true,
+            });
+            if left.is_empty() || self.now() >= until || self.is_closing() {
+                break;
+            }
+            self.changed.wait_until(Some(PAUSE), || self.is_closing());
+        }
         spaces.sort_unstable();
         spaces.dedup();
         spaces

@@ -132,3 +132,76 @@ impl Leases {
         (holders.len(), holders.values().map(|holder| holder.leases.len()).sum())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::LeaseRequest;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A lease that knows its position.
+    struct Kept(Mutex<Lsn>);
+
+    impl PageLease for Kept {
+        fn position(&self) -> Lsn {
+            *self.0.lock()
+        }
+
+        fn advance(&self, to: Lsn) {
+            let mut position = self.0.lock();
+            *position = to.max(*position);
+        }
+    }
+
+    /// Says a list; positions before 100 cannot be held. Returns the numbers that were refused.
+    fn say(leases: &Leases, round: u64, list: &[(u64, u64)], ends: Duration) -> Vec<u64> {
+        let lease = |(number, position): &(u64, u64)| LeaseRequest {
+            number: *number,
+            position: Lsn(*position),
+            reader: "reader".to_owned(),
+        };
+        let list = list.iter().map(lease).collect();
+        let request = HoldRequest { holder: 7, round, timeout: SECOND, leases: list };
+        let take = |_: &str, position: Lsn| -> HoldResult {
+            match position < Lsn(100) {
+                true => Err(PageStoreError::NotKept { position, kept_from: Lsn(100) }),
+                false => Ok(Arc::new(Kept(Mutex::new(position)))),
+            }
+        };
+        let answers = leases.renew(&request, ends, &take).unwrap();
+        assert!(answers.iter().all(|answer| answer.refused.is_none_or(|from| from == Lsn(100))));
+        let refused = answers.iter().filter(|answer| answer.refused.is_some());
+        refused.map(|answer| answer.number).collect()
+    }
+
+    #[test]
+    fn a_list_says_all_leases_of_a_client() {
+        let leases = Leases::default();
+        assert_eq!(say(&leases, 1, &[(1, 104), (2, 96), (3, 200)], SECOND), [2]);
+        assert_eq!(leases.count(), (1, 2));
+        assert!(
+            leases.holds(7, Lsn(104)) && !leases.holds(7, Lsn(96)) && !leases.holds(8, Lsn(104))
+        );
+        assert!(say(&leases, 3, &[(1, 112), (4, 160)], SECOND).is_empty());
+        assert!(!leases.holds(7, Lsn(104)), "it was moved");
+        // A list that is late ends nothing, and what it brings back ends with the next one.
+        assert!(say(&leases, 2, &[(3, 200)], SECOND).is_empty());
+        assert_eq!(leases.count(), (1, 3));
+        assert!(say(&leases, 4, &[(4, 160)], SECOND).is_empty());
+        assert_eq!(leases.count(), (1, 1));
+        assert!(say(&leases, 5, &[], SECOND).is_empty());
+        assert_eq!(leases.count(), (0, 0));
+    }
+
+    #[test]
+    fn leases_of_a_silent_client_end() {
+        let leases = Leases::default();
+        say(&leases, 1, &[(1, 104)], SECOND * 3);
+        say(&leases, 2, &[(1, 104)], SECOND * 5);
+        assert_eq!(leases.end_overdue(SECOND * 4), Some(SECOND * 5));
+        assert_eq!(leases.count(), (1, 1));
+        assert_eq!(leases.end_overdue(SECOND * 5), None);
+        assert_eq!(leases.count(), (0, 0));
+    }
+}
