@@ -43,6 +43,7 @@
 //! [`LogSource::advance`]: firn_api::LogSource::advance
 
 mod driver;
+pub mod lanes;
 mod local;
 pub mod member_log;
 mod network_peers;
@@ -73,7 +74,7 @@ pub use local::GroupLog;
 pub use member_log::MemberLog;
 pub use network_peers::NetworkPeers;
 pub use options::GroupOptions;
-pub use peers::{EntryLog, Inbox, NoPeers, Outgoing, Peers};
+pub use peers::{EntryBytes, EntryLog, Inbox, NoPeers, Outgoing, Peers};
 
 /// A member of a group, as the log store of its process.
 pub struct GroupStore {

@@ -11,7 +11,7 @@ use firn_base::Lsn;
 use firn_consensus::{MemberId, Message};
 
 /// Whole groups, the log of one entry.
-pub(super) type EntryBytes = Arc<Vec<u8>>;
+pub type EntryBytes = Arc<Vec<u8>>;
 
 /// The log bytes that go with a message.
 #[derive(Debug, Clone)]

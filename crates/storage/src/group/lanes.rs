@@ -1,0 +1,169 @@
+//! Queues of messages to the other members of a group, each with a task that sends them.
+//!
+//! A [`Carrier`] knows how a message gets to a member. The queues are bounded: what does not fit is
+//! dropped, and consensus sends it again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::event::Event;
+use firn_consensus::MemberId;
+use parking_lot::Mutex;
+
+use super::peers::{EntryBytes, EntryLog, Inbox, Outgoing};
+
+/// The most messages that wait for one member.
+const QUEUE_MESSAGES: usize = 1024;
+/// The most log, in bytes, that waits for one member.
+const QUEUE_BYTES: u64 = 64 << 20;
+/// The pause after a message could not be sent; it doubles each time, up to the longest.
+const PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How messages get to the other members. One task calls it for each member.
+pub trait Carrier: Send + Sync + 'static {
+    /// Sends a message: `head`, followed by the log of its entries. Blocks for a bounded time.
+    ///
+    /// # Errors
+    /// Why it was not sent, for people.
+    fn carry(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> Result<(), String>;
+}
+
+/// The queues, and the inbox of this member.
+pub struct Lanes<C> {
+    carrier: C,
+    lanes: BTreeMap<MemberId, Lane>,
+    inbox: Mutex<Option<Arc<dyn Inbox>>>,
+    is_closed: AtomicBool,
+    closed: Event,
+}
+
+/// The way to one member.
+#[derive(Default)]
+struct Lane {
+    waiting: Mutex<Waiting>,
+    arrived: Event,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Outgoing>,
+    log_bytes: u64,
+}
+
+impl<C: Carrier> Lanes<C> {
+    #[must_use]
+    pub fn new(members: impl IntoIterator<Item = MemberId>, carrier: C) -> Arc<Lanes<C>> {
+        Arc::new(Lanes {
+            carrier,
+            lanes: members.into_iter().map(|member| (member, Lane::default())).collect(),
+            inbox: Mutex::new(None),
+            is_closed: AtomicBool::new(false),
+            closed: Event::new(),
+        })
+    }
+
+    #[must_use]
+    pub fn carrier(&self) -> &C {
+        &self.carrier
+    }
+
+    /// Begins to send what is queued.
+    pub fn start(self: &Arc<Lanes<C>>, environment: &Environment, inbox: Arc<dyn Inbox>) {
+        *self.inbox.lock() = Some(inbox);
+        for member in self.lanes.keys().copied() {
+            let lanes = Arc::clone(self);
+            drop(environment.spawner.spawn("group-send", Box::new(move || lanes.run(member))));
+        }
+    }
+
+    /// See [`super::Peers::send`].
+    pub fn send(&self, outgoing: Outgoing) -> bool {
+        let Some(lane) = self.lanes.get(&outgoing.message.to()) else { return false };
+        let mut waiting = lane.waiting.lock();
+        if waiting.messages.len() >= QUEUE_MESSAGES || waiting.log_bytes >= QUEUE_BYTES {
+            return false;
+        }
+        waiting.log_bytes += outgoing.log_bytes();
+        waiting.messages.push_back(outgoing);
+        drop(waiting);
+        lane.arrived.notify_all();
+        true
+    }
+
+    /// Ends the tasks without waiting for them, and lets go of the inbox.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.closed.notify_all();
+        self.lanes.values().for_each(|lane| lane.arrived.notify_all());
+        drop(self.inbox.lock().take());
+    }
+
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Where messages of the other members go, between start and close.
+    #[must_use]
+    pub fn inbox(&self) -> Option<Arc<dyn Inbox>> {
+        self.inbox.lock().clone()
+    }
+
+    /// What a task `group-send` does: it sends what waits for one member.
+    fn run(&self, member: MemberId) {
+        let lane = &self.lanes[&member];
+        let mut pause = PAUSE;
+        while !self.is_closed() {
+            let Some(outgoing) = lane.next(|| self.is_closed()) else { return };
+            match self.carry(member, &outgoing) {
+                Ok(()) => pause = PAUSE,
+                Err(reason) => {
+                    tracing::debug!(reason, %member, "a member of the group is not reached");
+                    lane.forget_all();
+                    let Some(inbox) = self.inbox() else { return };
+                    inbox.unreachable(member);
+                    self.closed.wait_until(Some(pause), || self.is_closed());
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    fn carry(&self, member: MemberId, outgoing: &Outgoing) -> Result<(), String> {
+        let mut head = Vec::new();
+        outgoing.message.encode(&mut head);
+        let log: &[_] = match &outgoing.log {
+            EntryLog::Kept(entries) => entries.as_slice(),
+            EntryLog::Stored { from, to } => {
+                let Some(inbox) = self.inbox() else { return Ok(()) };
+                if let Err(error) = inbox.read(*from, *to, &mut head) {
+                    tracing::warn!(%error, %member, "log for a member is not read");
+                    inbox.unreachable(member);
+                    return Ok(());
+                }
+                &[]
+            }
+        };
+        self.carrier.carry(member, head, log)
+    }
+}
+
+impl Lane {
+    /// The next message. Blocks until there is one; `None` if `is_closed`.
+    fn next(&self, is_closed: impl Fn() -> bool) -> Option<Outgoing> {
+        let is_ready = || is_closed() || !self.waiting.lock().messages.is_empty();
+        self.arrived.wait_until(None, is_ready);
+        let mut waiting = self.waiting.lock();
+        let next = waiting.messages.pop_front()?;
+        waiting.log_bytes -= next.log_bytes();
+        Some(next)
+    }
+
+    fn forget_all(&self) {
+        *self.waiting.lock() = Waiting::default();
+    }
+}
