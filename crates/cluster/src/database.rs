@@ -1,0 +1,185 @@
+//! The engine of a process: it runs while the process's member leads the log group.
+//!
+//! ```text
+//!   standby ── the member leads ──► opening ──► serving ── another one leads ──► standby
+//! ```
+//!
+//! Opening is the recovery of any engine: what was acknowledged is in the group's log, and pages
+//! come from page nodes, which have applied it or will when they are asked. When another member
+//! leads, the log's writer ends with an error. Then connections are closed and the engine is thrown
+//! away, with all pages that it had in memory.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_api::WriterEpoch;
+use firn_base::Environment;
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
+use firn_node::node::{Node, NodeError, NodeOptions};
+use firn_node::storage::NodeStorage;
+use parking_lot::Mutex;
+
+use crate::storage::ClusterStorage;
+
+/// How often the task looks whether something has changed.
+const LOOK: Duration = Duration::from_millis(20);
+/// The pause before a node that could not be opened is opened again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Whether the process's engine runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DatabaseState {
+    /// Another member leads, or nobody.
+    Standby,
+    /// This process's member leads, and the engine is being opened.
+    Opening,
+    /// Clients are answered at this address.
+    Serving(SocketAddr),
+    /// This process's member leads, but the engine cannot be opened. It is tried again.
+    Failing(String),
+}
+
+/// Called with each new state.
+pub type OnState = Arc<dyn Fn(&DatabaseState) + Send + Sync>;
+
+/// How the engine and its endpoint are set up.
+#[derive(Clone)]
+pub(crate) struct DatabaseOptions {
+    pub(crate) node: NodeOptions,
+    pub(crate) endpoint: EndpointOptions,
+    /// How long statements may run on when the process ends.
+    pub(crate) patience: Duration,
+    pub(crate) on_state: OnState,
+}
+
+/// The task that opens and closes the engine.
+pub(crate) struct DatabaseRole {
+    shared: Arc<Shared>,
+    task: Mutex<Option<Box<dyn TaskHandle>>>,
+}
+
+struct Shared {
+    environment: Environment,
+    storage: Arc<ClusterStorage>,
+    options: DatabaseOptions,
+    state: Mutex<DatabaseState>,
+    is_stopping: AtomicBool,
+    wake: Event,
+}
+
+/// Why an engine is not opened.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+}
+
+impl DatabaseRole {
+    pub(crate) fn start(
+        environment: &Environment,
+        storage: ClusterStorage,
+        options: DatabaseOptions,
+    ) -> DatabaseRole {
+        let shared = Arc::new(Shared {
+            environment: environment.clone(),
+            storage: Arc::new(storage),
+            options,
+            state: Mutex::new(DatabaseState::Standby),
+            is_stopping: AtomicBool::new(false),
+            wake: Event::new(),
+        });
+        let own = Arc::clone(&shared);
+        let task = environment.spawner.spawn("database", Box::new(move || own.run()));
+        DatabaseRole { shared, task: Mutex::new(Some(task)) }
+    }
+
+    pub(crate) fn state(&self) -> DatabaseState {
+        self.shared.state.lock().clone()
+    }
+
+    /// Closes the engine in order, if it runs, and ends the task.
+    pub(crate) fn close(&self) {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        self.shared.wake.notify_all();
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            task.join();
+        }
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
+    }
+
+    fn set(&self, state: DatabaseState) {
+        let before = std::mem::replace(&mut *self.state.lock(), state.clone());
+        if before != state {
+            (self.options.on_state)(&state);
+        }
+    }
+
+    /// Waits; returns whether the task must end.
+    fn pause(&self, duration: Duration) -> bool {
+        self.wake.wait_until(Some(duration), || self.is_stopping());
+        self.is_stopping()
+    }
+
+    fn run(&self) {
+        while !self.is_stopping() {
+            if self.storage.group.leads().is_none() {
+                self.set(DatabaseState::Standby);
+                self.pause(LOOK);
+                continue;
+            }
+            self.set(DatabaseState::Opening);
+            if let Err(error) = self.serve() {
+                self.set(DatabaseState::Failing(error.to_string()));
+                self.pause(PAUSE);
+            }
+        }
+        self.set(DatabaseState::Standby);
+    }
+
+    /// One life of the engine.
+    fn serve(&self) -> Result<(), ServeError> {
+        let storage = Arc::clone(&self.storage) as Arc<dyn NodeStorage>;
+        let options = &self.options;
+        let opened =
+            Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
+        let node = Arc::new(opened);
+        let served = Endpoint::start(&self.environment, &node, &options.endpoint)
+            .map(|endpoint| self.attend(&node, endpoint));
+        match Arc::try_unwrap(node) {
+            // A writer that was replaced reports that; its log is the newer one's affair.
+            Ok(node) => drop(node.close()),
+            Err(_) => tracing::warn!("the engine is still in use; its memory is given back later"),
+        }
+        Ok(served?)
+    }
+
+    /// Answers clients until the log has another writer or the process ends.
+    fn attend(&self, node: &Node, endpoint: Endpoint) {
+        if let Some(address) = endpoint.address() {
+            self.set(DatabaseState::Serving(address));
+        }
+        let mut patience = self.options.patience;
+        while !self.pause(LOOK) {
+            if let Some(failure) = node.engine().failure() {
+                tracing::warn!(%failure, "this node does not write any more");
+                patience = Duration::ZERO;
+                break;
+            }
+        }
+        if !endpoint.shutdown(patience) {
+            tracing::warn!("some connections did not end in time");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A process of a cluster: the parts that its roles need, and what connects them with those of other
+//! processes.
+//!
+//! ```text
+//!                      ┌──────────────── one process ─────────────────┐
+//!   clients ──────────►│ endpoint ─ engine     while its member leads │
+//!                      │      log │     │ pages                        │
+//!   log members ◄─────►│ member of the log group                      │
+//!                      │      log │     ▲                              │
+//!   database nodes ───►│          ▼     │                              │
+//!                      │ page node ─────┘                              │
+//!                      └──────────────────────────────────────────────┘
+//! ```
+//!
+//! A [`Layout`] says which nodes the cluster has, where they are and which roles each one has; every
+//! process has the same. A node with the role `log` is a member of the cluster's log group. If it
+//! has the role `database` too, it may lead, and the process opens an engine and answers clients
+//! while it does ([`database`]). A node with the role `pages` makes the pages of the log.
+//!
+//! Architecture invariant: at most one engine of a cluster makes anything durable. The term in which
+//! its member leads is the epoch in which it writes, and the group refuses those of earlier terms.
+
+mod database;
+mod group_peers;
+mod layout;
+mod log_keeper;
+mod log_member;
+mod message;
+mod page_role;
+mod process;
+mod status;
+mod storage;
+
+pub use database::{DatabaseState, OnState};
+pub use layout::{Layout, LayoutError, NodeEntry};
+pub use message::{LogStatus, NodeStatus, PagesStatus};
+pub use process::{ProcessError, ProcessOptions, RunningProcess};
+pub use status::{AskError, ask};

@@ -1,0 +1,58 @@
+//! A process's member of the cluster's log group.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use firn_base::Environment;
+use firn_consensus::{Base, MemberId, Options, Term};
+use firn_link::Caller;
+use firn_storage::group::{GroupLog, GroupOptions, GroupStore, MemberLog, NoPeers, Peers};
+use firn_storage::local::{DatabaseId, LocalDirectory, LogOptions};
+
+use crate::group_peers::{Door, LinkPeers};
+use crate::layout::{Layout, NodeEntry};
+use crate::process::ProcessError;
+
+/// The number of the one log group of a cluster.
+pub(crate) const GROUP: u32 = 0;
+/// The members' log is in this directory below the process's own.
+const DIRECTORY: &str = "log-member";
+
+/// The member: its log on this process's disk, and the store that the group is for this process.
+pub(crate) struct LogMember {
+    pub(crate) log: Arc<GroupLog>,
+    pub(crate) store: Arc<GroupStore>,
+}
+
+impl LogMember {
+    /// Opens the member's log, or founds it, and joins the others. Blocks for I/O.
+    pub(crate) fn open(
+        environment: &Environment,
+        directory: &Path,
+        (layout, node): (&Layout, &NodeEntry),
+        options: LogOptions,
+        (others, door): (Vec<(MemberId, Caller)>, &Arc<Door>),
+    ) -> Result<LogMember, ProcessError> {
+        let path = directory.join(DIRECTORY);
+        let directory = LocalDirectory::open_for(environment, &path, database_of(layout))?;
+        let founding = Base::founding(Term(1), firn_base::Lsn::FIRST, layout.members());
+        let log = Arc::new(GroupLog::open(&directory, options, founding)?);
+        let seed = environment.random.next_u64();
+        let mut group = GroupOptions::new(Options::new(node.member(), seed));
+        group.names = layout
+            .nodes()
+            .filter_map(|node| Some((node.member(), node.client_address?.to_string())))
+            .collect();
+        let peers: Arc<dyn Peers> = match others.is_empty() {
+            true => Arc::new(NoPeers),
+            false => Arc::new(LinkPeers::new(environment, GROUP, others, Arc::clone(door))),
+        };
+        let store = GroupStore::start(environment, group, Arc::clone(&log) as Arc<dyn MemberLog>, peers)?;
+        Ok(LogMember { log, store: Arc::new(store) })
+    }
+}
+
+/// The database that the cluster has: all files of the cluster carry the same id.
+pub(crate) fn database_of(layout: &Layout) -> DatabaseId {
+    DatabaseId(layout.cluster.0.to_be_bytes())
+}

@@ -1,0 +1,72 @@
+//! What a process tells of itself, as bytes. `docs/formats/cluster.md` describes them.
+
+use firn_base::Lsn;
+use firn_base::network::NodeId;
+use serde::{Deserialize, Serialize};
+
+const VERSION: u8 = 1;
+
+/// The state of a process. The order of the fields is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeStatus {
+    pub node: NodeId,
+    /// The member of the log group, if the process has one.
+    pub log: Option<LogStatus>,
+    /// The page node, if the process has one.
+    pub pages: Option<PagesStatus>,
+    /// Where clients are answered, while the process's engine runs.
+    pub serves: Option<String>,
+    /// Why the process's engine cannot be opened, if so.
+    pub failure: Option<String>,
+}
+
+/// A member of the log group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogStatus {
+    /// The term that the member leads in.
+    pub leads: Option<u64>,
+    /// The member that leads, as far as this one knows.
+    pub leader: Option<u64>,
+    /// Where the kept log begins.
+    pub truncated: Lsn,
+    /// The end of what the group has made durable, as far as the member knows.
+    pub durable: Lsn,
+    /// Why the member takes no part any more.
+    pub failure: Option<String>,
+}
+
+/// A page node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PagesStatus {
+    /// The node needs the log from here on.
+    pub kept_from: Lsn,
+    /// The end of the log that it has received.
+    pub received: Lsn,
+    /// All log before this is in page images.
+    pub applied: Lsn,
+    pub images_per_second: u64,
+    /// Why no more log comes.
+    pub failure: Option<String>,
+}
+
+/// The bytes are no status of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the node's status cannot be read; it may be of another release")]
+pub struct NotAStatus;
+
+impl NodeStatus {
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, vec![VERSION]).expect("a status is encodable")
+    }
+
+    /// # Errors
+    /// If the bytes are no status of this version.
+    pub fn decode(bytes: &[u8]) -> Result<NodeStatus, NotAStatus> {
+        let [VERSION, rest @ ..] = bytes else { return Err(NotAStatus) };
+        match postcard::take_from_bytes(rest) {
+            Ok((status, [])) => Ok(status),
+            _ => Err(NotAStatus),
+        }
+    }
+}
