@@ -152,8 +152,7 @@ impl Shared {
     fn serve(&self) -> Result<(), ServeError> {
         let storage = Arc::clone(&self.storage) as Arc<dyn NodeStorage>;
         let options = &self.options;
-        let opened =
-            Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
+        let opened = Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
         let node = Arc::new(opened);
         let served = Endpoint::start(&self.environment, &node, &options.endpoint)
             .map(|endpoint| self.attend(&node, endpoint));

@@ -47,7 +47,8 @@ impl LogMember {
             true => Arc::new(NoPeers),
             false => Arc::new(LinkPeers::new(environment, GROUP, others, Arc::clone(door))),
         };
-        let store = GroupStore::start(environment, group, Arc::clone(&log) as Arc<dyn MemberLog>, peers)?;
+        let store =
+            GroupStore::start(environment, group, Arc::clone(&log) as Arc<dyn MemberLog>, peers)?;
         Ok(LogMember { log, store: Arc::new(store) })
     }
 }

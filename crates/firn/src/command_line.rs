@@ -1,11 +1,11 @@
 //! The command line: the commands, and a flag for each setting.
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
 use crate::logging::Verbosity;
-use crate::{CommandError, admin, certificates, demo, logging, start};
+use crate::{CommandError, admin, certificates, cluster, demo, logging, start};
 
 /// The complete command line of this build.
 pub(crate) fn command() -> Command {
@@ -15,8 +15,17 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(with_settings(
-            Command::new("start").about("Run a node over a data directory until SIGINT or SIGTERM"),
+            Command::new("start")
+                .about("Run a node over a data directory until SIGINT or SIGTERM")
+                .arg(
+                    Arg::new(cluster::ENDS_WITH_INPUT_FLAG)
+                        .long(cluster::ENDS_WITH_INPUT_FLAG)
+                        .action(ArgAction::SetTrue)
+                        .hide(true)
+                        .help("End when the standard input ends"),
+                ),
         ))
+        .subcommand(cluster::command())
         .subcommand(firn_client::command())
         .subcommand(firn_bench_engine::command())
         .subcommand(demo::command())
@@ -45,7 +54,13 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
     match matches.subcommand() {
         Some(("start", matches)) => {
             let (configuration, verbosity) = started(matches)?;
-            start::run(&configuration, verbosity, out)
+            match configuration.cluster_layout.value.is_empty() {
+                true => start::run(&configuration, verbosity, out),
+                false => {
+                    let ends_with_input = matches.get_flag(cluster::ENDS_WITH_INPUT_FLAG);
+                    cluster::run_node(&configuration, verbosity, ends_with_input, out)
+                }
+            }
         }
         Some(("admin", matches)) => match matches.subcommand() {
             Some(("configuration", matches)) => {
@@ -55,6 +70,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
             Some(("check", matches)) => admin::check(&started(matches)?.0, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },
+        Some(("cluster", matches)) => cluster::dispatch(matches, out),
         Some(("sql", matches)) => Ok(firn_client::run(matches, out)?),
         Some(("bench", matches)) => Ok(firn_bench_engine::dispatch(matches, out)?),
         Some(("demo", matches)) => demo::run_demo(matches, out),

@@ -30,9 +30,10 @@ use tracing_subscriber::filter::LevelFilter;
 use firn_node::memory::MemoryPlan;
 use firn_node::size::{Size, SizeError};
 use setting::{
-    BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
-    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, SECURE_FILE_PRIV,
-    SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
+    BUFFER_POOL, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN,
+    LOG_LEVEL, LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET,
+    METRICS_LISTEN, NODE_NAME, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET,
+    TLS_CERTIFICATE, TLS_KEY,
 };
 use sources::{Origin, Sources};
 
@@ -92,6 +93,12 @@ pub(crate) struct Configuration {
     pub(crate) history_window_seconds: Placed<u64>,
     /// Log behind the last materialised point before writers are slowed down.
     pub(crate) materialise_behind_limit: Placed<Size>,
+    /// The file with the cluster's nodes; empty for a server of its own.
+    pub(crate) cluster_layout: Placed<String>,
+    /// The node of the layout that the process is.
+    pub(crate) node_name: Placed<String>,
+    /// The directory of the node's certificates; empty for none.
+    pub(crate) cluster_certificates: Placed<String>,
     /// The least important events that are logged.
     pub(crate) log_level: Placed<LevelFilter>,
     /// Variables that begin with `FIRN_` and name no setting.
@@ -195,6 +202,9 @@ impl Configuration {
             history_window_seconds: texts.seconds(HISTORY_WINDOW_SECONDS, &HISTORY_WINDOW_RANGE)?,
             materialise_behind_limit: texts
                 .size(MATERIALISE_BEHIND_LIMIT, &MATERIALISE_BEHIND_LIMIT_RANGE)?,
+            cluster_layout: texts.text(CLUSTER_LAYOUT).clone(),
+            node_name: texts.text(NODE_NAME).clone(),
+            cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
             log_level: texts.level(LOG_LEVEL)?,
             unknown_variables: sources.unknown_variables.clone(),
         };
@@ -211,6 +221,10 @@ impl Configuration {
                 &self.tls_certificate,
                 reason,
             ));
+        }
+        if self.cluster_layout.value.is_empty() != self.node_name.value.is_empty() {
+            let reason = format!("needs both {CLUSTER_LAYOUT} and {NODE_NAME}");
+            return Err(ConfigurationError::bad_value(NODE_NAME, &self.node_name, reason));
         }
         let (budget, plan) = (&self.memory_budget, self.memory_plan());
         let least = MemoryPlan::for_pool(plan.buffer_pool_bytes.max(BUFFER_POOL_RANGE.start().0));
@@ -266,6 +280,9 @@ impl Configuration {
             row(LOG_SEGMENT_SIZE, &self.log_segment_size),
             row(HISTORY_WINDOW_SECONDS, &self.history_window_seconds),
             row(MATERIALISE_BEHIND_LIMIT, &self.materialise_behind_limit),
+            row(CLUSTER_LAYOUT, &self.cluster_layout),
+            row(NODE_NAME, &self.node_name),
+            row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
             row(LOG_LEVEL, &self.log_level),
         ]
     }

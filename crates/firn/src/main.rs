@@ -7,6 +7,7 @@
 
 mod admin;
 mod certificates;
+mod cluster;
 mod command_line;
 mod configuration;
 mod demo;
@@ -22,6 +23,7 @@ use firn_api::{LogError, PageStoreError};
 use firn_base::Lsn;
 use firn_bench_engine::BenchError;
 use firn_client::ClientError;
+use firn_cluster::ProcessError;
 use firn_engine::EngineError;
 use firn_node::endpoint::EndpointError;
 use firn_node::node::NodeError;
@@ -64,6 +66,15 @@ enum CommandError {
     /// Certificates cannot be made or read.
     #[error(transparent)]
     Certificates(#[from] DirectoryError),
+    /// A node of a cluster does not start.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The file with a cluster's nodes is wrong.
+    #[error("{}: {error}", path.display())]
+    Layout { path: PathBuf, error: firn_cluster::LayoutError },
+    /// The user asked for something that cannot be.
+    #[error("{0}")]
+    Usage(String),
     /// Stored data contradicts itself.
     #[error("{problems} problems were found; restore from a backup or a replica")]
     Damage {
@@ -87,9 +98,10 @@ impl CommandError {
     /// 2 for an error of the command line or of a setting (like the argument parser), otherwise 1.
     fn exit_code(&self) -> ExitCode {
         match self {
-            CommandError::Configuration(_) | CommandError::Client(ClientError::Options(_)) => {
-                ExitCode::from(2)
-            }
+            CommandError::Configuration(_)
+            | CommandError::Layout { .. }
+            | CommandError::Usage(_)
+            | CommandError::Client(ClientError::Options(_)) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

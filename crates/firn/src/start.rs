@@ -103,7 +103,7 @@ fn wait_for_end(node: &Node, signals: &mut Signals) -> Result<&'static str, Comm
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Handles the signals that end the process. The second one ends it at once.
-fn listen() -> std::io::Result<Signals> {
+pub(crate) fn listen() -> std::io::Result<Signals> {
     let is_ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // The order matters: the first signal must find the flag unset.

@@ -57,11 +57,17 @@ pub(crate) const LOG_SEGMENT_SIZE: &str = "log_segment_size";
 pub(crate) const HISTORY_WINDOW_SECONDS: &str = "history_window_seconds";
 /// Log behind the last materialised point before writers are slowed down.
 pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
+/// The nodes of the cluster that the process belongs to.
+pub(crate) const CLUSTER_LAYOUT: &str = "cluster_layout";
+/// Which node of the cluster the process is.
+pub(crate) const NODE_NAME: &str = "node_name";
+/// The node's certificates.
+pub(crate) const CLUSTER_CERTIFICATES: &str = "cluster_certificates";
 /// The least important events that are logged.
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 15] = [
+pub(crate) const SETTINGS: [Setting; 18] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -145,6 +151,24 @@ pub(crate) const SETTINGS: [Setting; 15] = [
         value_name: "SIZE",
         default: "1G",
         help: "Log behind the last materialised point before writers are slowed down",
+    },
+    Setting {
+        name: CLUSTER_LAYOUT,
+        value_name: "FILE",
+        default: "",
+        help: "Layout of the cluster that this process belongs to; it is a server of its own if empty",
+    },
+    Setting {
+        name: NODE_NAME,
+        value_name: "NAME",
+        default: "",
+        help: "Which node of the cluster's layout this process is",
+    },
+    Setting {
+        name: CLUSTER_CERTIFICATES,
+        value_name: "DIR",
+        default: "",
+        help: "Directory of the node's certificates (firn admin certificates node); plaintext on this machine if empty",
     },
     Setting {
         name: LOG_LEVEL,

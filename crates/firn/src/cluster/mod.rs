@@ -1,0 +1,122 @@
+//! `firn cluster`: a whole cluster on this machine, and the state of any cluster. `firn start` with
+//! `cluster_layout` runs one node of it.
+
+mod local;
+mod node;
+mod status;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use firn_base::Environment;
+use firn_cluster::Layout;
+use firn_secure_network::{Credentials, SecureNetwork};
+
+use crate::CommandError;
+
+pub(crate) use node::run_node;
+
+/// The file with the nodes, in the directory of a cluster of this machine.
+const LAYOUT_FILE: &str = "cluster.toml";
+const DEFAULT_NODES: &str = "3";
+/// The flag of `firn start` that has it end when its standard input does.
+pub(crate) const ENDS_WITH_INPUT_FLAG: &str = "ends-with-input";
+
+/// The command with its own commands.
+pub(crate) fn command() -> Command {
+    Command::new("cluster")
+        .about("Run a whole cluster on this machine, or show the state of a cluster")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("start")
+                .about("Run a cluster of several processes on this machine until Ctrl-C")
+                .arg(directory().required(true))
+                .arg(
+                    Arg::new("nodes")
+                        .long("nodes")
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(u64).range(1..=9))
+                        .default_value(DEFAULT_NODES)
+                        .help("How many nodes a new cluster has; one that is there keeps its own"),
+                )
+                .arg(
+                    Arg::new("buffer_pool")
+                        .long("buffer-pool")
+                        .value_name("SIZE")
+                        .default_value("256M")
+                        .help("Memory of each node for cached pages"),
+                ),
+        )
+        .subcommand(
+            Command::new("status")
+                .about("Show the nodes of a cluster: who leads, who answers, how far each one is")
+                .arg(directory())
+                .arg(
+                    Arg::new("layout")
+                        .long("layout")
+                        .value_name("FILE")
+                        .value_parser(value_parser!(PathBuf))
+                        .conflicts_with("dir")
+                        .help("The file with the cluster's nodes"),
+                )
+                .arg(
+                    Arg::new("certificates")
+                        .long("certificates")
+                        .value_name("DIR")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("A node's certificates; without them, only a cluster of this machine answers"),
+                )
+                .arg(
+                    Arg::new("watch")
+                        .long("watch")
+                        .action(ArgAction::SetTrue)
+                        .help("Show the state again every second until Ctrl-C"),
+                ),
+        )
+}
+
+fn directory() -> Arg {
+    Arg::new("dir")
+        .long("dir")
+        .value_name("DIR")
+        .value_parser(value_parser!(PathBuf))
+        .help("The directory of a cluster of this machine")
+}
+
+/// Runs `firn cluster …`.
+///
+/// # Errors
+/// The error that kept the command from doing its work.
+pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    match matches.subcommand() {
+        Some(("start", matches)) => local::run(matches, out),
+        Some(("status", matches)) => status::run(matches, out),
+        _ => unreachable!("clap lets no other command of a cluster through"),
+    }
+}
+
+/// Reads the file with a cluster's nodes.
+#[allow(clippy::disallowed_methods, reason = "a file of the user who runs the binary")]
+fn read_layout(path: &Path) -> Result<Layout, CommandError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        CommandError::Usage(format!("{}: cannot be read: {error}", path.display()))
+    })?;
+    Layout::parse(&text).map_err(|error| CommandError::Layout { path: path.to_owned(), error })
+}
+
+/// The system's environment, with the cluster's network: TLS if there are certificates.
+fn environment(certificates: Option<&Path>) -> Result<Environment, CommandError> {
+    let mut environment = Environment::system();
+    let network = match certificates {
+        Some(directory) => {
+            let clock = Arc::clone(&environment.clock);
+            SecureNetwork::new(Arc::new(Credentials::from_directory(directory, clock)?))
+        }
+        None => SecureNetwork::of_this_machine(),
+    };
+    environment.network = Arc::new(network);
+    Ok(environment)
+}

@@ -1,0 +1,146 @@
+//! One node of a cluster, as a process: `firn start` with a layout.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::task::sleep;
+use firn_cluster::{DatabaseState, ProcessOptions, RunningProcess};
+use parking_lot::Mutex;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
+
+use super::{environment, read_layout};
+use crate::CommandError;
+use crate::configuration::Configuration;
+use crate::logging::Verbosity;
+use crate::start::listen;
+
+/// How often the process looks whether it must end.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs a node of a cluster until SIGINT or SIGTERM.
+///
+/// # Errors
+/// If the node cannot be opened, or its disk fails.
+pub(crate) fn run_node(
+    configuration: &Configuration,
+    verbosity: Verbosity,
+    ends_with_input: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let mut signals = listen()?;
+    let input = Arc::<Input>::default();
+    if ends_with_input {
+        input.watch();
+    }
+    let path = Path::new(&configuration.cluster_layout.value);
+    let layout = read_layout(path)?;
+    let name = &configuration.node_name.value;
+    let node = layout.named(name).ok_or_else(|| {
+        CommandError::Usage(format!("{}: there is no node '{name}'", path.display()))
+    })?;
+    let certificates = &configuration.cluster_certificates.value;
+    let certificates = (!certificates.is_empty()).then(|| Path::new(certificates));
+    let environment = environment(certificates)?;
+    let (tell, states) = mpsc::channel();
+    let options = options(configuration, verbosity, tell);
+    let process = RunningProcess::start(&environment, &layout, node.number, &options)?;
+    writeln!(
+        out,
+        "firn: node {name} ({}) of cluster {} is at {}; Ctrl-C or SIGTERM ends it",
+        node.roles, layout.cluster, node.address
+    )?;
+    out.flush()?;
+    let mut tell = |state: &DatabaseState| {
+        let line = line_about(name, state);
+        writeln!(out, "{line}").and_then(|()| out.flush())
+    };
+    let ended = wait_for_end(&process, &mut signals, &input, &mut || {
+        states.try_iter().try_for_each(|state| tell(&state))
+    });
+    process.close();
+    writeln!(out, "firn: node {name} closed after {}", ended?)?;
+    Ok(())
+}
+
+fn options(
+    configuration: &Configuration,
+    verbosity: Verbosity,
+    states: mpsc::Sender<DatabaseState>,
+) -> ProcessOptions {
+    let mut endpoint = configuration.endpoint_options();
+    endpoint.set_verbosity = Some(Arc::new(move |level| verbosity.set(level)));
+    let states = Mutex::new(states);
+    ProcessOptions {
+        directory: configuration.data_dir.value.clone(),
+        node: configuration.node_options(),
+        endpoint,
+        patience: Duration::from_secs(configuration.shutdown_patience_seconds.value),
+        on_state: Arc::new(move |state| {
+            // At the end of the process nobody listens any more.
+            let _ = states.lock().send(state.clone());
+        }),
+    }
+}
+
+/// What has become of the node's engine, for people.
+fn line_about(name: &str, state: &DatabaseState) -> String {
+    match state {
+        DatabaseState::Standby => format!("firn: {name} stands by"),
+        DatabaseState::Opening => format!("firn: {name} leads and opens its engine"),
+        DatabaseState::Serving(address) => format!(
+            "firn: {name} answers clients: mysql -h {} -P {} -u root",
+            address.ip(),
+            address.port()
+        ),
+        DatabaseState::Failing(reason) => format!("firn: {name} cannot open its engine: {reason}"),
+    }
+}
+
+/// Whether the standard input has ended.
+#[derive(Default)]
+struct Input(AtomicBool);
+
+impl Input {
+    /// Reads it, on a thread that ends with the process.
+    fn watch(self: &Arc<Input>) {
+        let input = Arc::clone(self);
+        let read = move || {
+            // Whatever comes is ignored; an error is an end.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            input.0.store(true, Ordering::Relaxed);
+        };
+        drop(Environment::system().spawner.spawn("input", Box::new(read)));
+    }
+}
+
+/// Waits for a signal or for the end of the input, and calls `look` meanwhile; returns what ended
+/// it.
+///
+/// # Errors
+/// The failure of the node's disk.
+fn wait_for_end(
+    process: &RunningProcess,
+    signals: &mut Signals,
+    input: &Input,
+    look: &mut dyn FnMut() -> std::io::Result<()>,
+) -> Result<&'static str, CommandError> {
+    loop {
+        look()?;
+        if input.0.load(Ordering::Relaxed) {
+            return Ok("the end of its input");
+        }
+        if let Some(signal) = signals.pending().next() {
+            return Ok(signal_name(signal).unwrap_or("signal"));
+        }
+        if let Some(failure) = process.failure() {
+            return Err(failure.into());
+        }
+        sleep(LOOK_INTERVAL);
+    }
+}
