@@ -21,6 +21,7 @@ use firn_base::task::TaskHandle;
 use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
 use firn_node::node::{Node, NodeError, NodeOptions};
 use firn_node::storage::NodeStorage;
+use firn_storage::group::GroupStore;
 use parking_lot::Mutex;
 
 use crate::storage::ClusterStorage;
@@ -46,6 +47,9 @@ pub enum DatabaseState {
 /// Called with each new state.
 pub type OnState = Arc<dyn Fn(&DatabaseState) + Send + Sync>;
 
+/// Log and pages of the engine; `None` while the pages cannot be read yet.
+pub(crate) type StorageSource = Box<dyn Fn() -> Option<ClusterStorage> + Send + Sync>;
+
 /// How the engine and its endpoint are set up.
 #[derive(Clone)]
 pub(crate) struct DatabaseOptions {
@@ -64,7 +68,8 @@ pub(crate) struct DatabaseRole {
 
 struct Shared {
     environment: Environment,
-    storage: Arc<ClusterStorage>,
+    group: Arc<GroupStore>,
+    source: StorageSource,
     options: DatabaseOptions,
     state: Mutex<DatabaseState>,
     is_stopping: AtomicBool,
@@ -83,12 +88,14 @@ enum ServeError {
 impl DatabaseRole {
     pub(crate) fn start(
         environment: &Environment,
-        storage: ClusterStorage,
+        group: Arc<GroupStore>,
+        source: StorageSource,
         options: DatabaseOptions,
     ) -> DatabaseRole {
         let shared = Arc::new(Shared {
             environment: environment.clone(),
-            storage: Arc::new(storage),
+            group,
+            source,
             options,
             state: Mutex::new(DatabaseState::Standby),
             is_stopping: AtomicBool::new(false),
@@ -134,13 +141,17 @@ impl Shared {
 
     fn run(&self) {
         while !self.is_stopping() {
-            if self.storage.group.leads().is_none() {
+            if self.group.leads().is_none() {
                 self.set(DatabaseState::Standby);
                 self.pause(LOOK);
                 continue;
             }
             self.set(DatabaseState::Opening);
-            if let Err(error) = self.serve() {
+            let Some(storage) = (self.source)() else {
+                self.pause(LOOK);
+                continue;
+            };
+            if let Err(error) = self.serve(Arc::new(storage)) {
                 self.set(DatabaseState::Failing(error.to_string()));
                 self.pause(PAUSE);
             }
@@ -149,8 +160,7 @@ impl Shared {
     }
 
     /// One life of the engine.
-    fn serve(&self) -> Result<(), ServeError> {
-        let storage = Arc::clone(&self.storage) as Arc<dyn NodeStorage>;
+    fn serve(&self, storage: Arc<dyn NodeStorage>) -> Result<(), ServeError> {
         let options = &self.options;
         let opened = Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
         let node = Arc::new(opened);

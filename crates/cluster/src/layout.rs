@@ -21,6 +21,7 @@ use std::ops::Range;
 use firn_base::network::identity::is_node_name;
 use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 use firn_consensus::{MemberId, Members, Role as MemberRole};
+use firn_page_service::client::MAX_COPIES;
 use toml::de::{DeTable, DeValue};
 
 /// The nodes of a cluster.
@@ -152,6 +153,10 @@ impl Layout {
             if self.with_role(role).next().is_none() {
                 return Err(format!("no node has the role {}", role.name()));
             }
+        }
+        let copies = self.with_role(Role::Pages).count();
+        if copies > MAX_COPIES {
+            return Err(format!("{copies} nodes have the role pages, at most {MAX_COPIES} may"));
         }
         Ok(())
     }

@@ -22,6 +22,7 @@
 
 mod database;
 mod group_peers;
+mod late;
 mod layout;
 mod log_keeper;
 mod log_member;

@@ -13,9 +13,9 @@ use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn};
 use firn_link::Caller;
 use firn_storage::group::GroupStore;
-use firn_storage::page_node::PageNode;
 use parking_lot::Mutex;
 
+use crate::page_role::PageRole;
 use crate::status;
 
 /// How often page nodes are asked.
@@ -31,8 +31,8 @@ pub(crate) struct LogKeeper {
 
 struct Shared {
     store: Arc<GroupStore>,
-    own: Option<Arc<PageNode>>,
-    others: Vec<Caller>,
+    own: Option<Arc<PageRole>>,
+    others: Vec<Arc<Caller>>,
     is_stopping: AtomicBool,
     wake: Event,
 }
@@ -41,8 +41,8 @@ impl LogKeeper {
     pub(crate) fn start(
         environment: &Environment,
         store: Arc<GroupStore>,
-        own: Option<Arc<PageNode>>,
-        others: Vec<Caller>,
+        own: Option<Arc<PageRole>>,
+        others: Vec<Arc<Caller>>,
     ) -> LogKeeper {
         let is_stopping = AtomicBool::new(false);
         let shared = Arc::new(Shared { store, own, others, is_stopping, wake: Event::new() });
@@ -68,9 +68,11 @@ impl Shared {
         while !self.wake.wait_until(Some(INTERVAL), is_stopping) {
             for (other, needed) in self.others.iter().zip(&mut needed) {
                 let answer = status::ask(other, TIMEOUT).ok().and_then(|status| status.pages);
-                *needed = answer.map(|pages| pages.kept_from).or(*needed);
+                let open = answer.filter(|pages| pages.is_open);
+                *needed = open.map(|pages| pages.kept_from).or(*needed);
             }
-            let own = self.own.as_ref().map(|node| Some(node.status().log.kept_from));
+            let kept_from = |node: &PageRole| Some(node.node()?.status().log.kept_from);
+            let own = self.own.as_ref().map(|own| kept_from(own));
             let all = needed.iter().copied().chain(own);
             if let Some(Some(lowest)) = lowest(all) {
                 self.store.let_go(lowest);

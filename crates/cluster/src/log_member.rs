@@ -1,11 +1,14 @@
 //! A process's member of the cluster's log group.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use firn_base::Environment;
+use firn_api::LogStore;
+use firn_base::{Environment, Lsn};
 use firn_consensus::{Base, MemberId, Options, Term};
 use firn_link::Caller;
+use firn_log_service::{LogService, LogServiceOptions};
 use firn_storage::group::{GroupLog, GroupOptions, GroupStore, MemberLog, NoPeers, Peers};
 use firn_storage::local::{DatabaseId, LocalDirectory, LogOptions};
 
@@ -22,6 +25,8 @@ const DIRECTORY: &str = "log-member";
 pub(crate) struct LogMember {
     pub(crate) log: Arc<GroupLog>,
     pub(crate) store: Arc<GroupStore>,
+    /// Serves the log to readers elsewhere.
+    pub(crate) service: Arc<LogService>,
 }
 
 impl LogMember {
@@ -35,21 +40,27 @@ impl LogMember {
     ) -> Result<LogMember, ProcessError> {
         let path = directory.join(DIRECTORY);
         let directory = LocalDirectory::open_for(environment, &path, database_of(layout))?;
-        let founding = Base::founding(Term(1), firn_base::Lsn::FIRST, layout.members());
+        let founding = Base::founding(Term(1), Lsn::FIRST, layout.members());
         let log = Arc::new(GroupLog::open(&directory, options, founding)?);
         let seed = environment.random.next_u64();
         let mut group = GroupOptions::new(Options::new(node.member(), seed));
-        group.names = layout
-            .nodes()
-            .filter_map(|node| Some((node.member(), node.client_address?.to_string())))
-            .collect();
+        let names = layout.nodes().filter_map(|node| Some((node.member(), node.client_address?)));
+        let names: BTreeMap<_, _> = names.map(|(member, at)| (member, at.to_string())).collect();
+        group.names = names.clone();
         let peers: Arc<dyn Peers> = match others.is_empty() {
             true => Arc::new(NoPeers),
             false => Arc::new(LinkPeers::new(environment, GROUP, others, Arc::clone(door))),
         };
         let store =
             GroupStore::start(environment, group, Arc::clone(&log) as Arc<dyn MemberLog>, peers)?;
-        Ok(LogMember { log, store: Arc::new(store) })
+        let store = Arc::new(store);
+        let of_hint = Arc::downgrade(&store);
+        let leader = move || names.get(&of_hint.upgrade()?.leader()?).cloned();
+        let options =
+            LogServiceOptions { leader: Some(Arc::new(leader)), ..LogServiceOptions::default() };
+        let served = Arc::clone(&store) as Arc<dyn LogStore>;
+        let service = LogService::new(environment, served, options);
+        Ok(LogMember { log, store, service })
     }
 }
 

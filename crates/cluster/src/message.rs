@@ -36,8 +36,10 @@ pub struct LogStatus {
 }
 
 /// A page node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesStatus {
+    /// Whether it answers. If not, the positions are not known yet.
+    pub is_open: bool,
     /// The node needs the log from here on.
     pub kept_from: Lsn,
     /// The end of the log that it has received.
@@ -45,7 +47,7 @@ pub struct PagesStatus {
     /// All log before this is in page images.
     pub applied: Lsn,
     pub images_per_second: u64,
-    /// Why no more log comes.
+    /// Why it does not answer, or why no more log comes.
     pub failure: Option<String>,
 }
 

@@ -10,16 +10,17 @@ use firn_base::network::{Address, NetworkError, NodeId, Role};
 use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
 use firn_node::endpoint::EndpointOptions;
 use firn_node::node::NodeOptions;
+use firn_page_service::{PAGE_SERVICE, PageNodeLink, Placement, RemotePages, RemotePagesOptions};
 use firn_storage::local::OpenError;
-use firn_storage::page_node::PageNode;
 
 use crate::database::{DatabaseOptions, DatabaseRole, DatabaseState, OnState};
 use crate::group_peers::Door;
+use crate::late::LateService;
 use crate::layout::{Layout, NodeEntry};
 use crate::log_keeper::LogKeeper;
-use crate::log_member::LogMember;
-use crate::message::{LogStatus, NodeStatus, PagesStatus};
-use crate::page_role;
+use crate::log_member::{LogMember, database_of};
+use crate::message::{LogStatus, NodeStatus};
+use crate::page_role::{self, LogSource, PageRole, PageRoleOptions};
 use crate::status::StatusService;
 use crate::storage::ClusterStorage;
 
@@ -43,12 +44,13 @@ pub struct ProcessOptions {
 pub enum ProcessError {
     #[error("the layout has no node {0}")]
     NoNode(NodeId),
-    #[error("{0} has a role that needs pages, and neither it nor any other node has them")]
-    NoPages(String),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The files of the process's page node.
+    #[error(transparent)]
+    Pages(Arc<OpenError>),
     /// The other nodes cannot reach this one.
     #[error(transparent)]
     Network(#[from] NetworkError),
@@ -66,13 +68,14 @@ pub struct RunningProcess {
 struct Parts {
     node: NodeId,
     log: Option<LogMember>,
-    pages: Option<Arc<PageNode>>,
+    pages: Option<Arc<PageRole>>,
     database: Option<DatabaseRole>,
+    /// The page nodes elsewhere, if the engine reads there.
+    remote_pages: Option<Arc<RemotePages>>,
 }
 
 impl RunningProcess {
-    /// Starts the parts of a node of the layout. Blocks for I/O, and until a page node has heard
-    /// from its log.
+    /// Starts the parts of a node of the layout. Blocks for I/O, and not for other processes.
     ///
     /// # Errors
     /// If the node's files cannot be opened, or nobody can reach it at its address.
@@ -84,16 +87,17 @@ impl RunningProcess {
     ) -> Result<RunningProcess, ProcessError> {
         let node = layout.node(number).ok_or(ProcessError::NoNode(number))?;
         let local = Arc::new(LocalNode::new(layout.identity(node), 0));
-        let links = Links { environment, layout, local: &local, own: node };
-        let door = Arc::<Door>::default();
-        let log = links.log_member(options, &door)?;
-        let pages = links.page_node(options, log.as_ref())?;
-        let keeper = log.as_ref().map(|log| links.log_keeper(log, pages.as_ref()));
-        let database = links.database(options, log.as_ref(), pages.as_ref())?;
-        let parts = Arc::new(Parts { node: number, log, pages, database });
+        let maker = Maker { environment, layout, local: &local, own: node, options };
+        let (door, page_door) = (Arc::<Door>::default(), Arc::<LateService>::default());
+        let log = maker.log_member(&door)?;
+        let pages = maker.page_role(log.as_ref(), &page_door);
+        let keeper = log.as_ref().map(|log| maker.log_keeper(log, pages.as_ref()));
+        let (database, remote_pages) = maker.database(log.as_ref(), pages.as_ref());
+        let parts = Arc::new(Parts { node: number, log, pages, database, remote_pages });
         let told = Arc::clone(&parts);
         let status = StatusService(Arc::new(move || told.status()));
-        let offers = vec![door.offer(), status.offer()];
+        let mut offers = vec![door.offer(), status.offer(), page_door.offer(PAGE_SERVICE)];
+        offers.extend(parts.log.as_ref().map(|log| log.service.offer()));
         let address = Address::Tcp(node.address);
         let server =
             Server::start(environment, local, &address, ServerSettings::default(), offers)?;
@@ -106,24 +110,32 @@ impl RunningProcess {
         self.parts.status()
     }
 
-    /// Why the process should end: its disk does not take log any more.
+    /// Why the process should end: its disk does not take log any more, or its pages cannot be
+    /// used.
     #[must_use]
-    pub fn failure(&self) -> Option<LogError> {
-        self.parts.log.as_ref()?.store.failure()
+    pub fn failure(&self) -> Option<ProcessError> {
+        let log = self.parts.log.as_ref().and_then(|log| log.store.failure());
+        let pages = || self.parts.pages.as_ref()?.failure().map(ProcessError::Pages);
+        log.map(ProcessError::Log).or_else(pages)
     }
 
     /// Closes everything in order. Blocks.
     pub fn close(&self) {
-        if let Some(database) = &self.parts.database {
+        let parts = &self.parts;
+        if let Some(database) = &parts.database {
             database.close();
+        }
+        if let Some(remote) = &parts.remote_pages {
+            remote.close();
         }
         if let Some(keeper) = &self.keeper {
             keeper.close();
         }
-        if let Some(pages) = &self.parts.pages {
+        if let Some(pages) = &parts.pages {
             pages.close();
         }
-        if let Some(log) = &self.parts.log {
+        if let Some(log) = &parts.log {
+            log.service.close();
             log.store.close();
         }
         self.server.close();
@@ -142,7 +154,7 @@ impl Parts {
                 durable: log.store.durable_lsn(),
                 failure: log.store.failure().map(|error| error.to_string()),
             }),
-            pages: self.pages.as_deref().map(pages_status),
+            pages: self.pages.as_ref().map(|pages| pages.status()),
             serves: match &state {
                 Some(DatabaseState::Serving(address)) => Some(address.to_string()),
                 _ => None,
@@ -155,27 +167,17 @@ impl Parts {
     }
 }
 
-fn pages_status(pages: &PageNode) -> PagesStatus {
-    let status = pages.status();
-    PagesStatus {
-        kept_from: status.log.kept_from,
-        received: status.log.indexed,
-        applied: status.pages.applied_lsn,
-        images_per_second: status.pages.images_per_second,
-        failure: status.log.failure.map(|error| error.to_string()),
-    }
-}
-
 /// Makes the parts of a process, with links to other processes where a part needs them.
-struct Links<'a> {
+struct Maker<'a> {
     environment: &'a Environment,
     layout: &'a Layout,
     local: &'a Arc<LocalNode>,
     own: &'a NodeEntry,
+    options: &'a ProcessOptions,
 }
 
-impl Links<'_> {
-    fn to(&self, node: &NodeEntry) -> Caller {
+impl Maker<'_> {
+    fn link(&self, node: &NodeEntry) -> Caller {
         let settings = CallerSettings {
             wanted: Some(node.number),
             ..CallerSettings::new(Address::Tcp(node.address))
@@ -188,63 +190,89 @@ impl Links<'_> {
         self.layout.with_role(role).filter(|node| node.number != self.own.number)
     }
 
-    fn log_member(
-        &self,
-        options: &ProcessOptions,
-        door: &Arc<Door>,
-    ) -> Result<Option<LogMember>, ProcessError> {
+    fn log_member(&self, door: &Arc<Door>) -> Result<Option<LogMember>, ProcessError> {
         if !self.own.has(Role::Log) {
             return Ok(None);
         }
-        let others = self.others(Role::Log).map(|node| (node.member(), self.to(node))).collect();
-        let directory = &options.directory;
-        let settings = options.node.storage.log;
-        let place = (self.layout, self.own);
-        LogMember::open(self.environment, directory, place, settings, (others, door)).map(Some)
+        let others = self.others(Role::Log).map(|node| (node.member(), self.link(node)));
+        let (place, links) = ((self.layout, self.own), (others.collect(), door));
+        let (directory, settings) = (&self.options.directory, self.options.node.storage.log);
+        LogMember::open(self.environment, directory, place, settings, links).map(Some)
     }
 
-    fn page_node(
-        &self,
-        options: &ProcessOptions,
-        log: Option<&LogMember>,
-    ) -> Result<Option<Arc<PageNode>>, ProcessError> {
-        let Some(log) = log.filter(|_| self.own.has(Role::Pages)) else { return Ok(None) };
-        let store = Arc::clone(&log.store) as Arc<dyn LogStore>;
-        let (directory, settings) = (&options.directory, options.node.storage.pages.clone());
-        let place = (self.layout, self.own);
-        page_role::open(self.environment, directory, place, store, settings).map(Some)
+    fn page_role(&self, log: Option<&LogMember>, door: &Arc<LateService>) -> Option<Arc<PageRole>> {
+        if !self.own.has(Role::Pages) {
+            return None;
+        }
+        let source = match log {
+            Some(log) => LogSource::Own(Arc::clone(&log.store) as Arc<dyn LogStore>),
+            None => {
+                let members = self.others(Role::Log).map(|node| Arc::new(self.link(node)));
+                LogSource::Remote(members.collect())
+            }
+        };
+        let options = PageRoleOptions {
+            name: self.own.name.clone(),
+            path: self.options.directory.join(page_role::DIRECTORY),
+            database: database_of(self.layout),
+            pages: self.options.node.storage.pages.clone(),
+        };
+        let role = PageRole::start(self.environment, options, source, Arc::clone(door));
+        Some(Arc::new(role))
     }
 
-    fn log_keeper(&self, log: &LogMember, pages: Option<&Arc<PageNode>>) -> LogKeeper {
-        let others = self.others(Role::Pages).map(|node| self.to(node)).collect();
+    fn log_keeper(&self, log: &LogMember, pages: Option<&Arc<PageRole>>) -> LogKeeper {
+        let others = self.others(Role::Pages).map(|node| Arc::new(self.link(node))).collect();
         LogKeeper::start(self.environment, Arc::clone(&log.store), pages.cloned(), others)
     }
 
+    /// The engine, and the page nodes that it reads from unless this process has one.
     fn database(
         &self,
-        options: &ProcessOptions,
         log: Option<&LogMember>,
-        pages: Option<&Arc<PageNode>>,
-    ) -> Result<Option<DatabaseRole>, ProcessError> {
-        let Some(log) = log.filter(|_| self.own.has(Role::Database)) else { return Ok(None) };
-        let Some(pages) = pages else { return Err(ProcessError::NoPages(self.own.name.clone())) };
-        let storage = ClusterStorage {
-            group: Arc::clone(&log.store),
-            log: Arc::clone(&log.log),
-            pages: Arc::clone(pages) as Arc<dyn PageStore>,
-            page_node: Some(Arc::clone(pages)),
+        pages: Option<&Arc<PageRole>>,
+    ) -> (Option<DatabaseRole>, Option<Arc<RemotePages>>) {
+        let Some(log) = log.filter(|_| self.own.has(Role::Database)) else { return (None, None) };
+        let remote = pages.is_none().then(|| self.remote_pages());
+        let (group, member_log) = (Arc::clone(&log.store), Arc::clone(&log.log));
+        let (own, elsewhere) = (pages.cloned(), remote.clone());
+        let source = move || {
+            let (pages, page_node) = match (&own, &elsewhere) {
+                (Some(own), _) => {
+                    let node = Arc::clone(own.node()?);
+                    (Arc::clone(&node) as Arc<dyn PageStore>, Some(node))
+                }
+                (None, remote) => (Arc::clone(remote.as_ref()?) as Arc<dyn PageStore>, None),
+            };
+            let (group, log) = (Arc::clone(&group), Arc::clone(&member_log));
+            Some(ClusterStorage { group, log, pages, page_node })
         };
+        let options = self.database_options();
+        let (group, source) = (Arc::clone(&log.store), Box::new(source));
+        (Some(DatabaseRole::start(self.environment, group, source, options)), remote)
+    }
+
+    fn remote_pages(&self) -> Arc<RemotePages> {
+        let link = |node: &NodeEntry| PageNodeLink {
+            node: node.number,
+            caller: Arc::new(self.link(node)),
+        };
+        let links = self.others(Role::Pages).map(link).collect();
+        let placement = Placement::everywhere(links).expect("a layout has page nodes, each once");
+        RemotePages::open(self.environment, placement, RemotePagesOptions::default())
+    }
+
+    fn database_options(&self) -> DatabaseOptions {
         let endpoint = EndpointOptions {
             listen: self.own.client_address,
-            data_dir: options.directory.clone(),
-            ..options.endpoint.clone()
+            data_dir: self.options.directory.clone(),
+            ..self.options.endpoint.clone()
         };
-        let options = DatabaseOptions {
-            node: options.node.clone(),
+        DatabaseOptions {
+            node: self.options.node.clone(),
             endpoint,
-            patience: options.patience,
-            on_state: Arc::clone(&options.on_state),
-        };
-        Ok(Some(DatabaseRole::start(self.environment, storage, options)))
+            patience: self.options.patience,
+            on_state: Arc::clone(&self.options.on_state),
+        }
     }
 }

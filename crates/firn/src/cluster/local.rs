@@ -63,7 +63,11 @@ struct Process {
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let mut signals = listen()?;
     let directory: &PathBuf = matches.get_one("dir").expect("clap requires it");
-    let layout = layout(directory, *matches.get_one("nodes").expect("it has a default"))?;
+    let shape = match matches.get_flag("separate") {
+        true => separate(),
+        false => alike(*matches.get_one("nodes").expect("it has a default")),
+    };
+    let layout = layout(directory, shape)?;
     let buffer_pool = matches.get_one::<String>("buffer_pool").expect("it has a default");
     let nodes = layout.nodes().map(|node| Process { node: node.clone(), child: None, due: None });
     let mut processes = Processes {
@@ -104,8 +108,32 @@ fn how_to_use(directory: &Path, layout: &Layout) -> String {
     )
 }
 
+/// Names and roles of the nodes of a new cluster.
+type Shape = Vec<(String, Roles)>;
+
+/// Nodes that do everything.
+fn alike(nodes: u64) -> Shape {
+    let roles = Roles::of(&[Role::Database, Role::Log, Role::Pages]);
+    (1..=nodes).map(|number| (format!("node-{number}"), roles)).collect()
+}
+
+/// A process for each part.
+fn separate() -> Shape {
+    let database = Roles::of(&[Role::Database, Role::Log]);
+    let (logger, pages) = (Roles::of(&[Role::Log]), Roles::of(&[Role::Pages]));
+    [
+        ("database-1", database),
+        ("database-2", database),
+        ("logger-1", logger),
+        ("pages-1", pages),
+        ("pages-2", pages),
+    ]
+    .map(|(name, roles)| (name.to_owned(), roles))
+    .into()
+}
+
 /// The layout of the directory; a new one if there is none.
-fn layout(directory: &Path, nodes: u64) -> Result<Layout, CommandError> {
+fn layout(directory: &Path, shape: Shape) -> Result<Layout, CommandError> {
     let path = directory.join(LAYOUT_FILE);
     if path.exists() {
         return read_layout(&path);
@@ -116,13 +144,17 @@ fn layout(directory: &Path, nodes: u64) -> Result<Layout, CommandError> {
     let cluster = ClusterId(high << 64 | u128::from(random.next_u64() | 1));
     let mut taken = Vec::new();
     let mut entries = Vec::new();
-    for number in 1..=nodes {
+    for (place, (name, roles)) in (0..).zip(shape) {
+        let client_address = roles
+            .has(Role::Database)
+            .then(|| free_address(FIRST_CLIENT_PORT + place, &mut taken))
+            .transpose()?;
         entries.push(NodeEntry {
-            number: NodeId(number),
-            name: format!("node-{number}"),
-            address: free_address(FIRST_PORT + number as u16 - 1, &mut taken)?,
-            client_address: Some(free_address(FIRST_CLIENT_PORT + number as u16 - 1, &mut taken)?),
-            roles: Roles::of(&[Role::Database, Role::Log, Role::Pages]),
+            number: NodeId(u64::from(place) + 1),
+            name,
+            address: free_address(FIRST_PORT + place, &mut taken)?,
+            client_address,
+            roles,
         });
     }
     let layout = Layout::new(cluster, entries)

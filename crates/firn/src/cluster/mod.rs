@@ -38,9 +38,19 @@ pub(crate) fn command() -> Command {
                     Arg::new("nodes")
                         .long("nodes")
                         .value_name("NUMBER")
-                        .value_parser(value_parser!(u64).range(1..=9))
+                        .value_parser(value_parser!(u64).range(1..=7))
                         .default_value(DEFAULT_NODES)
                         .help("How many nodes a new cluster has; one that is there keeps its own"),
+                )
+                .arg(
+                    Arg::new("separate")
+                        .long("separate")
+                        .action(ArgAction::SetTrue)
+                        .conflicts_with("nodes")
+                        .help(
+                            "A new cluster has a process for each part: two database nodes and a logger, \
+                             which keep the log, and two page nodes",
+                        ),
                 )
                 .arg(
                     Arg::new("buffer_pool")

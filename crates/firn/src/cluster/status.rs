@@ -126,7 +126,7 @@ fn row(node: &NodeEntry, answer: &Result<NodeStatus, AskError>, end: Lsn) -> [St
                 part.unwrap_or_else(none),
                 log.map_or_else(none, |log| log.durable.to_string()),
                 log.map_or_else(none, |log| Size(log.durable.since(log.truncated)).to_string()),
-                status.pages.as_ref().map_or_else(none, |pages| {
+                status.pages.as_ref().filter(|pages| pages.is_open).map_or_else(none, |pages| {
                     Size(end.0.saturating_sub(pages.applied.0)).to_string()
                 }),
                 status.serves.clone().unwrap_or_else(none),

@@ -70,10 +70,15 @@ pub trait PageLog: Send + Sync {
     /// Does not block.
     fn tell_page_room(&self, room: Room);
 
-    /// Pages include log before `lsn`, so it was durable when they were made. In a group, a member
-    /// that starts may not know yet. Does not block.
-    fn learn_durable(&self, lsn: Lsn) {
+    /// Pages include log before `lsn`, so it was durable when they were made. Who starts in a group,
+    /// or reads log elsewhere, may not know yet: it learns that from the pages, or waits until the
+    /// log says so.
+    ///
+    /// # Errors
+    /// [`LogError::Unavailable`] if the log does not say so in time.
+    fn learn_durable(&self, lsn: Lsn) -> Result<(), LogError> {
         let _ = lsn;
+        Ok(())
     }
 
     /// Starts reporting to `listener`, beginning with all kept log. Called once.

@@ -31,7 +31,7 @@ use firn_api::{
     FollowOptions, Followed, LogError, LogFollower, LogPiece, LogStore, PageFilter, Room,
 };
 use firn_base::event::Event;
-use firn_base::task::TaskHandle;
+use firn_base::task::{TaskHandle, sleep};
 use firn_base::{Environment, Lsn, PageId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -45,6 +45,8 @@ const PIECE_BYTES: usize = 1 << 20;
 const TICK: Duration = Duration::from_millis(100);
 /// How long the task waits for the page store before it leaves the oldest records out of memory.
 const STUCK: Duration = Duration::from_millis(100);
+/// How often a node that starts asks whether the log knows what its pages include.
+const LEARNING: Duration = Duration::from_millis(10);
 /// The longest pause between two tries when the log store does not answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -444,6 +446,26 @@ impl PageLog for ReceivedLog {
 
     fn kept_from(&self) -> Lsn {
         self.shared.state.lock().kept_from
+    }
+
+    /// Waits for [`ReceivedLogOptions::patience`] at most: a member of a group that has started may
+    /// not have heard yet what is durable.
+    fn learn_durable(&self, lsn: Lsn) -> Result<(), LogError> {
+        let shared = &self.shared;
+        let is_known = || self.durable_lsn() >= lsn;
+        let tries = shared.options.patience.as_millis() / LEARNING.as_millis();
+        for _ in 0..tries {
+            if is_known() {
+                return Ok(());
+            }
+            sleep(LEARNING);
+        }
+        let known = self.durable_lsn();
+        let reason = format!(
+            "pages of {} include log up to {lsn}, and the log knows {known} to be durable",
+            shared.options.name
+        );
+        if is_known() { Ok(()) } else { Err(LogError::Unavailable { reason }) }
     }
 
     /// Waits for [`ReceivedLogOptions::patience`] at most.

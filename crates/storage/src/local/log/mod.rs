@@ -488,10 +488,11 @@ impl PageLog for LocalLog {
         self.shared.page_room.store(room as u8, Ordering::Relaxed);
     }
 
-    fn learn_durable(&self, lsn: Lsn) {
+    fn learn_durable(&self, lsn: Lsn) -> Result<(), LogError> {
         if self.shared.group.is_some() {
             self.shared.set_durable(lsn);
         }
+        Ok(())
     }
 
     fn follow(&self, listener: Arc<dyn PageLogListener>) {

@@ -264,7 +264,7 @@ fn open_parts(
     if contents.applied.max(Lsn::FIRST) < log_start {
         return Err(map.lost_its_end(contents.applied, log_start));
     }
-    log.learn_durable(contents.newest_named);
+    log.learn_durable(contents.newest_named)?;
     if contents.newest_named.max(Lsn::FIRST) > log.durable_lsn().max(Lsn::FIRST) {
         return Err(map.outlived_the_log(contents.newest_named, log.durable_lsn()));
     }
