@@ -10,11 +10,10 @@ use firn_consensus::{Base, MemberId, Options, Term};
 use firn_link::Caller;
 use firn_log_service::{LogService, LogServiceOptions};
 use firn_storage::group::{GroupLog, GroupOptions, GroupStore, MemberLog, NoPeers, Peers};
-use firn_storage::local::{DatabaseId, LocalDirectory, LogOptions};
+use firn_storage::local::{DatabaseId, LocalDirectory, LogOptions, OpenError};
 
 use crate::group_peers::{Door, LinkPeers};
 use crate::layout::{Layout, NodeEntry};
-use crate::process::ProcessError;
 
 /// The number of the one log group of a cluster.
 pub(crate) const GROUP: u32 = 0;
@@ -37,7 +36,7 @@ impl LogMember {
         (layout, node): (&Layout, &NodeEntry),
         options: LogOptions,
         (others, door): (Vec<(MemberId, Caller)>, &Arc<Door>),
-    ) -> Result<LogMember, ProcessError> {
+    ) -> Result<LogMember, OpenError> {
         let path = directory.join(DIRECTORY);
         let directory = LocalDirectory::open_for(environment, &path, database_of(layout))?;
         let founding = Base::founding(Term(1), Lsn::FIRST, layout.members());

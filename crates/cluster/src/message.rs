@@ -72,3 +72,6 @@ impl NodeStatus {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,8 +166,10 @@ impl Shared {
         let (log, remote) = match &self.source {
             LogSource::Own(log) => (Arc::clone(log), None),
             LogSource::Remote(members) => {
-                let readers =
-                    RemoteLogOptions { readers_stay: true, ..RemoteLogOptions::default() };
+                let readers = RemoteLogOptions {
+                    stays: Some(options.name.clone()),
+                    ..RemoteLogOptions::default()
+                };
                 let remote = RemoteLog::open(environment, members.clone(), readers)?;
                 (Arc::clone(&remote) as Arc<dyn LogStore>, Some(remote))
             }

@@ -197,7 +197,7 @@ impl Maker<'_> {
         let others = self.others(Role::Log).map(|node| (node.member(), self.link(node)));
         let (place, links) = ((self.layout, self.own), (others.collect(), door));
         let (directory, settings) = (&self.options.directory, self.options.node.storage.log);
-        LogMember::open(self.environment, directory, place, settings, links).map(Some)
+        Ok(Some(LogMember::open(self.environment, directory, place, settings, links)?))
     }
 
     fn page_role(&self, log: Option<&LogMember>, door: &Arc<LateService>) -> Option<Arc<PageRole>> {

@@ -53,6 +53,9 @@ fn the_configuration_is_merged_from_all_three_sources() {
         log_segment_size           64M             default
         history_window_seconds     0               default
         materialise_behind_limit   1G              default
+        cluster_layout                             default
+        node_name                                  default
+        cluster_certificates                       default
         log_level                  info            FIRN_LOG_LEVEL
         FIRN_PORT names no setting and is ignored
     "#]]

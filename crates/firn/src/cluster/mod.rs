@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use firn_base::Environment;
+use firn_base::network::NodeIdentity;
 use firn_cluster::Layout;
 use firn_secure_network::{Credentials, SecureNetwork};
 
@@ -117,16 +118,21 @@ fn read_layout(path: &Path) -> Result<Layout, CommandError> {
     Layout::parse(&text).map_err(|error| CommandError::Layout { path: path.to_owned(), error })
 }
 
-/// The system's environment, with the cluster's network: TLS if there are certificates.
-fn environment(certificates: Option<&Path>) -> Result<Environment, CommandError> {
+/// The system's environment, with the cluster's network: TLS if there are certificates. With them,
+/// whom they are of.
+fn environment(
+    certificates: Option<&Path>,
+) -> Result<(Environment, Option<NodeIdentity>), CommandError> {
     let mut environment = Environment::system();
-    let network = match certificates {
+    let (network, identity) = match certificates {
         Some(directory) => {
             let clock = Arc::clone(&environment.clock);
-            SecureNetwork::new(Arc::new(Credentials::from_directory(directory, clock)?))
+            let credentials = Arc::new(Credentials::from_directory(directory, clock)?);
+            let identity = credentials.identity().clone();
+            (SecureNetwork::new(credentials), Some(identity))
         }
-        None => SecureNetwork::of_this_machine(),
+        None => (SecureNetwork::of_this_machine(), None),
     };
     environment.network = Arc::new(network);
-    Ok(environment)
+    Ok((environment, identity))
 }

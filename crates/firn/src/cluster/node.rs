@@ -46,7 +46,15 @@ pub(crate) fn run_node(
     })?;
     let certificates = &configuration.cluster_certificates.value;
     let certificates = (!certificates.is_empty()).then(|| Path::new(certificates));
-    let environment = environment(certificates)?;
+    let (environment, certified) = environment(certificates)?;
+    let own = layout.identity(node);
+    if let Some(certified) = certified.filter(|certified| *certified != own) {
+        return Err(CommandError::Usage(format!(
+            "the layout has {own} with the roles {}, the certificate is of {certified} with the roles \
+             {}; make another certificate (firn admin certificates node)",
+            own.roles, certified.roles
+        )));
+    }
     let (tell, states) = mpsc::channel();
     let options = options(configuration, verbosity, tell);
     let process = RunningProcess::start(&environment, &layout, node.number, &options)?;

@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use firn_base::network::{Address, NodeId, NodeIdentity, Roles};
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
-use firn_cluster::{AskError, Layout, NodeEntry, NodeStatus, ask};
+use firn_cluster::{AskError, NodeEntry, NodeStatus, ask};
 use firn_link::{Caller, CallerSettings, LocalNode};
 use firn_node::size::Size;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -33,9 +33,16 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let path = path.ok_or_else(|| CommandError::Usage("give --dir or --layout".to_owned()))?;
     let layout = read_layout(&path)?;
     let certificates = matches.get_one::<PathBuf>("certificates");
-    let environment = environment(certificates.map(PathBuf::as_path))?;
+    let (environment, certified) = environment(certificates.map(PathBuf::as_path))?;
+    let identity = certified.unwrap_or_else(|| NodeIdentity {
+        cluster: layout.cluster,
+        node: NodeId(0),
+        name: "status".to_owned(),
+        roles: Roles::default(),
+    });
+    let local = Arc::new(LocalNode::new(identity, 0));
     let nodes: Vec<_> =
-        layout.nodes().map(|node| (node, caller(&environment, &layout, node))).collect();
+        layout.nodes().map(|node| (node, caller(&environment, &local, node))).collect();
     let stop = Arc::new(AtomicBool::new(false));
     let watches = matches.get_flag("watch");
     if watches {
@@ -59,20 +66,12 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     }
 }
 
-/// A link to a node, of a process that has no role in the cluster.
-fn caller(environment: &Environment, layout: &Layout, node: &NodeEntry) -> Caller {
-    let identity = NodeIdentity {
-        cluster: layout.cluster,
-        node: NodeId(0),
-        name: "status".to_owned(),
-        roles: Roles::default(),
-    };
-    let local = Arc::new(LocalNode::new(identity, 0));
+fn caller(environment: &Environment, local: &Arc<LocalNode>, node: &NodeEntry) -> Caller {
     let settings = CallerSettings {
         wanted: Some(node.number),
         ..CallerSettings::new(Address::Tcp(node.address))
     };
-    Caller::new(environment, local, settings)
+    Caller::new(environment, Arc::clone(local), settings)
 }
 
 type Answer<'a> = (&'a NodeEntry, Result<NodeStatus, AskError>);

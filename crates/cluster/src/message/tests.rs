@@ -1,0 +1,53 @@
+use super::*;
+
+fn status() -> NodeStatus {
+    NodeStatus {
+        node: NodeId(2),
+        log: Some(LogStatus {
+            leads: Some(7),
+            leader: Some(2),
+            truncated: Lsn(8),
+            durable: Lsn(300),
+            failure: None,
+        }),
+        pages: Some(PagesStatus {
+            is_open: true,
+            kept_from: Lsn(9),
+            received: Lsn(300),
+            applied: Lsn(200),
+            images_per_second: 5,
+            failure: None,
+        }),
+        serves: Some("a:1".to_owned()),
+        failure: None,
+    }
+}
+
+#[test]
+fn a_status_has_these_bytes() {
+    let bytes = status().encode();
+    let expected = [
+        &[1][..],                           // version
+        &[2],                               // node 2
+        &[1, 1, 7, 1, 2],                   // a log member that leads in term 7; member 2 leads
+        &[8, 0xac, 2, 0],                   // log from 8, durable to 300, no failure
+        &[1, 1, 9, 0xac, 2, 0xc8, 1, 5, 0], // an open page node: 9, 300, 200, 5 images a second
+        &[1, 3, b'a', b':', b'1'],          // serves at a:1
+        &[0],                               // no failure
+    ];
+    assert_eq!(bytes, expected.concat());
+    assert_eq!(NodeStatus::decode(&bytes), Ok(status()));
+}
+
+#[test]
+fn other_bytes_are_refused() {
+    let bytes = status().encode();
+    for length in 0..bytes.len() {
+        assert_eq!(NodeStatus::decode(&bytes[..length]), Err(NotAStatus));
+    }
+    let longer: Vec<_> = bytes.iter().copied().chain([0]).collect();
+    assert_eq!(NodeStatus::decode(&longer), Err(NotAStatus));
+    let mut other = bytes;
+    other[0] = 2;
+    assert_eq!(NodeStatus::decode(&other), Err(NotAStatus));
+}

@@ -1,0 +1,206 @@
+//! A cluster of processes as a user starts it: database nodes, a logger and page nodes are killed
+//! while clients write. What was acknowledged is there afterwards.
+//!
+//! `CLUSTER_KILLS=200 cargo test --release -p firn --test cluster` kills as often.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+const WRITERS: u64 = 4;
+/// How long the cluster may take until somebody answers.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running `firn cluster start`.
+struct Cluster {
+    directory: PathBuf,
+    parent: Child,
+}
+
+impl Cluster {
+    fn start(directory: &Path, arguments: &[&str]) -> Cluster {
+        let parent = Command::new(env!("CARGO_BIN_EXE_firn"))
+            .args(["cluster", "start", "--buffer-pool", "16M", "--dir"])
+            .arg(directory)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        Cluster { directory: directory.to_owned(), parent }
+    }
+
+    /// The ports of the nodes that may answer clients.
+    fn ports(&self) -> Vec<u16> {
+        let layout = fs::read_to_string(self.directory.join("cluster.toml")).unwrap_or_default();
+        let ports = layout.lines().filter_map(|line| line.strip_prefix("client_address = "));
+        ports.filter_map(|at| at.trim_matches('"').rsplit(':').next()?.parse().ok()).collect()
+    }
+
+    fn connect_once(&self) -> Option<Conn> {
+        self.ports().into_iter().find_map(|port| {
+            let options = OptsBuilder::new()
+                .ip_or_hostname(Some("127.0.0.1"))
+                .tcp_port(port)
+                .user(Some("root"))
+                .prefer_socket(false)
+                .read_timeout(Some(PATIENCE));
+            Conn::new(options).ok()
+        })
+    }
+
+    /// A connection to the node that answers.
+    fn connect(&self) -> Conn {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(connection) = self.connect_once() {
+                return connection;
+            }
+            assert!(Instant::now() < until, "nobody answers:\n{}", self.logs());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn logs(&self) -> String {
+        let files = fs::read_dir(&self.directory).unwrap().filter_map(Result::ok);
+        let logs = files.map(|file| file.path()).filter(|path| path.extension().is_some());
+        logs.map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
+    }
+
+    /// The processes of the nodes, with their names.
+    fn processes(&self) -> Vec<(String, String)> {
+        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let found = processes.filter_map(|process| {
+            let line = fs::read(process.path().join("cmdline")).ok()?;
+            let line = String::from_utf8_lossy(&line).into_owned();
+            let mut words = line.split('\0').skip_while(|word| *word != "--data-dir").skip(1);
+            let directory = Path::new(words.next()?);
+            let name = directory.strip_prefix(&self.directory).ok()?.to_str()?.to_owned();
+            Some((name, process.file_name().into_string().ok()?))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort();
+        found
+    }
+
+    fn end(mut self) {
+        signal("INT", &self.parent.id().to_string());
+        assert!(self.parent.wait().unwrap().success());
+        assert_eq!(self.processes(), [], "all nodes have ended");
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Nodes end with it.
+        let _ = self.parent.kill();
+        let _ = self.parent.wait();
+    }
+}
+
+fn signal(name: &str, process: &str) {
+    let _ =
+        Command::new("kill").args([&format!("-{name}"), process]).stderr(Stdio::null()).status();
+}
+
+/// Inserts numbers until it is told to stop; returns those that were acknowledged.
+fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool) -> BTreeSet<u64> {
+    let mut acknowledged = BTreeSet::new();
+    let mut connection = cluster.connect();
+    let mut number = writer;
+    while !stop.load(Ordering::Relaxed) {
+        number += WRITERS;
+        match connection
+            .query_drop(format!("INSERT INTO kept.t VALUES ({number}, REPEAT('x', 300))"))
+        {
+            Ok(()) => {
+                acknowledged.insert(number);
+            }
+            // Nothing is known of this number. The next one goes to whoever answers by then.
+            Err(_) => connection = cluster.connect(),
+        }
+    }
+    acknowledged
+}
+
+fn kill_nodes(arguments: &[&str]) {
+    let kills = std::env::var("CLUSTER_KILLS").map_or(4, |kills| kills.parse().expect("a number"));
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(directory.path(), arguments);
+    let mut connection = cluster.connect();
+    connection.query_drop("CREATE DATABASE kept").unwrap();
+    connection
+        .query_drop("CREATE TABLE kept.t (n BIGINT PRIMARY KEY, v TEXT, KEY (v(20)))")
+        .unwrap();
+    drop(connection);
+    let stop = AtomicBool::new(false);
+    let acknowledged: BTreeSet<u64> = std::thread::scope(|scope| {
+        let (cluster, stop) = (&cluster, &stop);
+        let writers = (0..WRITERS).map(|writer| scope.spawn(move || write(cluster, writer, stop)));
+        let writers: Vec<_> = writers.collect();
+        for round in 0..kills {
+            std::thread::sleep(Duration::from_millis(1_500));
+            let processes = cluster.processes();
+            if round % 4 == 3 {
+                // The power fails.
+                processes.iter().for_each(|(_, process)| signal("KILL", process));
+            } else if let Some((_, process)) = processes.get(round % processes.len().max(1)) {
+                signal("KILL", process);
+            }
+            drop(cluster.connect());
+        }
+        stop.store(true, Ordering::Relaxed);
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    let mut connection = cluster.connect();
+    let kept: Vec<u64> = connection.query("SELECT n FROM kept.t ORDER BY n").unwrap();
+    let kept = BTreeSet::from_iter(kept);
+    let lost: Vec<_> = acknowledged.difference(&kept).collect();
+    assert!(!acknowledged.is_empty());
+    assert!(lost.is_empty(), "{} of {} rows are lost: {lost:?}", lost.len(), acknowledged.len());
+    let checked: Vec<(String, String, String, String)> =
+        connection.query("CHECK TABLE kept.t").unwrap();
+    assert_eq!(checked[0].3, "OK");
+    cluster.end();
+}
+
+#[test]
+fn nodes_that_do_everything_are_killed() {
+    kill_nodes(&["--nodes", "3"]);
+}
+
+#[test]
+fn processes_of_each_tier_are_killed() {
+    kill_nodes(&["--separate"]);
+}
+
+#[test]
+fn a_cluster_tells_its_state_and_goes_on_where_it_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(directory.path(), &["--separate"]);
+    cluster.connect().query_drop("CREATE DATABASE kept").unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_firn"))
+        .args(["cluster", "status", "--dir"])
+        .arg(directory.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert!(text.contains("leads, term") && text.contains("follows"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains("pages-")).count(), 2, "{text}");
+    cluster.end();
+    let again = Cluster::start(directory.path(), &[]);
+    let found: Option<String> = again.connect().query_first("SHOW DATABASES LIKE 'kept'").unwrap();
+    assert_eq!(found.as_deref(), Some("kept"));
+    again.end();
+}
