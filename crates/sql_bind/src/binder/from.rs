@@ -307,7 +307,7 @@ fn with_columns(typing: &mut Typing<'_>, mut query: Query) -> Query {
     }
     for (column, ty) in query.columns.iter_mut().zip(&types) {
         if column.value.ty.kind != ty.kind {
-            column.display = Some(Display::of_column(ty));
+            column.display = column.display.map(union::of_cut_numbers);
         }
     }
     union::cast_columns(typing, query, &types)

@@ -9,6 +9,7 @@ use firn_sql_catalog::model::same_name;
 use firn_sql_grammar::ast::{Expr, LockClause, OrderByExpr, SetExpr, SetOperator};
 use firn_sql_logical::expression::{Expression, SortKey};
 use firn_sql_logical::{Body, OutputColumn, Query, SetOperation};
+use firn_sql_types::decimal::MAX_SCALE;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Display, SqlType, unify::unify};
 
@@ -58,6 +59,12 @@ fn flatten(
     Ok(())
 }
 
+/// The display of exact numbers that are cut to the digits after the point that a column has.
+pub(crate) fn of_cut_numbers(display: Display) -> Display {
+    let cut = display.decimals.saturating_sub(MAX_SCALE);
+    Display { length: display.length - u32::from(cut), decimals: display.decimals - cut, ..display }
+}
+
 /// The rows of one query as those of a set, so that they can be ordered and limited again.
 pub(crate) fn set_of(typing: &mut Typing<'_>, inputs: Vec<Query>) -> Result<Query> {
     united(typing, SetOperation::Union, true, inputs)
@@ -83,6 +90,7 @@ pub(crate) fn united(
         let sides: Vec<SqlType> =
             inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
         let ty = unify(&sides, typing.context.evaluation.connection_collation, "UNION")?;
+        let is_cut = ty.kind.scale() > MAX_SCALE;
         let ty = ty.as_column();
         let shown: Vec<(&SqlType, Display)> = inputs
             .iter()
@@ -98,6 +106,7 @@ pub(crate) fn united(
             SetOperation::Union => sides.any(|nullable| nullable),
         };
         let display = common_display(&shown, &ty).as_stored();
+        let display = if is_cut { of_cut_numbers(display) } else { display };
         let display = Display { nullable: Some(nullable), ..display };
         displays.push(display);
         types.push(ty);

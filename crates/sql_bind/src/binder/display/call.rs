@@ -297,7 +297,7 @@ fn of_doubles(sides: [(&SqlType, &Display); 2], ty: &SqlType) -> Display {
         false => NOT_FIXED_DECIMALS,
     });
     match decimals[0].max(decimals[1]) {
-        NOT_FIXED_DECIMALS => Display::of_expression(ty),
+        NOT_FIXED_DECIMALS.. => Display::of_expression(ty),
         most => {
             let before = |at: usize| sides[at].1.length.saturating_sub(decimals[at].into());
             let length = before(0).max(before(1)) + u32::from(most);

@@ -24,6 +24,7 @@ use firn_sql_functions::AggregateFunction;
 use firn_sql_grammar::ast::{Expr, Value};
 use firn_sql_logical::expression::{Expression, ExpressionKind, Slot, Subquery, SubqueryKind};
 use firn_sql_logical::{PlanContext, WindowFunction};
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
@@ -318,7 +319,8 @@ fn of_literal(datum: &Datum, ty: &SqlType) -> Display {
             let text = number.to_string();
             let whole = text.trim_start_matches('-').split('.').next().map_or(0, str::len);
             let scale = ty.kind.scale();
-            Display::exact(ty, (whole as u8).saturating_add(scale).min(65), scale)
+            let most = if scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
+            Display::exact(ty, (whole as u8).saturating_add(scale).min(most), scale)
         }
         _ => Display::of_expression(ty),
     }
