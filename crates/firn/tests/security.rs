@@ -196,3 +196,34 @@ fn a_read_only_server_takes_no_changes() {
         assert_eq!(code(&mut other, statement), 1792, "{statement}");
     }
 }
+
+/// Who may read the first column of a table is not told the name of another one by `*`; as recorded
+/// from MySQL 9.7.
+#[test]
+fn a_star_does_not_tell_the_names_of_forbidden_columns() {
+    let server = Server::start(&[], &[]);
+    let mut client = server.connect();
+    run(
+        &mut client,
+        &[
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (a INT, b INT, c INT)",
+            "CREATE USER reader IDENTIFIED BY 'one'",
+            "GRANT SELECT (a), SELECT (b) ON d.t TO reader",
+            "CREATE USER last IDENTIFIED BY 'one'",
+            "GRANT SELECT (c) ON d.t TO last",
+        ],
+    );
+    let mut reader = log_in(&server, "reader", "one").unwrap();
+    for (statement, expected) in [
+        ("SELECT a, b FROM d.t", 0),
+        ("SELECT * FROM d.t", 1142),
+        ("SELECT x.* FROM d.t AS x WHERE c = 1", 1142),
+        ("SELECT a FROM d.t WHERE c = 1", 1143),
+        ("SELECT a, c FROM d.t", 1143),
+    ] {
+        assert_eq!(code(&mut reader, statement), expected, "{statement}");
+    }
+    let mut last = log_in(&server, "last", "one").unwrap();
+    assert_eq!(code(&mut last, "SELECT * FROM d.t"), 1143);
+}

@@ -28,6 +28,16 @@ pub enum NeedOf {
     /// The table, or one of the privileges that imply locking its rows.
     LockedTable,
     Columns,
+    /// Columns that a `*` stands for.
+    AllColumns,
+}
+
+impl NeedOf {
+    /// Whether it is a need on columns.
+    #[must_use]
+    pub fn is_of_columns(self) -> bool {
+        matches!(self, NeedOf::Columns | NeedOf::AllColumns)
+    }
 }
 
 /// Privileges that plans need.

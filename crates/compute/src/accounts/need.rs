@@ -72,7 +72,9 @@ impl Need {
                 let given = grants.on_table(schema, table);
                 given.contains(Privilege::DELETE) || given.contains(Privilege::LOCK_TABLES)
             }
-            NeedOf::Columns => self.missing_column(grants, schema, table).is_none(),
+            NeedOf::Columns | NeedOf::AllColumns => {
+                self.missing_column(grants, schema, table).is_none()
+            }
         }
     }
 
@@ -116,8 +118,13 @@ impl Need {
                 table_denied(&names.collect::<Vec<_>>().join(", "), table, who)
             }
             NeedOf::LockedTable => table_denied("SELECT with locking clause", table, who),
-            NeedOf::Columns => {
+            NeedOf::Columns | NeedOf::AllColumns => {
                 let column = self.missing_column(who.grants, schema, table);
+                // As in MySQL, who may read the first column of `*` is not told which one is
+                // missing.
+                if self.of == NeedOf::AllColumns && column != self.columns.first() {
+                    return table_denied(self.privilege.name, table, who);
+                }
                 let column = column.map_or("", |column| &**column);
                 column_denied(self.privilege.name, column, table, who)
             }
@@ -177,7 +184,7 @@ pub fn is_open(schema: &str) -> bool {
 /// 1142, 1143, 1044 or 1227 for the first unmet one.
 pub fn check(needs: &[Need], who: &Who<'_>) -> Result<()> {
     check_tables(needs, who)?;
-    refuse_first(needs, who, |need| need.of == NeedOf::Columns)
+    refuse_first(needs, who, |need| need.of.is_of_columns())
 }
 
 /// As [`check`], without the needs on columns.
@@ -185,7 +192,7 @@ pub fn check(needs: &[Need], who: &Who<'_>) -> Result<()> {
 /// # Errors
 /// As [`check`].
 pub fn check_tables(needs: &[Need], who: &Who<'_>) -> Result<()> {
-    refuse_first(needs, who, |need| need.of != NeedOf::Columns)
+    refuse_first(needs, who, |need| !need.of.is_of_columns())
 }
 
 fn refuse_first(needs: &[Need], who: &Who<'_>, wanted: impl Fn(&Need) -> bool) -> Result<()> {

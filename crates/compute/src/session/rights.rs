@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::{Result, SqlError};
-use firn_sql::plan::{NeedOf, ViewUser};
+use firn_sql::plan::ViewUser;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::need::{self, Need, Who, denied, is_open, table_denied};
@@ -277,11 +277,11 @@ impl Rights {
                 .iter()
                 .any(|one| Need { privilege: *one, ..need.clone() }.is_met(&self.grants))
         };
-        let of_tables = |need: &&Need| need.of != NeedOf::Columns;
+        let of_tables = |need: &&Need| !need.of.is_of_columns();
         if let Some(need) = own().filter(of_tables).find(|need| !some(need)) {
             return Err(need::table_denied("ANY", need.table.as_deref().unwrap_or(""), &who));
         }
-        for need in own().filter(|need| need.of == NeedOf::Columns) {
+        for need in own().filter(|need| need.of.is_of_columns()) {
             for column in &need.columns {
                 let one = Need { columns: vec![Arc::clone(column)], ..need.clone() };
                 if !some(&one) {

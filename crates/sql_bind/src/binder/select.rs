@@ -298,7 +298,10 @@ fn wildcard(
         }
         let name = column.name.clone();
         let origin = binder.names.scopes[level].origin_of(place);
-        let value = scope::column_value(binder, level, place)?;
+        binder.uses.is_star = true;
+        let value = scope::column_value(binder, level, place);
+        binder.uses.is_star = false;
+        let value = value?;
         let display = display::display(&binder.typing, &value);
         let stored = display.stored || is_stored(&value, origin.as_ref());
         let display = Display { stored, ..display };

@@ -46,6 +46,8 @@ impl Columns {
 pub(crate) struct NamedUse {
     pub(crate) table: NamedTable,
     reads: Columns,
+    /// The columns that a `*` stood for.
+    reads_by_star: Columns,
     /// What is written, by privilege.
     writes: Vec<(NeededPrivilege, Columns)>,
     /// The privileges needed on the table itself.
@@ -73,6 +75,8 @@ pub(crate) struct TableUses {
     pub(crate) wanted: NeededPrivilege,
     /// Tables that must not be read, because the statement writes them.
     pub(crate) written: Vec<TableId>,
+    /// A `*` is being replaced by columns.
+    pub(crate) is_star: bool,
 }
 
 impl Default for TableUses {
@@ -82,6 +86,7 @@ impl Default for TableUses {
             named: Vec::new(),
             wanted: NeededPrivilege::Select,
             written: Vec::new(),
+            is_star: false,
         }
     }
 }
@@ -99,6 +104,7 @@ impl TableUses {
         self.named.push(NamedUse {
             table,
             reads: Columns::default(),
+            reads_by_star: Columns::default(),
             writes: Vec::new(),
             wanted: vec![match views.is_outermost() && !is_inner {
                 true => self.wanted,
@@ -134,8 +140,10 @@ impl TableUses {
 
     /// A column of a named table is read.
     pub(crate) fn note_read(&mut self, named: Option<usize>, column: &Arc<str>) {
-        if let Some(named) = named {
-            self.named[named].reads.insert(column);
+        let Some(named) = named.map(|named| &mut self.named[named]) else { return };
+        match self.is_star {
+            true => named.reads_by_star.insert(column),
+            false => named.reads.insert(column),
         }
     }
 
@@ -302,6 +310,10 @@ impl NamedUse {
             if written(&privilege) && !self.wanted.contains(&privilege) {
                 needs.push(need(NeedOf::Table, privilege, &[]));
             }
+        }
+        let by_star = &self.reads_by_star.in_order;
+        if !by_star.is_empty() {
+            needs.push(need(NeedOf::AllColumns, NeededPrivilege::Select, by_star));
         }
         if !self.reads.in_order.is_empty() {
             needs.push(need(NeedOf::Columns, NeededPrivilege::Select, &self.reads.in_order));
