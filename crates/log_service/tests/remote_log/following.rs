@@ -276,3 +276,53 @@ fn a_follower_ends_where_it_was_asked_to() {
         task.join().expect("nobody kills it");
     });
 }
+
+#[test]
+fn a_member_that_lags_is_left() {
+    for_each_seed(0..5, |world| {
+        let group = Group::of_three(world);
+        let (reader, log) = group.reader("reader");
+        write(&group, 5, |_| {});
+        let end = Arc::new(Mutex::new(Lsn::FIRST));
+        let own = Arc::clone(&end);
+        let task = reader.spawn("follow", move |_| {
+            let mut follower = log.follow(follow_options("reader", Lsn::FIRST)).unwrap();
+            while follower.position() < Lsn::MAX && next_piece(&mut *follower, 10_000).is_some() {
+                *own.lock() = follower.position();
+            }
+        });
+        for victim in 1..=3 {
+            // The reader still reaches it, and it still says that nothing more is durable.
+            group.cluster.cut([victim]);
+            let written = write(&group, 5, |_| {});
+            let has_come = (0..200).any(|_| {
+                task::sleep(10 * MS);
+                *end.lock() >= written
+            });
+            assert!(has_come, "a follower stays with member {victim}, which is cut off");
+            group.cluster.heal();
+            task::sleep(SECOND);
+        }
+        drop(task);
+    });
+}
+
+#[test]
+fn a_reader_does_not_begin_without_a_majority() {
+    for_each_seed(0..5, |world| {
+        let group = Group::of_three(world);
+        write(&group, 5, |_| {});
+        let (reader, log) = group.reader("reader");
+        let task = reader.spawn("follow", move |_| {
+            let network = group.world.network();
+            network.separate(&["log-1", "log-3"], &["reader"]);
+            let refused = log.follow(follow_options("reader", Lsn::FIRST)).err().unwrap();
+            assert!(matches!(refused, LogError::Unavailable { .. }), "{refused}");
+            network.heal_link("log-1", "reader");
+            network.heal_link("reader", "log-1");
+            let mut follower = log.follow(follow_options("reader", Lsn::FIRST)).unwrap();
+            assert!(next_piece(&mut *follower, 100).is_some());
+        });
+        task.join().unwrap();
+    });
+}
