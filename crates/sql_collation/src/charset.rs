@@ -129,6 +129,22 @@ impl Charset {
         })
     }
 
+    /// The collation `…_bin`, in which texts have their code points as weights.
+    #[must_use]
+    pub const fn binary_collation(self) -> CollationId {
+        CollationId(match self {
+            Charset::Utf8mb4 => 46,
+            Charset::Utf8mb3 => 83,
+            Charset::Utf16 => 55,
+            Charset::Utf16le => 62,
+            Charset::Ucs2 => 90,
+            Charset::Utf32 => 61,
+            Charset::Latin1 => 47,
+            Charset::Ascii => 65,
+            Charset::Binary => 63,
+        })
+    }
+
     /// Whether the set is UTF-8, so that its bytes are Firn's own.
     #[must_use]
     pub const fn is_utf8(self) -> bool {

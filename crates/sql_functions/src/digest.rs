@@ -14,7 +14,7 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use crate::arguments::{bytes, fits_packet, int};
 use crate::signature::{self, MAX_CHARS, bigint};
 use crate::string::to_small_hex;
-use crate::{Call, Function, strict};
+use crate::{Call, Function, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("MD5", 1..=1, [Bytes] => signature::text::<32>, |a: &[Datum], _: &Call<'_>| {
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("SHA1", 1..=1, [Bytes] => signature::text::<40>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::Text(to_small_hex(&Sha1::digest(bytes(&a[0])))))
     }),
-    strict!("SHA2", 2..=2, [Bytes, Int] => signature::text::<128>, sha2),
+    lenient!("SHA2", 2..=2, [Bytes, Int] => signature::text::<128>, sha2),
     strict!("CRC32", 1..=1, [Bytes] => signature::unsigned, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::UInt(crc32fast::hash(bytes(&a[0])).into()))
     }),
@@ -32,9 +32,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("UNCOMPRESSED_LENGTH", 1..=1, [Text] => bigint, uncompressed_length),
 ];
 
+/// An unknown or missing length is warned of even if there is no text.
 fn sha2(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let text = bytes(&arguments[0]);
-    Ok(Datum::Text(match int(&arguments[1]) {
+    let length = if arguments[1].is_null() { -1 } else { int(&arguments[1]) };
+    if arguments[0].is_null() && matches!(length, 0 | 224 | 256 | 384 | 512) {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::Text(match length {
         224 => to_small_hex(&Sha224::digest(text)),
         0 | 256 => to_small_hex(&Sha256::digest(text)),
         384 => to_small_hex(&Sha384::digest(text)),

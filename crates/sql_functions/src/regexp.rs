@@ -8,23 +8,24 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
+use firn_format::value::CollationId;
 use firn_sql_collation as collation;
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Datum, SqlType};
+use firn_sql_types::{Coercibility, Datum, SqlType, TypeKind};
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::arguments::{int, text};
 use crate::signature::{self, Want, comparing_collation, fixed, long_text, text_of_first};
-use crate::{Call, Function, ResolveContext, Signature, strict};
+use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("REGEXP_LIKE", 2..=3, resolve_like, |a: &[Datum], call: &Call<'_>| {
-        let regex = regex(&a[1], a.get(2), call)?;
+    lenient!("REGEXP_LIKE", 2..=3, resolve_like, |a: &[Datum], call: &Call<'_>| {
+        let Some(regex) = expression(a, 2, call)? else { return Ok(Datum::Null) };
         Ok(Datum::from_bool(regex.is_match(&text(&a[0]))))
     }),
-    strict!("REGEXP_INSTR", 2..=6, resolve_instr, regexp_instr),
-    strict!("REGEXP_SUBSTR", 2..=5, resolve_substr, regexp_substr),
-    strict!("REGEXP_REPLACE", 3..=6, resolve_replace, regexp_replace),
+    lenient!("REGEXP_INSTR", 2..=6, resolve_instr, regexp_instr),
+    lenient!("REGEXP_SUBSTR", 2..=5, resolve_substr, regexp_substr),
+    lenient!("REGEXP_REPLACE", 3..=6, resolve_replace, regexp_replace),
 ];
 
 /// Regular expressions that a thread keeps compiled.
@@ -43,51 +44,96 @@ const CLASSES: [(&str, &str); 7] = [
 const SIZE_LIMIT_BYTES: usize = 4 << 20;
 
 fn resolve_like(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    one_character_set(types, "regexp_like")?;
+    comparing_collation(&types[..2], "regexp_like")?;
+    one_character_set(&types[..2], "regexp_like")?;
     fixed(types, context, &[Want::Text], signature::int)
 }
 
 fn resolve_instr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    one_character_set(types, "regexp_instr")?;
+    comparing_collation(&types[..2], "regexp_instr")?;
+    one_character_set(&types[..2], "regexp_instr")?;
     let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Int, Want::Text];
     fixed(types, context, &wants, signature::bigint)
 }
 
 fn resolve_substr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    one_character_set(types, "regexp_substr")?;
+    comparing_collation(&types[..2], "regexp_substr")?;
+    one_character_set(&types[..2], "regexp_substr")?;
     let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
-    fixed(types, context, &wants, text_of_first)
+    let signature = fixed(types, context, &wants, text_of_first)?;
+    Ok(in_common_set(types, context, signature))
 }
 
 fn resolve_replace(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    one_character_set(types, "regexp_replace")?;
+    comparing_collation(&types[..2], "regexp_replace")?;
+    one_character_set(&types[..2], "regexp_replace")?;
+    let both = signature::text_of(&types[..2], 0, context);
+    let is_weak = |ty: &SqlType| ty.kind.is_binary() || ty.coercibility > Coercibility::Implicit;
+    let has_bytes = types[..2].iter().any(|ty| ty.kind.is_binary());
+    let replaces_bytes = both.kind.is_binary() && has_bytes && types[..2].iter().all(is_weak);
+    let set = if replaces_bytes { SqlType::varbinary(0) } else { types[0].clone() };
+    one_character_set(&[set, types[2].clone()], "regexp_replace")?;
     let wants = [Want::Text, Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
-    fixed(types, context, &wants, |types, context| long_text(&types[..1], context))
+    let signature =
+        fixed(types, context, &wants, |types, context| long_text(&types[..1], context))?;
+    Ok(in_common_set(types, context, signature))
 }
 
-/// Refuses bytes beside text.
+/// The result in the character set of text and expression together: that of numbers if neither is a
+/// text, that of bytes if one is.
+fn in_common_set(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    signature: Signature,
+) -> Signature {
+    let is_string = |ty: &&SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
+    let strings: Vec<&SqlType> = types[..2].iter().filter(is_string).collect();
+    let is_null = |ty: &SqlType| ty.kind == TypeKind::Null;
+    let has_bytes = strings.iter().any(|ty| ty.kind.is_binary());
+    let changes = has_bytes || is_null(&types[0]) || !is_string(&&types[0]);
+    if !changes {
+        return signature;
+    }
+    let chars = u64::from(signature::text_chars(&signature.result));
+    let result = match strings.first() {
+        _ if types[..2].iter().all(is_null) => signature.result,
+        None => SqlType::varchar(chars as u32, signature::NUMBERS_COLLATION)
+            .with_coercibility(Coercibility::Numeric),
+        Some(_) => {
+            let strings: Vec<SqlType> = strings.into_iter().cloned().collect();
+            signature::text_of(&strings, chars, context)
+        }
+    };
+    Signature { result, ..signature }
+}
+
+/// Refuses binary strings beside text. Columns of `BINARY` and `BLOB` are let pass, as MySQL does.
 fn one_character_set(types: &[SqlType], function: &str) -> Result<()> {
-    let collation = comparing_collation(&types[..2], function)?;
-    let names: Vec<&str> = types[..2]
-        .iter()
-        .map(|ty| {
-            if ty.kind.is_binary() {
-                "binary"
-            } else {
-                collation::get(ty.collation().unwrap_or(collation)).name
-            }
-        })
-        .collect();
-    let [text, pattern] = [&types[0], &types[1]].map(|ty| ty.kind.is_binary());
-    let is_string = |ty: &SqlType| ty.kind.is_string();
-    if text == pattern || !types[..2].iter().all(is_string) {
+    let is_bytes = |ty: &SqlType| matches!(ty.kind, TypeKind::Varbinary { .. });
+    let is_text = |ty: &SqlType| ty.kind.is_text() || ty.kind.is_enum_or_set();
+    if !types.iter().any(is_bytes) || !types.iter().any(is_text) {
         return Ok(());
     }
+    let mut names = types.iter().map(|ty| match is_bytes(ty) {
+        true => "binary",
+        false => collation::get(ty.collation().unwrap_or(CollationId::BINARY)).name,
+    });
+    let first = names.next().unwrap_or_default();
+    let other = names.find(|name| *name != first).unwrap_or_default();
     let message = format!(
-        "Character set '{}' cannot be used in conjunction with '{}' in call to {function}.",
-        names[0], names[1]
+        "Character set '{first}' cannot be used in conjunction with '{other}' in call to {function}."
     );
     Err(failed(3995, &message))
+}
+
+/// The expression of a call whose match type is at `flags`; `None` if an argument is NULL. It is read
+/// before the text, so that a wrong one is refused even beside NULL.
+fn expression(a: &[Datum], flags: usize, call: &Call<'_>) -> Result<Option<Regex>> {
+    if a[1].is_null() || a.get(flags).is_some_and(Datum::is_null) {
+        return Ok(None);
+    }
+    let regex = regex(&a[1], a.get(flags), call)?;
+    Ok((!a.iter().any(Datum::is_null)).then_some(regex))
 }
 
 fn failed(code: u16, message: &str) -> SqlError {
@@ -218,7 +264,7 @@ fn passed_over(occurrence: Option<&Datum>) -> usize {
 }
 
 fn regexp_instr(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let regex = regex(&a[1], a.get(5), call)?;
+    let Some(regex) = expression(a, 5, call)? else { return Ok(Datum::Null) };
     let text = text(&a[0]);
     let at_end = match a.get(4).map_or(0, int) {
         0 => false,
@@ -237,7 +283,7 @@ fn regexp_instr(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 }
 
 fn regexp_substr(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let regex = regex(&a[1], a.get(4), call)?;
+    let Some(regex) = expression(a, 4, call)? else { return Ok(Datum::Null) };
     let text = text(&a[0]);
     let start = start(&text, a.get(2))?;
     let found = regex.find_iter(&text[start..]).nth(passed_over(a.get(3)));
@@ -246,7 +292,7 @@ fn regexp_substr(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 /// Occurrence 0 is every one.
 fn regexp_replace(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let regex = regex(&a[1], a.get(5), call)?;
+    let Some(regex) = expression(a, 5, call)? else { return Ok(Datum::Null) };
     let (text, replacement) = (text(&a[0]), text(&a[2]));
     let start = start(&text, a.get(3))?;
     let only = match a.get(4).map_or(0, int) {

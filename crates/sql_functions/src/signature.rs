@@ -16,6 +16,8 @@ use firn_sql_types::{Coercibility, IntWidth, SqlType, TypeKind};
 
 use crate::{ResolveContext, Signature};
 
+/// `latin1_swedish_ci`, which MySQL takes for the text of numbers and times alone.
+pub(super) const NUMBERS_COLLATION: CollationId = CollationId(8);
 /// The longest text that a result's type states; longer ones state this length.
 pub(super) const MAX_CHARS: u32 = 1 << 30;
 

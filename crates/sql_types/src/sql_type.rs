@@ -36,6 +36,8 @@ pub struct WorkedOut {
     pub nullable: bool,
     /// The operand, if the constant is an operand that was cast to what an operation wants.
     pub operand: (SqlType, Display),
+    /// The operand as it was written, before any cast.
+    pub written: (SqlType, Display),
 }
 
 impl Before {

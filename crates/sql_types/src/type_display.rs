@@ -62,13 +62,12 @@ impl Display {
         Display { length, decimals: scale, ..Display::of_expression(ty) }
     }
 
-    /// The same values converted to text: doubles without fixed digits get the width of a column of
-    /// doubles.
+    /// The same values converted to text: doubles get the width of a column of doubles, however few
+    /// digits they have.
     #[must_use]
     pub fn as_text_of(self, ty: &SqlType) -> Display {
-        let is_floating = matches!(ty.kind, TypeKind::Float | TypeKind::Double);
-        match is_floating && self.decimals == NOT_FIXED_DECIMALS {
-            true => Display { length: Display::of_column(ty).length, ..self },
+        match ty.kind == TypeKind::Double {
+            true => Display { length: DOUBLE_CHARS, ..self },
             false => self,
         }
     }

@@ -43,7 +43,15 @@ pub fn unify(types: &[SqlType], connection: CollationId, operation: &str) -> Res
 fn unify_numbers(types: &[&SqlType]) -> TypeKind {
     let any = |test: fn(&TypeKind) -> bool| types.iter().any(|ty| test(&ty.kind));
     if any(|kind| matches!(kind, TypeKind::Float | TypeKind::Double)) {
-        return TypeKind::Double;
+        // MySQL keeps FLOAT beside all integers but INT.
+        let stays_float = |kind: &TypeKind| match kind {
+            TypeKind::Integer { width, .. } => *width != IntWidth::Four,
+            kind => matches!(kind, TypeKind::Float | TypeKind::Year),
+        };
+        return match types.iter().all(|ty| stays_float(&ty.kind)) {
+            true => TypeKind::Float,
+            false => TypeKind::Double,
+        };
     }
     if any(|kind| matches!(kind, TypeKind::Decimal { .. })) {
         return unify_decimals(types);
@@ -103,19 +111,33 @@ fn unify_temporal(types: &[&SqlType]) -> TypeKind {
 }
 
 fn unify_texts(types: &[&SqlType], connection: CollationId, operation: &str) -> Result<SqlType> {
-    let merged = merge_collations(types.iter().copied(), operation)?;
+    // JSON text has the collation utf8mb4_bin.
+    let texts: Vec<SqlType> = types
+        .iter()
+        .map(|ty| match ty.kind {
+            TypeKind::Json => SqlType::varchar(0, CollationId(46)),
+            _ => (*ty).clone(),
+        })
+        .collect();
+    let texts = texts.iter().zip(types).map(|(text, ty)| match ty.kind {
+        TypeKind::Json => text.clone().with_coercibility(Coercibility::Implicit),
+        _ => text.clone(),
+    });
+    let merged = merge_collations(&texts.collect::<Vec<_>>(), operation)?;
     let (mut collation, coercibility) = merged.unwrap_or((connection, Coercibility::Numeric));
-    if merged.is_none() && types.iter().any(|ty| ty.kind == TypeKind::Json) {
-        // JSON text has the collation utf8mb4_bin.
-        collation = CollationId(46);
-    }
     if types.iter().any(|ty| matches!(ty.kind, TypeKind::Bit { .. })) {
         // Bits beside a value that is not a number are bytes.
         collation = CollationId::BINARY;
     }
     let max_chars = types.iter().map(|ty| ty.max_text_chars()).max().unwrap_or(0);
     let charset = collation::get(collation).charset;
-    let max_bytes = u64::from(max_chars) * u64::from(charset.max_character_bytes());
+    let character_bytes = u64::from(charset.max_character_bytes());
+    let bytes = |ty: &&SqlType| match ty.kind {
+        // Its length is told in bytes.
+        TypeKind::Text { max_bytes, .. } => u64::from(max_bytes),
+        _ => u64::from(ty.max_text_chars()) * character_bytes,
+    };
+    let max_bytes = types.iter().map(bytes).max().unwrap_or(0);
     let is_long = |ty: &&SqlType| {
         matches!(
             ty.kind,

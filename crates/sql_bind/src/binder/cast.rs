@@ -8,9 +8,11 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::hexadecimal::hexadecimal_digits;
+use firn_sql_types::temporal::interval::IntervalUnit;
 use firn_sql_types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
 
 use super::expressions::{DEPRECATED, deprecated};
+use super::function::json_truth;
 use super::mean::unrounded;
 use super::{
     Binder, Typing, coerce, display, expression_builders, expressions, literal, parameter,
@@ -39,7 +41,10 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
                 );
             }
             let operand = expressions::bind_single(binder, expr)?;
-            let operand = number_to_cast(expr, operand, to);
+            let operand = match to {
+                CastType::Json => json_truth(operand, expr),
+                _ => number_to_cast(expr, operand, to),
+            };
             explicit_cast(&mut binder.typing, operand, to, charset.as_deref())
         }
         Expr::Convert { expr, charset } => {
@@ -217,7 +222,8 @@ fn convert_charset(
     if typing.context.evaluation.sql_mode.is_strict() {
         let shown = display::display(typing, &text);
         let operand = (text.ty.clone(), shown);
-        text.ty.before = Before::of(WorkedOut { shown, nullable: true, operand });
+        let written = operand.clone();
+        text.ty.before = Before::of(WorkedOut { shown, nullable: true, operand, written });
         text.ty.nullable |= matches!(text.kind, ExpressionKind::Cast(_));
     }
     Ok(text)
@@ -258,9 +264,15 @@ fn collate(typing: &mut Typing<'_>, operand: Expression, name: &str) -> Result<E
         let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
         return Err(SqlError::new(1253, message));
     }
+    let shown = display::display(typing, &operand);
+    let nullable = typing.context.evaluation.sql_mode.is_strict()
+        || display::nullable::shown_nullable(typing, &operand);
+    let of = (operand.ty.clone(), shown);
+    let before = Before::of(WorkedOut { shown, nullable, operand: of.clone(), written: of });
     let ty = SqlType::varchar(operand.ty.max_text_chars(), found.id)
         .with_nullable(operand.ty.nullable)
         .with_coercibility(Coercibility::Explicit);
+    let ty = SqlType { before, ..ty };
     let kind = operand.kind;
     // A column under another collation keeps its bytes; the cast marks that its index cannot be
     // used.
@@ -318,9 +330,11 @@ pub(crate) fn date_arithmetic(
     interval: &Interval,
     minus: bool,
 ) -> Result<Expression> {
+    // A unit of several parts reads the text.
+    let is_compound = IntervalUnit::by_name(interval.unit).is_some_and(IntervalUnit::is_compound);
     let count = match literal::number_of_bytes(&interval.value) {
-        Some(number) => number,
-        None => expressions::bind_single(binder, &interval.value)?,
+        Some(number) if !is_compound => number,
+        _ => expressions::bind_single(binder, &interval.value)?,
     };
     let unit = literal::literal_text(binder.typing.context, interval.unit)?;
     let name = if minus { "DATE_SUB" } else { "DATE_ADD" };

@@ -57,15 +57,30 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
     if expression.ty.kind.is_binary() && ty.kind.is_text() {
         return decoded(typing, expression, ty.with_nullable(nullable));
     }
+    let is_temporal = expression.ty.kind.is_temporal();
     let cast = Expression {
         kind: ExpressionKind::Cast(Box::new(expression)),
         ty: ty.with_nullable(nullable),
     };
     match cast.ty.kind {
         // A number with digits after the point has its length in its value.
-        TypeKind::Decimal { .. } => fold::fold(cast, typing.context.evaluation),
+        TypeKind::Decimal { .. } if !is_temporal => fold_exact(typing, cast),
         _ => fold(typing, cast),
     }
+}
+
+/// A constant as an exact number; what was written stays known.
+fn fold_exact(typing: &Typing<'_>, cast: Expression) -> Expression {
+    let written = display::written(typing, &cast);
+    let written = (written.0.clone(), written.1);
+    let mut folded = fold::fold(cast, typing.context.evaluation);
+    if matches!(folded.kind, ExpressionKind::Literal(_)) && folded.ty.before.get().is_none() {
+        let shown = display::display(typing, &folded);
+        let nullable = nullable::shown_nullable(typing, &folded);
+        let operand = (folded.ty.clone(), shown);
+        folded.ty.before = Before::of(WorkedOut { shown, nullable, operand, written });
+    }
+    folded
 }
 
 /// Bytes as text. Bytes that are not valid in the character set are an error, whereas an
@@ -201,10 +216,12 @@ pub(crate) fn fold(typing: &Typing<'_>, expression: Expression) -> Expression {
 /// The properties to keep of an expression that becomes a constant.
 fn before(typing: &Typing<'_>, expression: &Expression) -> Before {
     let (operand, shown) = display::shown_operand(typing, expression);
+    let (written, shown_written) = display::written(typing, expression);
     Before::of(WorkedOut {
         shown: display::display(typing, expression),
         nullable: nullable::shown_nullable(typing, expression),
         operand: (operand.clone(), shown),
+        written: (written.clone(), shown_written),
     })
 }
 
@@ -242,7 +259,12 @@ pub(crate) fn compare_leniently(
     let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
     if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) = (&left.kind, &right.kind)
     {
-        return Ok(compare_literals(operator, kind, one, two, nullable));
+        let mut truth = compare_literals(operator, kind, one, two, nullable);
+        let nullable = !is_null_safe
+            && [&left, &right].into_iter().any(|side| nullable::shown_nullable(typing, side));
+        truth.ty.before =
+            expression_builders::worked_out(&truth.ty, display::TRUTH_CHARS, nullable);
+        return Ok(truth);
     }
     Ok(Expression {
         kind: ExpressionKind::Compare { operator, kind, sides: Box::new([left, right]) },
@@ -325,7 +347,10 @@ pub(crate) fn unified(
     let types: Vec<SqlType> = list.iter().map(|one| one.ty.clone()).collect();
     let ty = unify(&types, typing.context.evaluation.connection_collation, operation)?;
     let list = list.into_iter().map(|one| {
-        let wanted = ty.clone().with_nullable(one.ty.nullable);
+        // Numbers and times keep theirs, as in any cast that nobody wrote.
+        let is_text = one.ty.kind.is_string() || one.ty.kind.is_enum_or_set();
+        let coercibility = if is_text { ty.coercibility } else { Coercibility::Numeric };
+        let wanted = ty.clone().with_nullable(one.ty.nullable).with_coercibility(coercibility);
         cast_to(typing, one, wanted)
     });
     Ok((list.collect(), ty))

@@ -22,10 +22,15 @@ pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
 #[must_use]
 pub(crate) fn truth(truth: Option<bool>, nullable: bool) -> Expression {
     let mut truth = literal(Datum::from_bool(truth), SqlType::boolean());
-    let shown = Display::integer(&truth.ty, TRUTH_CHARS);
-    let operand = (truth.ty.clone(), shown);
-    truth.ty.before = Before::of(WorkedOut { shown, nullable, operand });
+    truth.ty.before = worked_out(&truth.ty, TRUTH_CHARS, nullable);
     truth
+}
+
+/// What clients see of a constant number of at most `length` characters.
+pub(crate) fn worked_out(ty: &SqlType, length: u32, nullable: bool) -> Before {
+    let shown = Display { length, ..Display::of_expression(ty) };
+    let operand = (ty.clone(), shown);
+    Before::of(WorkedOut { shown, nullable, operand: operand.clone(), written: operand })
 }
 
 #[must_use]
@@ -49,7 +54,10 @@ pub(crate) fn slot(slot: Slot, ty: SqlType) -> Expression {
 pub(crate) fn not(operand: Expression) -> Expression {
     let ty = SqlType::boolean().with_nullable(operand.ty.nullable);
     match operand.kind {
-        ExpressionKind::Literal(Datum::Int(number)) => truth(Some(number == 0), ty.nullable),
+        ExpressionKind::Literal(Datum::Int(number)) => {
+            let before = operand.ty.before.get().map(|before| before.nullable);
+            truth(Some(number == 0), before.unwrap_or(ty.nullable))
+        }
         ExpressionKind::Is { operand, test, negated } => {
             Expression { kind: ExpressionKind::Is { operand, test, negated: !negated }, ty }
         }

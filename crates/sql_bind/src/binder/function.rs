@@ -8,7 +8,7 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
-use firn_sql_types::{Datum, SqlType, TypeKind};
+use firn_sql_types::{Before, Datum, SqlType, TypeKind};
 
 use super::cast::typed_null;
 use super::merge::is_large;
@@ -43,8 +43,12 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
             let mut arguments = arguments(binder, function)?;
             if takes_documents(&name) {
                 let written = argument_expressions(function)?;
-                // The name of a member is a text.
-                let is_name = |at: usize| name == "JSON_OBJECT" && at.is_multiple_of(2);
+                // The name of a member is a text, and a document no truth value.
+                let is_name = |at: usize| match name.as_str() {
+                    "JSON_OBJECT" => at.is_multiple_of(2),
+                    "JSON_ARRAY" => false,
+                    _ => at == 0,
+                };
                 let pairs = arguments.into_iter().zip(written).enumerate();
                 arguments = pairs
                     .map(|(at, (one, written))| match is_name(at) {
@@ -63,6 +67,13 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
 /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
 fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let arguments = arguments(binder, function)?;
+    let path = argument_expressions(function)?.get(1).copied();
+    let is_written_path = |path: &Expr| {
+        matches!(path, Expr::Value(Value::Text(_) | Value::Parameter(_)) | Expr::Introduced { .. })
+    };
+    if let Some(path) = path.filter(|path| !is_written_path(path)) {
+        return Err(SqlError::syntax(&firn_sql_grammar::render(path), 1));
+    }
     let returned = match &function.returning {
         Some(data_type) => {
             let document = typed_null(SqlType::new(TypeKind::Json));
@@ -121,6 +132,16 @@ fn named_call(
             Ok(expression_builders::is(operand, IsTest::Null, false))
         }
         // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
+        // Beside a date, a text that is none is refused, though the two are compared as texts.
+        ("STRCMP", 2) if arguments.iter().any(|one| one.ty.kind.is_temporal()) => {
+            coerce::compare(
+                typing,
+                CompareOperator::Equal,
+                arguments[0].clone(),
+                arguments[1].clone(),
+            )?;
+            expression_builders::call(typing, name, arguments)
+        }
         ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
             expression_builders::call(typing, name, vec![typed_null(SqlType::varbinary(0))])
         }
@@ -158,6 +179,10 @@ fn number_arguments(
 ) -> Result<Vec<bool>> {
     match name {
         "IF" => Ok((0..arguments.len()).map(|at| at == 0).collect()),
+        "NULLIF" => {
+            let is_number = arguments.first().is_some_and(|first| first.ty.kind.is_numeric());
+            Ok((0..arguments.len()).map(|at| at == 1 && is_number).collect())
+        }
         "GREATEST" | "LEAST" => {
             let any = arguments.iter().any(|argument| argument.ty.kind.is_numeric());
             Ok(vec![any; arguments.len()])
@@ -195,7 +220,12 @@ fn any_value(binder: &mut Binder<'_>, function: &Function) -> Result<Expression>
     if arguments.len() != 1 {
         return expression_builders::call(&mut binder.typing, "ANY_VALUE", arguments);
     }
-    let value = arguments.remove(0);
+    let mut value = arguments.remove(0);
+    let is_written = value.ty.before.get().is_some_and(|before| !before.nullable);
+    if is_written && value.ty.kind == TypeKind::Double {
+        // As long as any double.
+        value.ty.before = Before::default();
+    }
     firn_sql_logical::expression::visit::add_reads(
         &value,
         &mut binder.names.innermost().any_values,
@@ -264,11 +294,18 @@ pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
         Expr::Value(_) => value,
         _ if value.ty.kind == SqlType::boolean().kind => match value.kind {
             ExpressionKind::Literal(Datum::Int(number)) if is_condition(written) => of(number != 0),
-            _ if !expression_builders::is_truth(&value) => value,
+            _ if !is_tested(&value) => value,
             _ => document_of_truth(value, of),
         },
         _ => value,
     }
+}
+
+/// Whether an expression is a truth value, or a comparison that MySQL takes for one.
+fn is_tested(value: &Expression) -> bool {
+    let is_comparison = |name| matches!(name, "REGEXP_LIKE" | "STRCMP");
+    expression_builders::is_truth(value)
+        || matches!(&value.kind, ExpressionKind::Call { function, .. } if is_comparison(function.name))
 }
 
 /// Whether the written expression is a truth value.

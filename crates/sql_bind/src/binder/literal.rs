@@ -13,16 +13,14 @@ use super::{Typing, coerce, expression_builders, parameter};
 /// A literal or placeholder.
 pub(crate) fn literal(context: &PlanContext<'_>, value: &Value) -> Result<Expression> {
     match value {
-        Value::Number(text) => number(text),
+        Value::Number(text) => Ok(with_length(number(text)?, text)),
         Value::Text(text) => literal_text(context, text),
         Value::Hexadecimal(digits) => {
             context.watch.hold(digits.len() / 2)?;
             Ok(bytes(hex(digits)?))
         }
         Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
-        Value::Boolean(truth) => {
-            Ok(expression_builders::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
-        }
+        Value::Boolean(truth) => Ok(expression_builders::truth(Some(*truth), false)),
         Value::Null => Ok(expression_builders::null()),
         Value::Parameter(number) => Ok(placeholder(context, *number)),
         Value::LongText(number) => long_literal_text(context, *number as usize),
@@ -48,6 +46,16 @@ fn long_literal_text(context: &PlanContext<'_>, number: usize) -> Result<Express
     let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
     let ty = SqlType::varchar(u32::try_from(characters).unwrap_or(u32::MAX), collation);
     Ok(expression_builders::literal(Datum::Text(text.clone()), ty))
+}
+
+/// A double as long as it is written.
+fn with_length(number: Expression, text: &str) -> Expression {
+    if number.ty.kind != TypeKind::Double {
+        return number;
+    }
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let before = expression_builders::worked_out(&number.ty, length, false);
+    Expression { ty: SqlType { before, ..number.ty }, kind: number.kind }
 }
 
 /// `-number`, so that the smallest integer can be written.

@@ -150,16 +150,32 @@ fn in_singles(
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
         return in_any(typing, operand, list, negated);
     }
+    if are_unlike(&operand, &list) {
+        return any_equal(typing, operand, list, negated, equal_by_class);
+    }
     let operand = beside_all(typing, operand, &list, "in")?;
     in_values(typing, operand, list, negated)
 }
 
-/// In `CASE`, a document beside a text is compared as its own text.
-fn beside_text(typing: &mut Typing<'_>, operand: Expression, other: &Expression) -> Expression {
-    match operand.ty.kind == TypeKind::Json && other.ty.kind.is_string() {
-        true => as_text(typing, operand),
-        false => operand,
+/// Whether the items of a list are compared with the operand in several ways. A document among them is
+/// compared as one, and a column of numbers as `=` does, so that its index stays usable.
+fn are_unlike(operand: &Expression, list: &[Expression]) -> bool {
+    let of = &operand.ty;
+    if matches!(of.kind, TypeKind::Json | TypeKind::Null) {
+        return false;
     }
+    let mut known = list.iter().filter(|item| item.ty.kind != TypeKind::Null);
+    let has_document = known.clone().any(|item| item.ty.kind == TypeKind::Json);
+    let is_number = matches!(operand.kind, ExpressionKind::Slot(_)) && of.kind.is_numeric();
+    if has_document || is_number {
+        return false;
+    }
+    let pair = |item: &Expression| {
+        let one = class(&item.ty);
+        if one == class(of) { one } else { Class::Double }
+    };
+    let first = known.next().map(pair);
+    known.any(|item| Some(pair(item)) != first)
 }
 
 /// All items compared in one way, if they have the same comparison; otherwise an `OR` of
@@ -211,6 +227,19 @@ fn in_any(
     list: Vec<Expression>,
     negated: bool,
 ) -> Result<Expression> {
+    any_equal(typing, operand, list, negated, |typing, operand, item| {
+        compare_any(typing, CompareOperator::Equal, operand, item)
+    })
+}
+
+/// An `OR` of what `equal` makes of the operand and each item.
+fn any_equal(
+    typing: &mut Typing<'_>,
+    operand: Expression,
+    list: Vec<Expression>,
+    negated: bool,
+    equal: fn(&mut Typing<'_>, Expression, Expression) -> Result<Expression>,
+) -> Result<Expression> {
     let (first, again) = for_several(&mut typing.frame, operand);
     let mut first = Some(first);
     let any = list
@@ -219,7 +248,7 @@ fn in_any(
             typing.context.watch.step()?;
             let operand = first.take().unwrap_or_else(|| again.clone());
             let (operand, item) = both_as_bits(typing, operand, item);
-            compare_any(typing, CompareOperator::Equal, operand, item)
+            equal(typing, operand, item)
         })
         .collect::<Result<Vec<_>>>()?;
     let any = expression::or(any);
@@ -428,6 +457,7 @@ pub(crate) fn case(
     conditions: &[CaseWhen],
     otherwise: Option<&Expr>,
 ) -> Result<Expression> {
+    let written_operand = operand;
     let operand = operand.map(|operand| expressions::bind_single(binder, operand)).transpose()?;
     let (mut operand, again) = match operand {
         Some(operand) => {
@@ -441,9 +471,13 @@ pub(crate) fn case(
     for CaseWhen { condition: written, result } in conditions {
         tests.push(match operand.take().or_else(|| again.clone()) {
             Some(operand) => {
-                let condition = expressions::bind(binder, written)?;
-                let condition = beside_document(&operand, condition, written);
-                let operand = beside_text(&mut binder.typing, operand, &condition);
+                let bound = expressions::bind(binder, written)?;
+                let context = binder.typing.context;
+                let condition = literal::number_beside(context, written, bound, &operand.ty);
+                let operand = match written_operand {
+                    Some(expr) => literal::number_beside(context, expr, operand, &condition.ty),
+                    None => operand,
+                };
                 case_test(&mut binder.typing, operand, condition)?
             }
             None => expressions::test(binder, written)?,
@@ -467,9 +501,55 @@ fn case_test(
         }
         _ => {
             let (operand, value) = both_as_bits(typing, operand, value);
-            coerce::compare_leniently(typing, CompareOperator::Equal, operand, value)
+            equal_by_class(typing, operand, value)
         }
     }
+}
+
+/// What MySQL sorts types into where it compares one value with several.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Text,
+    Exact,
+    Double,
+}
+
+fn class(ty: &SqlType) -> Class {
+    match ty.kind {
+        TypeKind::Float | TypeKind::Double => Class::Double,
+        ref kind if kind.is_numeric() || *kind == TypeKind::Year => Class::Exact,
+        TypeKind::Bit { .. } => Class::Exact,
+        _ => Class::Text,
+    }
+}
+
+/// `operand = value` in `CASE` and in lists of unlike types: unlike classes are compared as doubles,
+/// and a date, a document or a text is a text beside another one unless the operand is a date.
+fn equal_by_class(
+    typing: &mut Typing<'_>,
+    operand: Expression,
+    value: Expression,
+) -> Result<Expression> {
+    let is_known = |one: &Expression| {
+        !matches!(one.ty.kind, TypeKind::Null | TypeKind::Geometry)
+            && !matches!(one.kind, ExpressionKind::Parameter(_))
+    };
+    let known = is_known(&operand) && is_known(&value);
+    let (operand, value) = match (class(&operand.ty), class(&value.ty)) {
+        _ if !known => (operand, value),
+        (Class::Text, Class::Text) if operand.ty.kind.is_temporal() => (operand, value),
+        (Class::Text, Class::Text) if operand.ty.kind == value.ty.kind => (operand, value),
+        (Class::Text, Class::Text) => (as_text(typing, operand), as_text(typing, value)),
+        (one, other) if one != other => {
+            let mut double = |one: Expression| {
+                let ty = SqlType::double().with_nullable(one.ty.nullable);
+                coerce::cast_to(typing, one, ty)
+            };
+            (double(operand), double(value))
+        }
+        _ => (operand, value),
+    };
+    coerce::compare_leniently(typing, CompareOperator::Equal, operand, value)
 }
 
 /// An integer as `CASE`, and `IN` with a list that is not constant, compare it: by its 64 bits,

@@ -7,11 +7,11 @@
 
 use firn_sql_catalog::model::same_name;
 use firn_sql_grammar::ast::{Expr, LockClause, OrderByExpr, SetExpr, SetOperator};
-use firn_sql_logical::expression::{Expression, SortKey};
+use firn_sql_logical::expression::{Expression, ExpressionKind, SortKey};
 use firn_sql_logical::{Body, OutputColumn, Query, SetOperation};
 use firn_sql_types::decimal::MAX_SCALE;
-use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Display, SqlType, unify::unify};
+use firn_sql_types::error::{ErrorKind, Result, SqlError};
+use firn_sql_types::{Coercibility, Display, SqlType, TypeKind, unify::unify};
 
 use super::aggregate::{positional, unknown_position};
 use super::display::common_display;
@@ -87,16 +87,26 @@ pub(crate) fn united(
     let mut types = Vec::with_capacity(width);
     let mut displays = Vec::with_capacity(width);
     for number in 0..width {
-        let sides: Vec<SqlType> =
-            inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
+        let sides = inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
+        let sides = with_digits_of_bits(sides);
         let ty = unify(&sides, typing.context.evaluation.connection_collation, "UNION")?;
         let is_cut = ty.kind.scale() > MAX_SCALE;
         let ty = ty.as_column();
+        // The columns of a set have to be comparable.
+        let has_none = sides.iter().any(|side| side.coercibility == Coercibility::None);
+        if ty.kind.is_text() && ty.coercibility == Coercibility::None && !has_none {
+            let message = "Illegal mix of collations for operation 'UNION'";
+            return Err(SqlError::of_kind(ErrorKind::IllegalMix, 1271, message));
+        }
         let shown: Vec<(&SqlType, Display)> = inputs
             .iter()
             .map(|input| &input.columns[number])
             .map(|column| (&column.value.ty, column.display))
             .map(|(ty, display)| (ty, display.unwrap_or_else(|| Display::of_column(ty))))
+            .zip(&inputs)
+            .map(|((ty, display), input)| {
+                (ty, of_type_alone(&input.columns[number].value, ty, display))
+            })
             .collect();
         let mut sides = shown.iter().map(|(ty, display)| display.nullable.unwrap_or(ty.nullable));
         let nullable = match operation {
@@ -150,11 +160,72 @@ pub(crate) fn cast_columns(typing: &mut Typing<'_>, mut query: Query, types: &[S
         return query;
     }
     for (column, ty) in query.columns.iter_mut().zip(types) {
-        let value = column.value.clone();
+        let value = as_stored_number(typing, column.value.clone(), ty);
         let wanted = ty.clone().with_nullable(value.ty.nullable);
         column.value = coerce::cast_to(typing, value, wanted);
     }
     query
+}
+
+/// What clients see of a column as one side of a set: a number has the width of its type, whatever
+/// its definition says.
+fn of_type_alone(value: &Expression, ty: &SqlType, display: Display) -> Display {
+    let is_number = matches!(ty.kind, TypeKind::Integer { .. } | TypeKind::Decimal { .. });
+    if !display.stored || !is_number || !matches!(value.kind, ExpressionKind::Slot(_)) {
+        return display;
+    }
+    match &ty.kind {
+        TypeKind::Decimal { .. } if display.zerofill => {
+            let length = display.length + u32::from(display.unsigned);
+            Display { length, unsigned: false, zerofill: false, ..display }
+        }
+        TypeKind::Decimal { .. } => display,
+        _ => Display { nullable: display.nullable, ..Display::of_column(ty) },
+    }
+}
+
+/// The types of sides; bits beside values that are no numbers are as long as their numbers.
+fn with_digits_of_bits(sides: Vec<SqlType>) -> Vec<SqlType> {
+    let is_bits = |ty: &SqlType| matches!(ty.kind, TypeKind::Bit { .. });
+    if sides.iter().all(|ty| is_bits(ty) || ty.kind.is_numeric() || ty.kind == TypeKind::Null) {
+        return sides;
+    }
+    let digits = |ty: SqlType| match is_bits(&ty) {
+        true => SqlType::varbinary(LONGEST_NUMBER_CHARS).with_nullable(ty.nullable),
+        false => ty,
+    };
+    sides.into_iter().map(digits).collect()
+}
+
+/// Digits of the largest `BIGINT UNSIGNED`.
+const LONGEST_NUMBER_CHARS: u32 = 20;
+
+/// A column of bits, years or zero-filled numbers beside texts: MySQL stores the number as text,
+/// without what its definition adds.
+fn as_stored_number(typing: &mut Typing<'_>, value: Expression, to: &SqlType) -> Expression {
+    let nullable = value.ty.nullable;
+    if !matches!(to.kind, TypeKind::Varchar { .. } | TypeKind::Varbinary { .. }) {
+        return value;
+    }
+    let number = match value.ty.kind {
+        TypeKind::Bit { .. } | TypeKind::Year => SqlType::bigint_unsigned(),
+        TypeKind::Integer { .. } | TypeKind::Decimal { .. } => value.ty.clone(),
+        _ => return value,
+    };
+    let number = number.with_nullable(nullable).with_coercibility(value.ty.coercibility);
+    let kind = match value.ty.kind == number.kind {
+        true => value.kind,
+        false => ExpressionKind::Cast(Box::new(value)),
+    };
+    let number = Expression { kind, ty: number };
+    match &number.kind {
+        ExpressionKind::Slot(_) => {
+            // A cast of its own keeps the zeros away.
+            let ty = to.clone().with_nullable(nullable);
+            Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
+        }
+        _ => coerce::cast_to(typing, number, to.clone().with_nullable(nullable)),
+    }
 }
 
 /// `ORDER BY` after a set: by its columns' names, positions, or expressions of them.

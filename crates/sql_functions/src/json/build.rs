@@ -41,7 +41,17 @@ fn resolve_object(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
         let message = "Incorrect parameter count in the call to native function 'json_object'";
         return Err(SqlError::new(1582, message));
     }
-    resolve_roles(types, context, (&[Role::Text, Role::Value], 2), json().not_null())
+    let roles = (&[Role::Text, Role::Value][..], 2);
+    let mut signature = resolve_roles(types, context, roles, json().not_null())?;
+    // A name of bytes is refused row by row, but after one that is NULL.
+    for at in (0..types.len()).step_by(2).filter(|at| is_bytes(&types[*at])) {
+        signature.arguments[at] = types[at].clone();
+    }
+    Ok(signature)
+}
+
+fn is_bytes(ty: &SqlType) -> bool {
+    ty.kind.is_binary() || matches!(ty.kind, TypeKind::Bit { .. })
 }
 
 fn object(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
@@ -50,6 +60,9 @@ fn object(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         if a[at].is_null() {
             let message = "JSON documents may not contain NULL member names.";
             return Err(SqlError::new(3158, message));
+        }
+        if is_bytes(call.arguments[at]) {
+            return Err(binary_text());
         }
         members.push((text(&a[at]).into(), value(a, at + 1, call)));
     }

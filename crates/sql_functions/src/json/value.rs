@@ -53,9 +53,7 @@ pub(super) fn document_type(
     let ty = &types[at];
     match &ty.kind {
         TypeKind::Json | TypeKind::Null => Ok(ty.clone()),
-        kind if kind.is_text() || kind.is_enum_or_set() => {
-            Ok(text_type(ty, context.connection_collation))
-        }
+        kind if kind.is_text() => Ok(text_type(ty, context.connection_collation)),
         kind if kind.is_binary() => Err(binary_text()),
         _ => Ok(ty.clone()),
     }

@@ -8,7 +8,7 @@ use crate::arguments::{bytes, fits_packet, text};
 use crate::signature::{self, MAX_CHARS, text_chars, text_into, text_of, text_of_first};
 use crate::string::Units;
 use crate::string::units::find_bytes;
-use crate::{Call, Function, ResolveContext, lenient, strict};
+use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LOWER", 1..=1, [Text] => text_of_first, |a: &[Datum], call: &Call<'_>| {
@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     strict!("REVERSE", 1..=1, [Text] => text_of_first, reverse),
     strict!("REPLACE", 3..=3, joined [Text] => replaced, replace),
-    lenient!("QUOTE", 1..=1, [Text] => quoted, quote),
+    lenient!("QUOTE", 1..=1, resolve_quote, quote),
     strict!("SOUNDEX", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::text(soundex(&text(&a[0]))))
     }),
@@ -72,9 +72,17 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Text(out.built()))
 }
 
-fn quoted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
-    let chars = u64::from(types.first().map_or(0, text_chars)) * 2 + 2;
-    text_of(types, chars, context)
+/// Bytes and NULL become text of the connection; numbers and times become text of `latin1`, as MySQL
+/// has it.
+fn resolve_quote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let ty = &types[0];
+    let argument = match signature::text_type(ty, signature::NUMBERS_COLLATION) {
+        bytes if bytes.kind.is_binary() => signature::decoded(&bytes, context.connection_collation),
+        text => text,
+    };
+    let chars = u64::from(text_chars(&argument)) * 2 + 2;
+    let result = text_of(std::slice::from_ref(&argument), chars, context);
+    Ok(Signature { arguments: vec![argument], result })
 }
 
 fn quote(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

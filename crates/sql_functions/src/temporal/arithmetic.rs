@@ -3,33 +3,33 @@
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::format::date_text;
-use firn_sql_types::temporal::interval::{self, Interval, IntervalUnit};
+use firn_sql_types::temporal::interval::{self, IntervalUnit};
 use firn_sql_types::temporal::parse::parse_time;
 use firn_sql_types::temporal::round;
 use firn_sql_types::{Datum, SqlType, TypeKind};
 
 use super::value::{
-    Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy,
-    interval, moment, moved_span, overflow, time, unit, whole_double,
+    Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of,
+    fsp_of_read, fuzzy, interval, moment, moved_span, overflow, time, unit, whole_double,
 };
 use crate::arguments::shown;
 use crate::signature::Want;
-use crate::{Call, Function, ResolveContext, Signature, strict};
+use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
+    lenient!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
-        Ok(moved(a, 0, interval(&a[1], unit, call), false, unit, call))
+        Ok(moved(a, 0, false, unit, call))
     })
     .shaped_by(&[2]),
-    strict!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
+    lenient!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
-        Ok(moved(a, 0, interval(&a[1], unit, call).map(Interval::negate), true, unit, call))
+        Ok(moved(a, 0, true, unit, call))
     })
     .shaped_by(&[2]),
-    strict!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
+    lenient!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
         let unit = unit(&a[0])?;
-        Ok(moved(a, 2, interval(&a[1], unit, call), false, unit, call))
+        Ok(moved(a, 2, false, unit, call))
     })
     .shaped_by(&[0]),
     strict!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
@@ -58,7 +58,9 @@ fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContex
     let is_simple = unit.is_some_and(|unit| !unit.is_compound());
     match &ty.kind {
         TypeKind::Bit { .. } if !is_simple => Want::Text.of(ty, context),
-        kind if kind.is_temporal() && kind.fsp() > 0 && unit == Some(IntervalUnit::Second) => {
+        kind if (*kind == TypeKind::Json || kind.is_temporal() && kind.fsp() > 0)
+            && unit == Some(IntervalUnit::Second) =>
+        {
             Want::Decimal.of(ty, context)
         }
         kind if is_simple
@@ -125,24 +127,28 @@ fn resolve_timestamp_add(types: &[SqlType], context: &ResolveContext<'_>) -> Res
     Ok(Signature { arguments, result })
 }
 
-fn moved(
-    a: &[Datum],
-    at: usize,
-    by: Option<Interval>,
-    minus: bool,
-    unit: IntervalUnit,
-    call: &Call<'_>,
-) -> Datum {
-    let Some(by) = by else { return Datum::Null };
-    if let (Datum::Time(packed), TypeKind::Time { .. }) = (&a[at], &call.result.kind) {
+/// The date at `at` and the amount behind the unit or the date. The date is read first, so that it is
+/// warned of even if the amount is NULL.
+fn moved(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
+    let is_time =
+        matches!(a[at], Datum::Time(_)) && matches!(call.result.kind, TypeKind::Time { .. });
+    let start = if is_time { None } else { moment(a, at, call, complete(call)) };
+    if a[1].is_null() || start.is_none() && !is_time {
+        return Datum::Null;
+    }
+    let Some(by) = interval(&a[1], unit, call) else {
+        return no_interval(a, at, minus, unit, call);
+    };
+    let by = if minus { by.negate() } else { by };
+    if let Datum::Time(packed) = &a[at]
+        && is_time
+    {
         let span_us = i128::from(*packed).saturating_add(by.microseconds);
         // Far out of range, and precise enough for its uses.
         let limit = i128::from(i64::MAX / 2);
         return moved_span(span_us.clamp(-limit, limit) as i64, "date_add", call);
     }
-    let Some(Moment { value, has_time }) = moment(a, at, call, complete(call)) else {
-        return Datum::Null;
-    };
+    let Some(Moment { value, has_time }) = start else { return Datum::Null };
     let Some(sum) = interval::add(value, by) else { return beyond(a, at, minus, unit, call) };
     match &call.result.kind {
         kind if kind.is_temporal() => date_time_result(sum, call),
@@ -153,9 +159,24 @@ fn moved(
 
 /// NULL, and a warning, for dates out of range.
 fn beyond(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
-    if call.result.kind != TypeKind::Date && !is_too_long(&a[1], unit, call.arguments[1]) {
-        return overflow("datetime", call);
+    let is_too_long = is_too_long(&a[1], unit, call.arguments[1]);
+    match (call.result.kind == TypeKind::Date, is_too_long) {
+        (false, false) => overflow("datetime", call),
+        (true, false) => out_of_range(a, at, minus, unit, call),
+        (_, true) => no_interval(a, at, minus, unit, call),
     }
+}
+
+/// NULL for an amount that is no interval, whatever the date: MySQL warns of it only where the
+/// result has both a date and a time.
+fn no_interval(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
+    match call.result.kind {
+        TypeKind::Date | TypeKind::Time { .. } => Datum::Null,
+        _ => out_of_range(a, at, minus, unit, call),
+    }
+}
+
+fn out_of_range(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
     call.context.warn(CODE_OUT_OF_RANGE, || {
         let (date, amount) = (shown(&a[at]), shown(&a[1]));
         let (sign, unit) = (if minus { '-' } else { '+' }, unit.name().to_ascii_lowercase());
@@ -190,7 +211,7 @@ fn is_too_long(amount: &Datum, unit: IntervalUnit, ty: &SqlType) -> bool {
 
 fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let arguments: Vec<SqlType> = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
-    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    let fsp = fsp_of(types, 0, context).max(fsp_of_read(types, 1, false, context));
     let result = match &types[0].kind {
         TypeKind::Time { .. } => SqlType::new(TypeKind::Time { fsp }),
         kind if kind.has_date() => SqlType::new(TypeKind::DateTime { fsp }),
@@ -228,7 +249,8 @@ fn is_written_date(text: &[u8], call: &Call<'_>) -> bool {
 
 fn resolve_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let arguments = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
-    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    let by = fsp_of_read(types, 1, false, context);
+    let fsp = fsp_of_read(types, 0, true, context).max(by);
     Ok(Signature { arguments, result: SqlType::new(TypeKind::DateTime { fsp }) })
 }
 

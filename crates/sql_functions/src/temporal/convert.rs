@@ -7,8 +7,8 @@ use firn_sql_types::temporal::parse::{DateRules, MAX_TIME, parse_date_time};
 use firn_sql_types::{Datum, SqlType, TimeZone, TypeKind, calendar, cast};
 
 use super::value::{
-    by_mode, complete, date, date_time, date_time_result, fsp_of, fsp_of_seconds, fuzzy, moment,
-    span_result, time, time_result,
+    by_mode, complete, date, date_time, date_time_result, fsp_of, fsp_of_read, fsp_of_seconds,
+    fuzzy, moment, span_result, time, time_result,
 };
 use crate::arguments::{decimal, int, shown, text};
 use crate::signature::{Want, bigint, long_text};
@@ -97,7 +97,7 @@ fn one(types: &[SqlType], want: Want, context: &ResolveContext<'_>, result: Type
 }
 
 fn resolve_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let fsp = fsp_of(types, 0, context);
+    let fsp = fsp_of_read(types, 0, false, context);
     Ok(one(types, Want::Temporal, context, TypeKind::Time { fsp }))
 }
 
@@ -200,7 +200,8 @@ fn unix_timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
     let Some(value) = date_time(a, 0, call, fuzzy(call)) else { return Ok(zero_timestamp(call)) };
     let instant_us = call.context.time_zone.to_timestamp_us(value).unwrap_or(0);
-    let in_range = (0..=MAX_UNIX_TIME_US).contains(&instant_us);
+    // The first second is none, whatever its fraction.
+    let in_range = (SECOND_US..=MAX_UNIX_TIME_US).contains(&instant_us);
     Ok(timestamp_number(if in_range { instant_us } else { 0 }, call))
 }
 

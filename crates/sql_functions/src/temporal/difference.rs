@@ -6,7 +6,7 @@ use firn_sql_types::temporal::interval::IntervalUnit as Unit;
 use firn_sql_types::temporal::parse::parse_date_time;
 use firn_sql_types::{Datum, SqlType, TypeKind, calendar};
 
-use super::value::{complete, date, date_time, fsp_of, fuzzy, span_result, time, unit};
+use super::value::{complete, date, date_time, fsp_of_read, fuzzy, span_result, time, unit};
 use crate::signature::{Want, bigint};
 use crate::{Call, Function, ResolveContext, Signature, strict};
 
@@ -28,7 +28,8 @@ fn date_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 fn resolve_time_difference(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let arguments = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
-    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    let fsp = |at| fsp_of_read(types, at, false, context);
+    let fsp = fsp(0).max(fsp(1));
     Ok(Signature { arguments, result: SqlType::new(TypeKind::Time { fsp }) })
 }
 

@@ -115,15 +115,26 @@ fn time_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(Time) -> i64) -> Da
 
 fn week(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let default = i64::from(call.context.default_week_format);
-    let mode = a.get(1).filter(|mode| !mode.is_null()).map_or(default, int);
-    Ok(complete_part(a, call, |value| calendar::week(value.date, WeekMode::new(mode & 7)).1.into()))
+    let mode = a.get(1).map_or(default, int);
+    Ok(complete_part(a, call, |value| match a.get(1) {
+        // MySQL makes nothing of a week without a mode.
+        Some(Datum::Null) => 0,
+        // A negative mode is none.
+        _ => {
+            calendar::week(value.date, WeekMode::new(if mode < 0 { 0 } else { mode & 7 })).1.into()
+        }
+    }))
 }
 
 /// Year and week, each week belonging to one year.
 fn year_week(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let mode = a.get(1).map_or(0, int);
     Ok(complete_part(a, call, |value| {
-        let (year, week) = calendar::week(value.date, WeekMode::new(mode & 7 | 2));
+        if a.get(1).is_some_and(Datum::is_null) {
+            return 0;
+        }
+        let mode = if mode < 0 { 0 } else { mode & 7 | 2 };
+        let (year, week) = calendar::week(value.date, WeekMode::new(mode));
         i64::from(year) * 100 + i64::from(week)
     }))
 }

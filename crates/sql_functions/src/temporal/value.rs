@@ -208,6 +208,9 @@ fn time_of_number(number: &Datum) -> Parsed<Time> {
 /// An amount as an interval of a unit.
 pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> Option<Interval> {
     match amount {
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) if unit.is_compound() => {
+            Interval::from_text(unit, shown(amount).as_bytes())
+        }
         Datum::Int(count) => Some(Interval::from_number(unit, *count)),
         // Beyond the range of a BIGINT the sign changes, as in MySQL.
         Datum::UInt(count) => Some(Interval::from_number(unit, *count as i64)),
@@ -222,18 +225,27 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
             // Long texts of columns become numbers without a warning.
             let is_long =
                 matches!(call.arguments[1].kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
-            if !is_long && count.length_bytes < octets.trim_ascii_end().len() {
+            let is_empty = octets.trim_ascii().is_empty();
+            if !is_long && (is_empty || count.length_bytes < octets.trim_ascii_end().len()) {
                 truncated(kind, amount, call);
             }
-            Some(Interval::from_decimal(unit, &count.number))
+            Interval::from_decimal(unit, &count.number)
         }
         Datum::Double(count) if !unit.is_compound() && unit != IntervalUnit::Second => {
             Some(Interval::from_number(unit, whole_double(*count, call.arguments[1])))
         }
-        other if unit.is_compound() => {
-            Interval::from_text(unit, decimal(other).to_string().as_bytes())
+        Datum::Double(count) if Decimal::from_double(*count).is_none() => {
+            truncated("DECIMAL", amount, call);
+            None
         }
-        other => Some(Interval::from_decimal(unit, &decimal(other))),
+        other => {
+            let count = decimal(other);
+            let whole = count.round(0, Rounding::Truncate).and_then(|whole| whole.to_i64());
+            if !unit.is_compound() && whole.is_none() {
+                truncated("DECIMAL", amount, call);
+            }
+            Interval::from_decimal(unit, &count)
+        }
     }
 }
 
@@ -283,8 +295,29 @@ pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>)
         TypeKind::Null => 0,
         TypeKind::Float | TypeKind::Double => 6,
         TypeKind::Decimal { scale, .. } => (*scale).min(6),
+        TypeKind::Json => 6,
         _ => context.constant(at).map_or(6, |literal| digits_of_fraction(&text(literal))),
     }
+}
+
+/// As [`fsp_of`], for an argument that is read as a time or, if `with_date`, as a date: the digits of
+/// a text that is none are unknown.
+pub(super) fn fsp_of_read(
+    types: &[SqlType],
+    at: usize,
+    with_date: bool,
+    context: &ResolveContext<'_>,
+) -> u8 {
+    let is_text = types.get(at).is_some_and(|ty| ty.kind.is_text());
+    let literal = context.constant(at).filter(|_| is_text).and_then(Datum::as_bytes);
+    let is_read = literal.is_none_or(|text| match with_date {
+        true => {
+            let dashes = text.iter().filter(|byte| **byte == b'-').count();
+            dashes > 1 || parse_date_time(text, DateRules::LENIENT).value.is_some()
+        }
+        false => parse_time(text, DateRules::LENIENT).value.is_some(),
+    });
+    if is_read { fsp_of(types, at, context) } else { 6 }
 }
 
 fn digits_of_fraction(literal: &str) -> u8 {

@@ -165,32 +165,32 @@ impl Interval {
         }
     }
 
-    /// A number of a unit. Only seconds have a fraction, other units are rounded; a compound unit
-    /// reads the number as text.
+    /// A number of a unit. Only seconds have a fraction, which is cut to microseconds; other units
+    /// are rounded; a compound unit reads the number as text. `None` for more seconds than an
+    /// `i64` holds, and as for [`Interval::from_text`].
     #[must_use]
-    pub fn from_decimal(unit: IntervalUnit, count: &Decimal) -> Interval {
+    pub fn from_decimal(unit: IntervalUnit, count: &Decimal) -> Option<Interval> {
         if unit.is_compound() {
-            return Interval::from_text(unit, count.to_string().as_bytes()).unwrap_or_default();
+            return Interval::from_text(unit, count.to_string().as_bytes());
         }
         if unit == Unit::Second {
-            let microseconds = count.multiply(&Decimal::from(1_000_000_i64));
-            let microseconds = microseconds.and_then(|number| number.round(0, Rounding::HalfUp));
-            let microseconds =
-                microseconds.and_then(|number| number.to_i128()).unwrap_or(i128::MAX);
-            return Interval { months: 0, microseconds };
+            count.round(0, Rounding::Truncate)?.to_i64()?;
+            let fraction = count.round(6, Rounding::Truncate)?;
+            let microseconds = fraction.multiply(&Decimal::from(1_000_000_i64))?.to_i128()?;
+            return Some(Interval { months: 0, microseconds });
         }
         let limit = if count.is_negative() { i64::MIN } else { i64::MAX };
-        Interval::from_number(unit, count.to_i64().unwrap_or(limit))
+        Some(Interval::from_number(unit, count.to_i64().unwrap_or(limit)))
     }
 
     /// Reads a text. For a compound unit, the text has numbers separated by anything. If there are
-    /// fewer numbers than parts, the first parts are missing; if there are more, there is no
-    /// interval.
+    /// fewer numbers than parts, the first parts are missing; if there are more, or if one has
+    /// nearly as many digits as an `i64` can hold, there is no interval.
     #[must_use]
     pub fn from_text(unit: IntervalUnit, text: &[u8]) -> Option<Interval> {
         let parts = unit.parts();
         if parts.is_empty() {
-            return Some(Interval::from_decimal(unit, &Decimal::parse_prefix(text).number));
+            return Interval::from_decimal(unit, &Decimal::parse_prefix(text).number);
         }
         let text = text.trim_ascii_start();
         let negative = text.first() == Some(&b'-');
@@ -200,9 +200,11 @@ impl Interval {
             if numbers.len() == parts.len() {
                 return None;
             }
-            let add = |value: i128, byte: &u8| value.saturating_mul(10) + i128::from(byte - b'0');
-            let value = run.iter().fold(0_i128, add).min(i128::from(i64::MAX));
-            numbers.push((value, run.len() as u32));
+            let add = |value: i128, byte: &u8| {
+                let is_full = value >= i128::from(i64::MAX / 10);
+                (!is_full).then(|| value * 10 + i128::from(byte - b'0'))
+            };
+            numbers.push((run.iter().try_fold(0_i128, add)?, run.len() as u32));
         }
         let given = &parts[parts.len() - numbers.len()..];
         let mut interval = Interval::default();

@@ -3,7 +3,7 @@
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::Expression;
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
-use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
+use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Display, SqlType, TypeKind};
 
 use super::super::{Typing, mean};
@@ -93,8 +93,9 @@ pub(super) fn of_call(
     match (name, values.as_slice()) {
         ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
         ("/", [left, right]) => of_quotient(typing.context, left, right, ty),
-        ("DIV", [_, right]) => {
-            of_whole_quotient(&display::written(typing, &arguments[0]), right, ty)
+        ("DIV", [_, _]) => {
+            let [left, right] = [0, 1].map(|at| display::written(typing, &arguments[at]));
+            of_whole_quotient(&left, &right, ty)
         }
         ("NEG", [one]) => of_negative(one, ty),
         (mean::SHOWN, [(_, display)]) => *display,
@@ -133,16 +134,24 @@ pub(super) fn of_call(
         ("CONCAT" | "||", _) if ty.kind.is_string() => made(of_concatenation(&values, 0, ty), ty),
         ("CONCAT_WS", [separator, texts @ ..]) => {
             let times = texts.len().saturating_sub(1) as u32;
-            let separators = separator.1.length.saturating_mul(times);
+            let separators = text::length_in(separator, ty).saturating_mul(times);
             made(of_concatenation(texts, separators, ty), ty)
         }
-        ("UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64", _) => {
+        (
+            "UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64" | "TO_BASE64" | "REPLACE"
+            | "EXPORT_SET",
+            _,
+        ) => {
             let of_type = Display::of_expression(ty);
-            let texts: Vec<(&SqlType, Display)> =
-                values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+            let texts = if name.ends_with("BASE64") { values } else { as_texts(&values) };
             let length = text::length(typing, name, arguments, &texts, ty);
             made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
         }
+        ("SPACE", _) if text::is_null_or_negative(&arguments[0]) => Display {
+            length: 0,
+            type_code: Some(type_code::VAR_STRING),
+            ..Display::of_expression(ty)
+        },
         ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
             let of_type = Display::of_expression(ty);
             let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
@@ -154,8 +163,7 @@ pub(super) fn of_call(
         }
         _ if ty.kind.is_string() => {
             let of_type = Display::of_expression(ty);
-            let texts: Vec<(&SqlType, Display)> =
-                values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+            let texts = if name == "UNHEX" { values } else { as_texts(&values) };
             let length = text::length(typing, name, arguments, &texts, ty);
             Display { length: length.unwrap_or(of_type.length), ..of_type }
         }
@@ -164,6 +172,11 @@ pub(super) fn of_call(
         }
         _ => Display::of_expression(ty),
     }
+}
+
+/// Operands as the texts that they become.
+fn as_texts<'e>(values: &[(&'e SqlType, Display)]) -> Vec<(&'e SqlType, Display)> {
+    values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect()
 }
 
 fn of_quotient(
@@ -248,8 +261,15 @@ fn of_arithmetic(
     };
     match &ty.kind {
         TypeKind::Decimal { scale, .. } => {
-            let most = if *scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
-            Display::exact(ty, precision.min(most), *scale)
+            let most = match name {
+                _ if *scale > MAX_SCALE => u8::MAX,
+                // One digit more than there may be.
+                "+" | "-" => MAX_PRECISION + 1,
+                _ => MAX_PRECISION,
+            };
+            let exact = Display::exact(ty, precision.min(most), *scale);
+            let unsigned = if name == "%" { of_left.unsigned } else { exact.unsigned };
+            Display { unsigned, ..exact }
         }
         // A remainder has room for a sign, whether it has one or not.
         _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
@@ -267,13 +287,16 @@ fn of_whole_quotient(
     (right, of_right): &(&SqlType, Display),
     ty: &SqlType,
 ) -> Display {
+    let is_double = left.kind == TypeKind::Double && of_left.decimals == NOT_FIXED_DECIMALS;
     let digits = match left.kind.is_numeric() || left.kind.is_temporal() {
+        true if is_double => Display::of_expression(left).length,
         true => u32::from(of_left.precision(&left.kind)),
         false => of_left.length,
     };
     let before_point = digits.saturating_sub(u32::from(digits_after(left, of_left)));
     // All characters of a text or a double could be after the point.
     let more = match right.kind.is_numeric() || right.kind.is_temporal() {
+        _ if right.kind == TypeKind::Null => 0,
         true if of_right.decimals != NOT_FIXED_DECIMALS => of_right.decimals.into(),
         _ => of_right.as_text_of(right).length,
     };
@@ -340,7 +363,7 @@ fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
 fn of_concatenation(values: &[(&SqlType, Display)], more: u32, ty: &SqlType) -> Display {
     let lengths = values.iter().map(|(of, display)| match &of.kind {
         // The width of a column of doubles.
-        TypeKind::Float | TypeKind::Double => Display::of_column(of).length,
+        TypeKind::Float | TypeKind::Double => display.as_text_of(of).length,
         // Bytes beside characters count as many as those characters may have.
         _ if ty.kind.is_binary() => {
             let bytes = of.charset().map_or(1, |charset| charset.max_character_bytes());

@@ -5,6 +5,7 @@ use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Datum, Display, SqlType, TypeKind};
 
 use super::super::{Frame, Typing};
+use crate::binder::coerce::is_written_cast;
 use crate::binder::display;
 
 /// One of several values.
@@ -21,6 +22,7 @@ pub(super) fn of_choice<'e>(
     let values: Vec<(SqlType, Display)> = values
         .filter(|value| !is_null(value))
         .map(|value| {
+            let value = without_zeros(value);
             let (of, display) = display::shown_operand(typing, value);
             (own_fixed_type(&typing.frame, value).unwrap_or_else(|| of.clone()), display)
         })
@@ -30,9 +32,31 @@ pub(super) fn of_choice<'e>(
     common_display(&values, ty)
 }
 
+/// The number behind the text that a zero-filled column becomes beside texts.
+fn without_zeros(value: &Expression) -> &Expression {
+    match &value.kind {
+        ExpressionKind::Cast(inner) if matches!(inner.kind, ExpressionKind::Call { .. }) => {
+            let number = without_zeros(inner);
+            if std::ptr::eq(number, &**inner) { value } else { number }
+        }
+        ExpressionKind::Call { function, arguments } if function.name == "ZEROFILL" => {
+            match arguments.first().map(|text| &text.kind) {
+                Some(ExpressionKind::Cast(number)) => number,
+                _ => value,
+            }
+        }
+        _ => value,
+    }
+}
+
 /// The type of a `CHAR` or `BINARY` column, which is a `VARCHAR` in an expression.
 fn own_fixed_type(frame: &Frame, value: &Expression) -> Option<SqlType> {
-    let ExpressionKind::Slot(slot) = value.kind else { return None };
+    // Beside longer texts it is cast.
+    let slot = match &value.kind {
+        ExpressionKind::Cast(inner) if !is_written_cast(value) => &inner.kind,
+        kind => kind,
+    };
+    let ExpressionKind::Slot(slot) = *slot else { return None };
     let kind = display::column_kind(frame, slot)?;
     let is_fixed = matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
     is_fixed.then(|| SqlType::new(kind.clone()))
@@ -57,14 +81,19 @@ pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Di
             let decimals = known().map(|(_, one)| one.decimals).max().unwrap_or(0);
             match decimals {
                 NOT_FIXED_DECIMALS => worked_out,
-                _ => Display { length: longest, decimals, ..worked_out },
+                _ => {
+                    let before =
+                        |one: &Display| one.length.saturating_sub(fixed(one.decimals).into());
+                    let before = known().map(|(_, one)| before(one)).max().unwrap_or(0);
+                    Display { length: before + u32::from(decimals), decimals, ..worked_out }
+                }
             }
         }
         kind if kind.is_string() && known().all(|(of, _)| counts_characters(of)) => {
             // Bytes beside characters count as many as those characters may have.
             let is_binary = kind.is_binary();
             let length = known().map(|(of, display)| {
-                let display = display.as_text_of(of);
+                let display = if is_binary { *display } else { display.as_text_of(of) };
                 let bytes = of.charset().map_or(1, |charset| charset.max_character_bytes());
                 display.length.saturating_mul(if is_binary { bytes } else { 1 })
             });

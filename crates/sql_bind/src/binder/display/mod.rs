@@ -155,6 +155,14 @@ pub(super) fn shown_operand<'e>(
         && !is_written_text(inner, &expression.ty)
         && is_implied(&inner.ty, &expression.ty)
     {
+        // A double with fixed digits becomes text through an exact number.
+        if let ExpressionKind::Cast(number) = &inner.kind
+            && matches!(number.ty.kind, TypeKind::Float | TypeKind::Double)
+            && matches!(inner.ty.kind, TypeKind::Decimal { .. })
+            && matches!(number.kind, ExpressionKind::Slot(_))
+        {
+            return shown_operand(typing, number);
+        }
         return (&inner.ty, shown_operand(typing, inner).1);
     }
     if matches!(expression.kind, ExpressionKind::Literal(_))
@@ -188,9 +196,16 @@ pub(super) fn shown_operand<'e>(
 }
 
 /// The display of an operand before any cast.
-fn written<'e>(typing: &Typing<'_>, expression: &'e Expression) -> (&'e SqlType, Display) {
+pub(super) fn written<'e>(
+    typing: &Typing<'_>,
+    expression: &'e Expression,
+) -> (&'e SqlType, Display) {
     match &expression.kind {
         ExpressionKind::Cast(inner) => shown_operand(typing, inner),
+        ExpressionKind::Literal(_) => match expression.ty.before.get() {
+            Some(before) => (&before.written.0, before.written.1),
+            None => shown_operand(typing, expression),
+        },
         _ => shown_operand(typing, expression),
     }
 }
@@ -201,6 +216,9 @@ pub(crate) fn display_of_item(typing: &Typing<'_>, expr: &Expr, value: &Expressi
     let Expr::Value(literal) = expr else { return display };
     match literal {
         Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
+        // Such a literal is told of like a column.
+        Value::Hexadecimal(_) => Display { unsigned: true, ..display.as_stored() },
+        Value::Bits(_) => display.as_stored(),
         Value::Number(digits) if value.ty.kind == TypeKind::Double => {
             Display { length: digits.len() as u32, ..display }
         }
@@ -236,8 +254,24 @@ pub(crate) fn of_aggregate(
         _ => display,
     };
     match function {
+        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
+            if ty.kind.is_binary() =>
+        {
+            // Room for one more byte, and told of like a column of numbers.
+            let length = display.length.saturating_add(1);
+            let type_code = Some(type_code::VAR_STRING);
+            let nullable = Some(false);
+            Display { length, unsigned: true, type_code, nullable, ..worked_out.as_stored() }
+        }
         AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
-            let code = of.kind.is_enum_or_set().then_some(type_code::STRING);
+            let is_long = matches!(of.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
+            let code = match &of.kind {
+                kind if kind.is_enum_or_set() => Some(type_code::STRING),
+                _ if is_long && matches!(argument.kind, ExpressionKind::Slot(_)) => {
+                    Some(type_code::BLOB)
+                }
+                _ => None,
+            };
             let type_code = code.or(display.type_code);
             Display { nullable: None, type_code, ..display.as_expression() }
         }
@@ -357,8 +391,7 @@ fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
 fn is_implied(from: &SqlType, to: &SqlType) -> bool {
     let is_number = |ty: &SqlType| ty.kind.is_numeric();
     match &to.kind {
-        TypeKind::Double => from.kind.is_numeric(),
-        TypeKind::Decimal { .. } => is_number(from),
+        TypeKind::Double | TypeKind::Decimal { .. } => is_number(from) || from.kind.is_temporal(),
         TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),
         TypeKind::Text { .. } | TypeKind::Blob { .. } => true,
         TypeKind::Varbinary { .. } => {

@@ -37,7 +37,7 @@ pub(super) fn length(
     Some(match name {
         "TRIM" | "TRIM LEADING" | "TRIM TRAILING" | "LTRIM" | "RTRIM" | "UPPER" | "LOWER"
         | "REVERSE" | "SUBSTRING_INDEX" => chars(0)?,
-        "REPLACE" => replaced(chars(0)?, chars(1)?, chars(2)?),
+        "REPLACE" => replaced(length_in(operands.first()?, ty), length_in(operands.get(2)?, ty)),
         "ELT" => operands.get(1..)?.iter().map(|operand| operand.1.length).max()?,
         "INSERT" => chars(0)?.saturating_add(chars(3)?),
         "UNCOMPRESS" => u32::MAX,
@@ -50,14 +50,14 @@ pub(super) fn length(
         "QUOTE" => chars(0)?.saturating_mul(2).saturating_add(2).max(LEAST_CHARS),
         "SOUNDEX" => chars(0)?.max(LEAST_CHARS),
         "JSON_QUOTE" => chars(0)?.saturating_mul(6).saturating_add(2),
-        "WEIGHT_STRING" if operands.first()?.0.kind.is_binary() => bytes(0)?,
+        "WEIGHT_STRING" => weights(arguments.first()?, operands.first()?),
         "HEX" => match operands.first()?.0.kind.is_numeric() {
             true => 16,
             false => bytes(0)?.saturating_mul(2),
         },
         "UNHEX" => bytes(0)?.div_ceil(2),
         "TO_BASE64" => base64(bytes(0)?),
-        "FROM_BASE64" => bytes(0)?.div_ceil(4).saturating_mul(3),
+        "FROM_BASE64" => (u64::from(bytes(0)?) * 3 / 4).min(u32::MAX.into()) as u32,
         "BIN" | "OCT" | "CONV" => 65,
         "INET_NTOA" => 31,
         "FORMAT" => {
@@ -70,13 +70,15 @@ pub(super) fn length(
             Some(384) => 96,
             Some(512) => 128,
             Some(_) => 64,
+            None if is_null(arguments.get(1)?) => 64,
             None => return None,
         },
         "DATE_FORMAT" | "TIME_FORMAT" => formatted(arguments.get(1)?)?,
         "FROM_UNIXTIME" if ty.kind.is_string() => formatted(arguments.get(1)?)?,
         "EXPORT_SET" => {
-            let shown = chars(1)?.max(chars(2)?).saturating_mul(EXPORTED_BITS);
-            let separator = chars(3).unwrap_or(1);
+            let [on, off] = [operands.get(1)?, operands.get(2)?].map(|one| length_in(one, ty));
+            let separator = operands.get(3).map_or(1, |one| length_in(one, ty));
+            let shown = on.max(off).saturating_mul(EXPORTED_BITS);
             shown.saturating_add(separator.saturating_mul(EXPORTED_BITS - 1))
         }
         "MAKE_SET" => {
@@ -106,12 +108,49 @@ fn is_null(argument: &Expression) -> bool {
     matches!(argument.kind, ExpressionKind::Literal(Datum::Null))
 }
 
-/// For a growing text, MySQL counts only the new part.
-fn replaced(chars: u32, from: u32, to: u32) -> u32 {
-    match to.checked_sub(from) {
-        Some(more @ 1..) if from > 0 => (chars / from).saturating_mul(more),
-        _ => chars,
+/// MySQL counts one character of the text for each replacement, whatever is replaced.
+fn replaced(chars: u32, to: u32) -> u32 {
+    chars.saturating_mul(to.saturating_sub(1).max(1))
+}
+
+/// The length of an operand in a result of a type: if that is bytes, each character counts as many
+/// as it may have.
+pub(super) fn length_in((of, shown): &Operand<'_>, ty: &SqlType) -> u32 {
+    let bytes = match ty.kind.is_binary() && of.kind.is_text() {
+        true => of.charset().map_or(1, |charset| charset.max_character_bytes()),
+        false => 1,
+    };
+    shown.length.saturating_mul(bytes)
+}
+
+/// Bytes of `WEIGHT_STRING`, by the collation: what MySQL reserves for a character, which need not
+/// be what its weights take.
+fn weights(argument: &Expression, operand: &Operand<'_>) -> u32 {
+    const LEAST: u32 = 8;
+    let (of, shown) = operand;
+    let is_value = matches!(argument.kind, ExpressionKind::Slot(_)) && !of.kind.is_string();
+    if of.kind.is_temporal() && is_value {
+        return LEAST;
     }
+    let collation = match of.kind.is_text() || of.kind.is_enum_or_set() {
+        true => of.collation(),
+        false => None,
+    };
+    let Some(collation) = collation.map(firn_sql_collation::get) else {
+        return shown.length.max(LEAST);
+    };
+    let times = match collation.charset.max_character_bytes() {
+        1 => 1,
+        _ if collation.is_binary() => 3,
+        _ if collation.name.ends_with("general_ci") => 2,
+        _ => 16,
+    };
+    octets(operand).saturating_mul(times).max(LEAST)
+}
+
+/// Whether an argument is NULL or a negative number in every row.
+pub(super) fn is_null_or_negative(argument: &Expression) -> bool {
+    is_null(argument) || constant_integer(argument).is_some_and(|number| number < 0)
 }
 
 /// Bytes of a text in its own character set; for numbers and times, the characters.
