@@ -155,11 +155,14 @@ impl EntryIndex {
         self.base.2
     }
 
-    /// The base that a member gets which lacks entries that are not kept.
-    fn newest_base(&self) -> Option<Base> {
-        let (term, lsn) = (self.term_of(self.applied)?, self.end_of(self.applied)?);
-        let Membership { members, before, .. } = self.membership().clone();
-        Some(Base { index: self.applied, term, lsn, members, before })
+    /// The base that a member gets which lacks entries that are not kept: the first one here that
+    /// has the members in force, of which it is one. It gets as much log as can be, because readers
+    /// may need any of it, and the other members may be gone before they have read it.
+    fn base_for_others(&self) -> Option<Base> {
+        let Membership { since, members, before } = self.membership().clone();
+        let index = since.max(self.base.0);
+        let (term, lsn) = (self.term_of(index)?, self.end_of(index)?);
+        Some(Base { index, term, lsn, members, before })
     }
 }
 
@@ -210,7 +213,7 @@ impl Storage for EntryIndex {
 
     fn snapshot(&self, _: u64, _: u64) -> raft::Result<Snapshot> {
         let unavailable = Error::Store(StorageError::SnapshotTemporarilyUnavailable);
-        self.newest_base().map(|base| library::snapshot(&base)).ok_or(unavailable)
+        self.base_for_others().map(|base| library::snapshot(&base)).ok_or(unavailable)
     }
 }
 

@@ -245,7 +245,11 @@ impl Shared {
     fn command(&self, core: &mut Core, command: Command, effects: &mut Effects) {
         match command {
             Command::Send(message) => {
-                let (to, log) = (message.to(), core.recent.of(message.entries()));
+                // A leader's sends come before its write, so their log is not among the recent yet.
+                let (to, log) = (message.to(), core.recent.of(message.entries(), &core.stash));
+                if let Some((_, end)) = log.stored {
+                    debug_assert!(end <= core.stored, "log that is not on the disk is in memory");
+                }
                 if !self.peers.send(Outgoing { message, log }) {
                     core.member.unreachable(to);
                 }

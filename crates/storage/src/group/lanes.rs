@@ -13,7 +13,7 @@ use firn_base::event::Event;
 use firn_consensus::MemberId;
 use parking_lot::Mutex;
 
-use super::peers::{EntryBytes, EntryLog, Inbox, Outgoing};
+use super::peers::{EntryBytes, Inbox, Outgoing};
 
 /// The most messages that wait for one member.
 const QUEUE_MESSAGES: usize = 1024;
@@ -136,19 +136,15 @@ impl<C: Carrier> Lanes<C> {
     fn carry(&self, member: MemberId, outgoing: &Outgoing) -> Result<(), String> {
         let mut head = Vec::new();
         outgoing.message.encode(&mut head);
-        let log: &[_] = match &outgoing.log {
-            EntryLog::Kept(entries) => entries.as_slice(),
-            EntryLog::Stored { from, to } => {
-                let Some(inbox) = self.inbox() else { return Ok(()) };
-                if let Err(error) = inbox.read(*from, *to, &mut head) {
-                    tracing::warn!(%error, %member, "log for a member is not read");
-                    inbox.unreachable(member);
-                    return Ok(());
-                }
-                &[]
+        if let Some((from, to)) = outgoing.log.stored {
+            let Some(inbox) = self.inbox() else { return Ok(()) };
+            if let Err(error) = inbox.read(from, to, &mut head) {
+                tracing::warn!(%error, %member, "log for a member is not read");
+                inbox.unreachable(member);
+                return Ok(());
             }
-        };
-        self.carrier.carry(member, head, log)
+        }
+        self.carrier.carry(member, head, &outgoing.log.kept)
     }
 }
 

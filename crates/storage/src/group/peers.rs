@@ -13,13 +13,13 @@ use firn_consensus::{MemberId, Message};
 /// Whole groups, the log of one entry.
 pub type EntryBytes = Arc<Vec<u8>>;
 
-/// The log bytes that go with a message.
-#[derive(Debug, Clone)]
-pub enum EntryLog {
-    /// They are in memory, in the order of the entries.
-    Kept(Vec<EntryBytes>),
-    /// They have to be read with [`Inbox::read`]: the receiver is far behind.
-    Stored { from: Lsn, to: Lsn },
+/// The log bytes that go with a message: those on the disk, then those in memory.
+#[derive(Debug, Clone, Default)]
+pub struct EntryLog {
+    /// From where to where log has to be read with [`Inbox::read`]: the receiver is far behind.
+    pub stored: Option<(Lsn, Lsn)>,
+    /// The log of the entries behind, in their order.
+    pub kept: Vec<EntryBytes>,
 }
 
 /// A message on its way to another member.
@@ -33,10 +33,8 @@ impl Outgoing {
     /// How many bytes of log go with the message.
     #[must_use]
     pub fn log_bytes(&self) -> u64 {
-        match &self.log {
-            EntryLog::Kept(entries) => entries.iter().map(|entry| entry.len() as u64).sum(),
-            EntryLog::Stored { from, to } => to.since(*from),
-        }
+        let stored = self.log.stored.map_or(0, |(from, to)| to.since(from));
+        stored + self.log.kept.iter().map(|entry| entry.len() as u64).sum::<u64>()
     }
 }
 

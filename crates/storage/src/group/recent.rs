@@ -63,16 +63,24 @@ impl RecentLog {
         Some(Arc::clone(&self.entries[place].1))
     }
 
-    /// The log that goes with a message of these entries.
-    pub(super) fn of(&self, entries: &[Entry]) -> EntryLog {
-        let with_log = || entries.iter().filter(|entry| entry.end() > entry.start);
-        let kept: Option<Vec<_>> = with_log().map(|entry| self.get(entry.start)).collect();
-        match (kept, with_log().next(), with_log().next_back()) {
-            (None, Some(first), Some(last)) => {
-                EntryLog::Stored { from: first.start, to: last.end() }
+    /// The log that goes with a message of these entries. `newest` has log of entries by their
+    /// starts that was not added yet.
+    pub(super) fn of(&self, entries: &[Entry], newest: &[(Lsn, EntryBytes)]) -> EntryLog {
+        let log = |entry: &Entry| {
+            let added = newest.iter().find(|(start, _)| *start == entry.start);
+            added.map(|(_, bytes)| Arc::clone(bytes)).or_else(|| self.get(entry.start))
+        };
+        let with_log = entries.iter().filter(|entry| entry.end() > entry.start);
+        let mut found = EntryLog::default();
+        // What is in memory is the end of the log, so what is not comes first.
+        for entry in with_log {
+            match (log(entry), &mut found.stored) {
+                (Some(bytes), _) => found.kept.push(bytes),
+                (None, Some((_, to))) => *to = entry.end(),
+                (None, stored) => *stored = Some((entry.start, entry.end())),
             }
-            (kept, ..) => EntryLog::Kept(kept.unwrap_or_default()),
         }
+        found
     }
 }
 
@@ -110,13 +118,17 @@ mod tests {
         recent.push(Lsn(88), Arc::new(vec![1; 80]));
         recent.push(Lsn(168), Arc::new(vec![2; 40]));
         let entries = [entry(3, 88, 80), entry(4, 168, 0), entry(5, 168, 40)];
-        let EntryLog::Kept(kept) = recent.of(&entries) else { panic!("it is in memory") };
-        assert_eq!(kept.iter().map(|bytes| bytes[0]).collect::<Vec<_>>(), [1, 2]);
-        let EntryLog::Kept(kept) = recent.of(&entries[1..2]) else { panic!("there is none") };
-        assert!(kept.is_empty());
-        let older = [entry(2, 8, 80), entry(3, 88, 80), entry(4, 168, 0)];
-        let EntryLog::Stored { from, to } = recent.of(&older) else { panic!("it is not kept") };
-        assert_eq!((from, to), (Lsn(8), Lsn(168)));
+        let found = |entries: &[Entry], newest: &[_]| {
+            let log = recent.of(entries, newest);
+            (log.stored, log.kept.iter().map(|bytes| bytes[0]).collect::<Vec<_>>())
+        };
+        assert_eq!(found(&entries, &[]), (None, vec![1, 2]));
+        assert_eq!(found(&entries[1..2], &[]), (None, vec![]), "an entry without log");
+        let older = [entry(1, 0, 8), entry(2, 8, 80), entry(3, 88, 80), entry(4, 168, 0)];
+        assert_eq!(found(&older, &[]), (Some((Lsn(0), Lsn(88))), vec![1]));
+        let newer = [entry(3, 88, 80), entry(6, 208, 40)];
+        let newest = [(Lsn(208), Arc::new(vec![7; 40]))];
+        assert_eq!(found(&newer, &newest), (None, vec![1, 7]), "an entry that was just proposed");
         recent.truncate(Lsn(168));
         assert!(recent.get(Lsn(168)).is_none() && recent.get(Lsn(88)).is_some());
     }

@@ -162,7 +162,7 @@ fn only_what_is_durable_in_the_group_is_read_and_indexed() {
     assert_eq!(log.log().indexed_lsn(), Lsn::FIRST);
     // A page store that named more in its map knows better.
     let local = log.log();
-    PageLog::learn_durable(&*local, first);
+    PageLog::learn_durable(&*local, first).unwrap();
     PageLog::wait_until_indexed(&*local, first).unwrap();
     assert_eq!(local.durable_lsn(), first);
 }
