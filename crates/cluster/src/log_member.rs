@@ -19,6 +19,8 @@ use crate::layout::{Layout, NodeEntry};
 pub(crate) const GROUP: u32 = 0;
 /// The members' log is in this directory below the process's own.
 const DIRECTORY: &str = "log-member";
+/// Who reads the log, and comes back after a restart, is in this one.
+const READERS_DIRECTORY: &str = "log-readers";
 
 /// The member: its log on this process's disk, and the store that the group is for this process.
 pub(crate) struct LogMember {
@@ -37,7 +39,7 @@ impl LogMember {
         options: LogOptions,
         (others, door): (Vec<(MemberId, Caller)>, &Arc<Door>),
     ) -> Result<LogMember, OpenError> {
-        let path = directory.join(DIRECTORY);
+        let (path, readers) = (directory.join(DIRECTORY), directory.join(READERS_DIRECTORY));
         let directory = LocalDirectory::open_for(environment, &path, database_of(layout))?;
         let founding = Base::founding(Term(1), Lsn::FIRST, layout.members());
         let log = Arc::new(GroupLog::open(&directory, options, founding)?);
@@ -58,7 +60,7 @@ impl LogMember {
         let options =
             LogServiceOptions { leader: Some(Arc::new(leader)), ..LogServiceOptions::default() };
         let served = Arc::clone(&store) as Arc<dyn LogStore>;
-        let service = LogService::new(environment, served, options);
+        let service = LogService::open(environment, served, &readers, options)?;
         Ok(LogMember { log, store, service })
     }
 }
