@@ -11,13 +11,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_api::WriterEpoch;
 use firn_base::Environment;
-use firn_base::event::Event;
-use firn_base::task::TaskHandle;
 use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
 use firn_node::node::{Node, NodeError, NodeOptions};
 use firn_node::storage::NodeStorage;
@@ -25,6 +22,7 @@ use firn_storage::group::GroupStore;
 use parking_lot::Mutex;
 
 use crate::storage::ClusterStorage;
+use crate::task::{Stop, Task};
 
 /// How often the task looks whether something has changed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -63,7 +61,7 @@ pub(crate) struct DatabaseOptions {
 /// The task that opens and closes the engine.
 pub(crate) struct DatabaseRole {
     shared: Arc<Shared>,
-    task: Mutex<Option<Box<dyn TaskHandle>>>,
+    task: Task,
 }
 
 struct Shared {
@@ -72,8 +70,6 @@ struct Shared {
     source: StorageSource,
     options: DatabaseOptions,
     state: Mutex<DatabaseState>,
-    is_stopping: AtomicBool,
-    wake: Event,
 }
 
 /// Why an engine is not opened.
@@ -98,12 +94,10 @@ impl DatabaseRole {
             source,
             options,
             state: Mutex::new(DatabaseState::Standby),
-            is_stopping: AtomicBool::new(false),
-            wake: Event::new(),
         });
         let own = Arc::clone(&shared);
-        let task = environment.spawner.spawn("database", Box::new(move || own.run()));
-        DatabaseRole { shared, task: Mutex::new(Some(task)) }
+        let task = Task::start(environment, "database", move |stop| own.run(stop));
+        DatabaseRole { shared, task }
     }
 
     pub(crate) fn state(&self) -> DatabaseState {
@@ -112,20 +106,11 @@ impl DatabaseRole {
 
     /// Closes the engine in order, if it runs, and ends the task.
     pub(crate) fn close(&self) {
-        self.shared.is_stopping.store(true, Ordering::SeqCst);
-        self.shared.wake.notify_all();
-        let task = self.task.lock().take();
-        if let Some(task) = task {
-            task.join();
-        }
+        self.task.close();
     }
 }
 
 impl Shared {
-    fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::SeqCst)
-    }
-
     fn set(&self, state: DatabaseState) {
         let before = std::mem::replace(&mut *self.state.lock(), state.clone());
         if before != state {
@@ -133,39 +118,33 @@ impl Shared {
         }
     }
 
-    /// Waits; returns whether the task must end.
-    fn pause(&self, duration: Duration) -> bool {
-        self.wake.wait_until(Some(duration), || self.is_stopping());
-        self.is_stopping()
-    }
-
-    fn run(&self) {
-        while !self.is_stopping() {
+    fn run(&self, stop: &Stop) {
+        while !stop.is_set() {
             if self.group.leads().is_none() {
                 self.set(DatabaseState::Standby);
-                self.pause(LOOK);
+                stop.pause(LOOK);
                 continue;
             }
             self.set(DatabaseState::Opening);
             let Some(storage) = (self.source)() else {
-                self.pause(LOOK);
+                stop.pause(LOOK);
                 continue;
             };
-            if let Err(error) = self.serve(Arc::new(storage)) {
+            if let Err(error) = self.serve(Arc::new(storage), stop) {
                 self.set(DatabaseState::Failing(error.to_string()));
-                self.pause(PAUSE);
+                stop.pause(PAUSE);
             }
         }
         self.set(DatabaseState::Standby);
     }
 
     /// One life of the engine.
-    fn serve(&self, storage: Arc<dyn NodeStorage>) -> Result<(), ServeError> {
+    fn serve(&self, storage: Arc<dyn NodeStorage>, stop: &Stop) -> Result<(), ServeError> {
         let options = &self.options;
         let opened = Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
         let node = Arc::new(opened);
         let served = Endpoint::start(&self.environment, &node, &options.endpoint)
-            .map(|endpoint| self.attend(&node, endpoint));
+            .map(|endpoint| self.attend(&node, endpoint, stop));
         match Arc::try_unwrap(node) {
             // A writer that was replaced reports that; its log is the newer one's affair.
             Ok(node) => drop(node.close()),
@@ -175,12 +154,12 @@ impl Shared {
     }
 
     /// Answers clients until the log has another writer or the process ends.
-    fn attend(&self, node: &Node, endpoint: Endpoint) {
+    fn attend(&self, node: &Node, endpoint: Endpoint, stop: &Stop) {
         if let Some(address) = endpoint.address() {
             self.set(DatabaseState::Serving(address));
         }
         let mut patience = self.options.patience;
-        while !self.pause(LOOK) {
+        while !stop.pause(LOOK) {
             if let Some(failure) = node.engine().failure() {
                 tracing::warn!(%failure, "this node does not write any more");
                 patience = Duration::ZERO;

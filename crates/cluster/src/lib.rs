@@ -31,9 +31,10 @@ mod page_role;
 mod process;
 mod status;
 mod storage;
+mod task;
 
 pub use database::{DatabaseState, OnState};
 pub use layout::{Layout, LayoutError, NodeEntry};
 pub use message::{LogStatus, NodeStatus, PagesStatus};
-pub use process::{ProcessError, ProcessOptions, RunningProcess};
+pub use process::{ProcessError, ProcessOptions, RunningProcess, is_node_directory};
 pub use status::{AskError, ask};

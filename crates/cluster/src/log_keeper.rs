@@ -5,18 +5,15 @@
 //! nothing go before each one has answered once, and what an absent one needs stays.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn_base::event::Event;
-use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn};
 use firn_link::Caller;
 use firn_storage::group::GroupStore;
-use parking_lot::Mutex;
 
 use crate::page_role::PageRole;
 use crate::status;
+use crate::task::{Stop, Task};
 
 /// How often page nodes are asked.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,16 +22,13 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The task that lets log go.
 pub(crate) struct LogKeeper {
-    shared: Arc<Shared>,
-    task: Mutex<Option<Box<dyn TaskHandle>>>,
+    task: Task,
 }
 
-struct Shared {
+struct Keeping {
     store: Arc<GroupStore>,
     own: Option<Arc<PageRole>>,
     others: Vec<Arc<Caller>>,
-    is_stopping: AtomicBool,
-    wake: Event,
 }
 
 impl LogKeeper {
@@ -44,28 +38,20 @@ impl LogKeeper {
         own: Option<Arc<PageRole>>,
         others: Vec<Arc<Caller>>,
     ) -> LogKeeper {
-        let is_stopping = AtomicBool::new(false);
-        let shared = Arc::new(Shared { store, own, others, is_stopping, wake: Event::new() });
-        let keeper = Arc::clone(&shared);
-        let task = environment.spawner.spawn("log-keeper", Box::new(move || keeper.run()));
-        LogKeeper { shared, task: Mutex::new(Some(task)) }
+        let keeping = Keeping { store, own, others };
+        let body = move |stop: &Stop| keeping.run(stop);
+        LogKeeper { task: Task::start(environment, "log-keeper", body) }
     }
 
     pub(crate) fn close(&self) {
-        self.shared.is_stopping.store(true, Ordering::SeqCst);
-        self.shared.wake.notify_all();
-        let task = self.task.lock().take();
-        if let Some(task) = task {
-            task.join();
-        }
+        self.task.close();
     }
 }
 
-impl Shared {
-    fn run(&self) {
+impl Keeping {
+    fn run(&self, stop: &Stop) {
         let mut needed = vec![None; self.others.len()];
-        let is_stopping = || self.is_stopping.load(Ordering::SeqCst);
-        while !self.wake.wait_until(Some(INTERVAL), is_stopping) {
+        while !stop.pause(INTERVAL) {
             for (other, needed) in self.others.iter().zip(&mut needed) {
                 let answer = status::ask(other, TIMEOUT).ok().and_then(|status| status.pages);
                 let open = answer.filter(|pages| pages.is_open);

@@ -18,7 +18,7 @@ use crate::layout::{Layout, NodeEntry};
 /// The number of the one log group of a cluster.
 pub(crate) const GROUP: u32 = 0;
 /// The members' log is in this directory below the process's own.
-const DIRECTORY: &str = "log-member";
+pub(crate) const DIRECTORY: &str = "log-member";
 /// Who reads the log, and comes back after a restart, is in this one.
 const READERS_DIRECTORY: &str = "log-readers";
 

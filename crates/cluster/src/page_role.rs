@@ -5,14 +5,11 @@
 //! then. What is wrong with the node's own files ends the process.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::{LogError, LogStore, PageStore, PageStoreError};
 use firn_base::Environment;
-use firn_base::event::Event;
-use firn_base::task::TaskHandle;
 use firn_link::{Caller, Service};
 use firn_log_service::{RemoteLog, RemoteLogOptions};
 use firn_page_service::{PageService, PageServiceOptions};
@@ -22,6 +19,7 @@ use parking_lot::Mutex;
 
 use crate::late::LateService;
 use crate::message::PagesStatus;
+use crate::task::{Stop, Task};
 
 /// The node's pages are in this directory below the process's own.
 pub(crate) const DIRECTORY: &str = "page-node";
@@ -47,7 +45,7 @@ pub(crate) struct PageRoleOptions {
 /// The page node, once it is open.
 pub(crate) struct PageRole {
     shared: Arc<Shared>,
-    task: Mutex<Option<Box<dyn TaskHandle>>>,
+    task: Task,
 }
 
 struct Shared {
@@ -60,8 +58,6 @@ struct Shared {
     obstacle: Mutex<String>,
     /// What is wrong with the node's own files.
     failure: OnceLock<Arc<OpenError>>,
-    is_stopping: AtomicBool,
-    wake: Event,
 }
 
 struct Opened {
@@ -87,12 +83,10 @@ impl PageRole {
             opened: OnceLock::new(),
             obstacle: Mutex::new("it is being opened".to_owned()),
             failure: OnceLock::new(),
-            is_stopping: AtomicBool::new(false),
-            wake: Event::new(),
         });
         let own = Arc::clone(&shared);
-        let task = environment.spawner.spawn("page-node", Box::new(move || own.run()));
-        PageRole { shared, task: Mutex::new(Some(task)) }
+        let task = Task::start(environment, "page-node", move |stop| own.run(stop));
+        PageRole { shared, task }
     }
 
     /// The node, if it is open. Does not block.
@@ -123,12 +117,7 @@ impl PageRole {
 
     /// Closes the node. Blocks until its I/O is done.
     pub(crate) fn close(&self) {
-        self.shared.is_stopping.store(true, Ordering::SeqCst);
-        self.shared.wake.notify_all();
-        let task = self.task.lock().take();
-        if let Some(task) = task {
-            task.join();
-        }
+        self.task.close();
         if let Some(opened) = self.shared.opened.get() {
             opened.service.close();
             opened.node.close();
@@ -140,8 +129,7 @@ impl PageRole {
 }
 
 impl Shared {
-    fn run(&self) {
-        let is_stopping = || self.is_stopping.load(Ordering::SeqCst);
+    fn run(&self, stop: &Stop) {
         loop {
             match self.open() {
                 Ok(opened) => {
@@ -155,7 +143,7 @@ impl Shared {
                     return;
                 }
             }
-            if self.wake.wait_until(Some(PAUSE), is_stopping) {
+            if stop.pause(PAUSE) {
                 return;
             }
         }

@@ -1,11 +1,12 @@
 //! A running process of a cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::{LogError, LogStore, PageStore};
 use firn_base::Environment;
+use firn_base::disk::Disk;
 use firn_base::network::{Address, NetworkError, NodeId, Role};
 use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
 use firn_node::endpoint::EndpointOptions;
@@ -18,11 +19,19 @@ use crate::group_peers::Door;
 use crate::late::LateService;
 use crate::layout::{Layout, NodeEntry};
 use crate::log_keeper::LogKeeper;
-use crate::log_member::{LogMember, database_of};
+use crate::log_member::{self, LogMember, database_of};
 use crate::message::{LogStatus, NodeStatus};
 use crate::page_role::{self, LogSource, PageRole, PageRoleOptions};
 use crate::status::StatusService;
 use crate::storage::ClusterStorage;
+
+/// Whether a directory has the files of a node of a cluster. Blocks for I/O.
+#[must_use]
+pub fn is_node_directory(disk: &dyn Disk, path: &Path) -> bool {
+    let names = disk.list(path).unwrap_or_default();
+    let parts = [log_member::DIRECTORY, page_role::DIRECTORY];
+    names.iter().any(|name| parts.iter().any(|part| name.ends_with(part)))
+}
 
 /// How a process is set up.
 #[derive(Clone)]

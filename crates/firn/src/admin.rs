@@ -15,6 +15,7 @@ use firn_sql_collation::Collations;
 use firn_storage::local::LocalStorage;
 
 use crate::CommandError;
+use crate::cluster::refuse_node_directory;
 use crate::configuration::Configuration;
 
 /// Prints a line for each setting: name, value, origin.
@@ -55,8 +56,9 @@ pub(crate) fn check(
     out: &mut dyn Write,
 ) -> Result<(), CommandError> {
     let environment = Environment::system();
-    require_database(environment.disk.as_ref(), &configuration.data_dir.value)?;
     let path = &configuration.data_dir.value;
+    require_database(environment.disk.as_ref(), path)?;
+    refuse_node_directory(path)?;
     let options = configuration.node_options();
     let storage =
         LocalStorage::open(&environment, path, options.storage.clone()).map_err(NodeError::from)?;

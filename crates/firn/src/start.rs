@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 use crate::CommandError;
+use crate::cluster::refuse_node_directory;
 use crate::configuration::Configuration;
 use crate::logging::Verbosity;
 use firn_node::size::Size;
@@ -33,6 +34,7 @@ pub(crate) fn run(
     let environment = Environment::system();
     let began = environment.clock.monotonic();
     let path = &configuration.data_dir.value;
+    refuse_node_directory(path)?;
     let node = Node::open(&environment, path, &configuration.node_options())?;
     let node = Arc::new(node);
     let opened_in = environment.clock.monotonic().saturating_sub(began);

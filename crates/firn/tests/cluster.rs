@@ -199,6 +199,13 @@ fn a_cluster_tells_its_state_and_goes_on_where_it_ended() {
     assert!(text.contains("leads, term") && text.contains("follows"), "{text}");
     assert_eq!(text.lines().filter(|line| line.contains("pages-")).count(), 2, "{text}");
     cluster.end();
+    let alone = Command::new(env!("CARGO_BIN_EXE_firn"))
+        .args(["start", "--data-dir"])
+        .arg(directory.path().join("pages-1"))
+        .output()
+        .unwrap();
+    assert_eq!(alone.status.code(), Some(2));
+    assert!(String::from_utf8(alone.stderr).unwrap().contains("of a node of a cluster"));
     let again = Cluster::start(directory.path(), &[]);
     let found: Option<String> = again.connect().query_first("SHOW DATABASES LIKE 'kept'").unwrap();
     assert_eq!(found.as_deref(), Some("kept"));

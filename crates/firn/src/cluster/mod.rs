@@ -109,6 +109,20 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
     }
 }
 
+/// Refuses the directory of a node of a cluster, for commands that want one of a server of its own.
+///
+/// # Errors
+/// If the directory has the files of a node.
+pub(crate) fn refuse_node_directory(path: &Path) -> Result<(), CommandError> {
+    match firn_cluster::is_node_directory(&*Environment::system().disk, path) {
+        false => Ok(()),
+        true => Err(CommandError::Usage(format!(
+            "{} has the files of a node of a cluster; start it with --cluster-layout and --node-name",
+            path.display()
+        ))),
+    }
+}
+
 /// Reads the file with a cluster's nodes.
 #[allow(clippy::disallowed_methods, reason = "a file of the user who runs the binary")]
 fn read_layout(path: &Path) -> Result<Layout, CommandError> {
