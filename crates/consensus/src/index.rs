@@ -18,6 +18,7 @@ use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 use crate::entry::{Base, Content, Entry, Index, Term};
 use crate::library;
 use crate::members::{MemberChange, Members};
+use crate::options::{Options, RestartAt};
 
 /// Members since an entry.
 #[derive(Debug, Clone)]
@@ -36,6 +37,7 @@ pub(crate) struct EntryIndex {
     applied: Index,
     /// The most log that one message carries.
     message_bytes: u64,
+    restart_at: RestartAt,
     /// As it was at the start, for the library.
     saved: HardState,
 }
@@ -46,14 +48,15 @@ impl EntryIndex {
         base: Base,
         entries: Vec<Entry>,
         saved: HardState,
-        message_bytes: u64,
+        options: &Options,
     ) -> EntryIndex {
         let mut index = EntryIndex {
             base: (Index(0), Term(0), Lsn(0)),
             entries: VecDeque::new(),
             memberships: VecDeque::new(),
             applied: Index(0),
-            message_bytes,
+            message_bytes: options.message_bytes,
+            restart_at: options.restart_at,
             saved,
         };
         index.restart(base);
@@ -155,12 +158,14 @@ impl EntryIndex {
         self.base.2
     }
 
-    /// The base that a member gets which lacks entries that are not kept: the first one here that
-    /// has the members in force, of which it is one. It gets as much log as can be, because readers
-    /// may need any of it, and the other members may be gone before they have read it.
+    /// The base that a member gets which lacks entries that are not kept. It has the members in
+    /// force, of which that one is one.
     fn base_for_others(&self) -> Option<Base> {
         let Membership { since, members, before } = self.membership().clone();
-        let index = since.max(self.base.0);
+        let index = match self.restart_at {
+            RestartAt::KeptLog => since.max(self.base.0),
+            RestartAt::NewestEntry => self.applied,
+        };
         let (term, lsn) = (self.term_of(index)?, self.end_of(index)?);
         Some(Base { index, term, lsn, members, before })
     }

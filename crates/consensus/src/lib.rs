@@ -32,4 +32,4 @@ pub use entry::{Base, Batch, Content, Entry, Index, Term};
 pub use member::{Member, ReceiveError, Refusal, Saved, SavedError};
 pub use members::{MAX_CHANGES, MemberChange, MemberId, Members, MembersError, Role};
 pub use message::{Message, MessageError, MessageKind};
-pub use options::{Options, OptionsError};
+pub use options::{Options, OptionsError, RestartAt};

@@ -178,7 +178,7 @@ impl Member {
         };
         let config = config(&options, base.index);
         let applied = (base.index, base.lsn);
-        let index = EntryIndex::new(base, saved.entries, state, options.message_bytes);
+        let index = EntryIndex::new(base, saved.entries, state, &options);
         let logger = slog::Logger::root(slog::Discard, slog::o!());
         let node = RawNode::new(&config, index, &logger)
             .map_err(|_| SavedError::Damaged("the library refuses it"))?;

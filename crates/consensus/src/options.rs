@@ -22,6 +22,18 @@ pub struct Options {
     pub message_bytes: u64,
     /// The most bytes of log that may be proposed and not durable yet.
     pub undurable_bytes: u64,
+    /// Where a member begins again that lacks entries which are not kept any more.
+    pub restart_at: RestartAt,
+}
+
+/// Where a member begins again that lacks entries which are not kept any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartAt {
+    /// At the first kept entry, or where its membership begins. It gets as much log as can be:
+    /// readers may need any of it, and the other members may be gone before they have read it.
+    KeptLog,
+    /// At the newest durable entry: the process sends what the entries have led to.
+    NewestEntry,
 }
 
 /// The settings contradict each other.
@@ -44,6 +56,7 @@ impl Options {
             messages_in_flight: 64,
             message_bytes: 1 << 20,
             undurable_bytes: 64 << 20,
+            restart_at: RestartAt::KeptLog,
         }
     }
 

@@ -14,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
@@ -22,6 +23,9 @@ use mysql::{Conn, OptsBuilder};
 const WRITERS: u64 = 4;
 /// How long the cluster may take until somebody answers.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two clusters that are made at the same time would choose the same ports.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A running `firn cluster start`.
 struct Cluster {
@@ -135,6 +139,7 @@ fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool) -> BTreeSet<u64> {
 }
 
 fn kill_nodes(arguments: &[&str]) {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let kills = std::env::var("CLUSTER_KILLS").map_or(4, |kills| kills.parse().expect("a number"));
     let directory = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(directory.path(), arguments);
@@ -187,6 +192,7 @@ fn processes_of_each_tier_are_killed() {
 
 #[test]
 fn a_cluster_tells_its_state_and_goes_on_where_it_ended() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(directory.path(), &["--separate"]);
     cluster.connect().query_drop("CREATE DATABASE kept").unwrap();

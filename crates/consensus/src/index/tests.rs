@@ -6,7 +6,8 @@ use crate::members::{MemberId, Role};
 fn index(contents: Vec<Content>) -> EntryIndex {
     let members = Members::new([(MemberId(1), Role::Voter)]).unwrap();
     let base = Base::founding(Term(1), Lsn(8), members);
-    let mut index = EntryIndex::new(base, Vec::new(), HardState::default(), 100);
+    let options = Options { message_bytes: 100, ..Options::new(MemberId(1), 1) };
+    let mut index = EntryIndex::new(base, Vec::new(), HardState::default(), &options);
     for content in contents {
         let entry =
             Entry { index: Index(index.last().0 + 1), term: Term(2), start: index.end(), content };

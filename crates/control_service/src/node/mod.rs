@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 use firn_base::Environment;
 use firn_base::task::TaskHandle;
 use firn_consensus::{
-    Member, MemberId, Members, MembersError, Options, OptionsError, Role, SavedError,
+    Member, MemberId, Members, MembersError, Options, OptionsError, RestartAt, Role, SavedError,
 };
 use firn_control::{Catalog, EncodingError, Refusal};
 use firn_link::{LocalNode, Offer, Placement, ServiceId};
@@ -189,6 +189,8 @@ fn start_member(
     let mut member = Options::new(options.id, environment.random.next_u64());
     // A proposal is small; what is not durable yet waits in memory.
     member.undurable_bytes = 4 << 20;
+    // With the catalog that all entries up to there have led to.
+    member.restart_at = RestartAt::NewestEntry;
     member.check()?;
     let saved = whole.saved();
     if let Some(observer) = &options.observer {
