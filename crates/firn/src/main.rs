@@ -12,6 +12,7 @@ mod command_line;
 mod configuration;
 mod demo;
 mod logging;
+mod signals;
 mod start;
 
 use std::io::Write;

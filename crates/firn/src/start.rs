@@ -2,15 +2,12 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::task::sleep;
 use firn_node::endpoint::Endpoint;
 use firn_node::node::Node;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
@@ -18,6 +15,7 @@ use crate::CommandError;
 use crate::cluster::refuse_node_directory;
 use crate::configuration::Configuration;
 use crate::logging::Verbosity;
+use crate::signals::listen;
 use firn_node::size::Size;
 
 /// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at
@@ -103,17 +101,6 @@ fn wait_for_end(node: &Node, signals: &mut Signals) -> Result<&'static str, Comm
 
 /// How often the node checks whether it must end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Handles the signals that end the process. The second one ends it at once.
-pub(crate) fn listen() -> std::io::Result<Signals> {
-    let is_ending = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The order matters: the first signal must find the flag unset.
-        flag::register_conditional_shutdown(signal, 1, Arc::clone(&is_ending))?;
-        flag::register(signal, Arc::clone(&is_ending))?;
-    }
-    Signals::new([SIGINT, SIGTERM])
-}
 
 /// One line about what was recovered.
 fn what_was_recovered(configuration: &Configuration, node: &Node, opened_in: Duration) -> String {

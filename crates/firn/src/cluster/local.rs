@@ -30,7 +30,7 @@ use firn_cluster::{Layout, NodeEntry};
 
 use super::{ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, read_layout};
 use crate::CommandError;
-use crate::start::listen;
+use crate::signals::listen;
 
 /// The ports that a new cluster takes if they are free.
 const FIRST_CLIENT_PORT: u16 = 3307;

@@ -18,7 +18,7 @@ use super::{environment, read_layout};
 use crate::CommandError;
 use crate::configuration::Configuration;
 use crate::logging::Verbosity;
-use crate::start::listen;
+use crate::signals::listen;
 
 /// How often the process looks whether it must end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
