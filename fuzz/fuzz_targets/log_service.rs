@@ -1,4 +1,5 @@
-//! Arbitrary bytes as messages of the log service or as its list of readers: refused, or read and written back unchanged.
+//! Arbitrary bytes as messages of the log service or as its list of readers: refused, or read and
+//! written back unchanged.
 
 #![no_main]
 

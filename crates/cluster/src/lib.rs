@@ -1,5 +1,5 @@
-//! A process of a cluster: the parts that its roles need, and what connects them with those of other
-//! processes.
+//! A process of a cluster: the parts that its roles need, and what connects them with those of
+//! other processes.
 //!
 //! ```text
 //!                      ┌──────────────── one process ─────────────────┐
@@ -12,13 +12,14 @@
 //!                      └──────────────────────────────────────────────┘
 //! ```
 //!
-//! A [`Layout`] says which nodes the cluster has, where they are and which roles each one has; every
-//! process has the same. A node with the role `log` is a member of the cluster's log group. If it
-//! has the role `database` too, it may lead, and the process opens an engine and answers clients
-//! while it does ([`database`]). A node with the role `pages` makes the pages of the log.
+//! A [`Layout`] says which nodes the cluster has, where they are and which roles each one has;
+//! every process has the same. A node with the role `log` is a member of the cluster's log group.
+//! If it has the role `database` too, it may lead, and the process opens an engine and answers
+//! clients while it does ([`database`]). A node with the role `pages` makes the pages of the log.
 //!
-//! Architecture invariant: at most one engine of a cluster makes anything durable. The term in which
-//! its member leads is the epoch in which it writes, and the group refuses those of earlier terms.
+//! Architecture invariant: at most one engine of a cluster makes anything durable. The term in
+//! which its member leads is the epoch in which it writes, and the group refuses those of earlier
+//! terms.
 
 mod database;
 mod group_peers;

@@ -1,8 +1,8 @@
 //! A process's page node: a task opens it once its log answers, and serves it.
 //!
 //! A page node that starts needs a log that knows at least what its pages include. When a whole
-//! cluster starts, or a majority is away, that takes as long as it takes: the task tries again until
-//! then. What is wrong with the node's own files ends the process.
+//! cluster starts, or a majority is away, that takes as long as it takes: the task tries again
+//! until then. What is wrong with the node's own files ends the process.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

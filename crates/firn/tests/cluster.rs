@@ -131,7 +131,7 @@ fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool) -> BTreeSet<u64> {
             Ok(()) => {
                 acknowledged.insert(number);
             }
-            // Nothing is known of this number. The next one goes to whoever answers by then.
+            // The number may be stored or not. The next one goes to the node that answers then.
             Err(_) => connection = cluster.connect(),
         }
     }

@@ -1,7 +1,7 @@
 //! A database node: an engine over its log and pages.
 //!
-//! [`Node::open`] opens one over a local directory: the embedded default, in which all tiers are one
-//! process. [`Node::open_over`] takes log and pages from wherever they are.
+//! [`Node::open`] opens one over a local directory: the embedded default, in which all tiers are
+//! one process. [`Node::open_over`] takes log and pages from wherever they are.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

@@ -126,8 +126,8 @@ fn one_character_set(types: &[SqlType], function: &str) -> Result<()> {
     Err(failed(3995, &message))
 }
 
-/// The expression of a call whose match type is at `flags`; `None` if an argument is NULL. It is read
-/// before the text, so that a wrong one is refused even beside NULL.
+/// The expression of a call whose match type is at `flags`; `None` if an argument is NULL. It is
+/// read before the text, so that a wrong one is refused even beside NULL.
 fn expression(a: &[Datum], flags: usize, call: &Call<'_>) -> Result<Option<Regex>> {
     if a[1].is_null() || a.get(flags).is_some_and(Datum::is_null) {
         return Ok(None);

@@ -274,8 +274,8 @@ impl SqlType {
         SqlType::new(TypeKind::Double)
     }
 
-    /// `DECIMAL(precision, scale)`, limited to what MySQL allows. More digits after the point than a
-    /// column has are those of an expression, whose precision is not limited.
+    /// `DECIMAL(precision, scale)`, limited to what MySQL allows. More digits after the point than
+    /// a column has are those of an expression, whose precision is not limited.
     #[must_use]
     pub fn decimal(precision: u8, scale: u8) -> SqlType {
         let scale = scale.min(MAX_LITERAL_SCALE);
@@ -291,8 +291,8 @@ impl SqlType {
         SqlType::decimal(MAX_PRECISION.max(scale.saturating_add(before)), scale)
     }
 
-    /// The type of a column that takes the values, as of a derived table or a union: an exact number
-    /// keeps at most 30 digits after the point.
+    /// The type of a column that takes the values, as of a derived table or a union: an exact
+    /// number keeps at most 30 digits after the point.
     #[must_use]
     pub fn as_column(mut self) -> SqlType {
         if let TypeKind::Decimal { precision, scale, .. } = &mut self.kind

@@ -20,8 +20,8 @@ pub enum PageStoreError {
         /// What is wrong.
         reason: String,
     },
-    /// The page has changes that the log of this node does not have. Another node writes, or the log
-    /// has lost its end: this node must write nothing over that page.
+    /// The page has changes that the log of this node does not have. Another node writes, or the
+    /// log has lost its end: this node must write nothing over that page.
     #[error(
         "{page} is as of log position {lsn}, and the log of this node ends at {end}; it was replaced, or its log has lost its end: start it again"
     )]

@@ -70,7 +70,7 @@ impl Cancellation {
 
     /// Runs the end of a transaction, whose outcome is decided as soon as its record is in the log.
     /// Ending the wait for that record would leave the outcome unknown, so it is not cancelled:
-    /// whoever cancels sees [`Cancellation::is_confirming`] and ends the connection instead.
+    /// the canceller sees [`Cancellation::is_confirming`] and ends the connection instead.
     #[inline]
     pub fn while_confirming<T>(&self, work: impl FnOnce() -> T) -> T {
         self.is_confirming.store(true, Ordering::Relaxed);

@@ -58,7 +58,7 @@ pub(crate) struct Transactions {
     pub(crate) ended: Ended,
     /// The session's locks on definitions.
     pub(crate) metadata: Arc<dyn MetadataContext>,
-    /// Tells whoever cancels the statement that a commit waits to become durable.
+    /// Tells the thread that cancels the statement that a commit waits to become durable.
     cancellation: Arc<Cancellation>,
     /// The tables of `LOCK TABLES`.
     locked: Vec<TableId>,

@@ -26,7 +26,7 @@ pub(super) struct Core {
     pub(super) log: Log,
     /// Writes that the disk has not begun; `None` for one that begins the log again.
     pub(super) queue: Vec<(WriteNumber, Option<StoredWrite>)>,
-    /// Whoever waits for a proposal, by the entry and its term.
+    /// Callers that wait for a proposal, by the entry and its term.
     pub(super) waiting: BTreeMap<Index, (Term, Responder)>,
     pub(super) watching: Vec<Watching>,
     /// What waits for nodes until they watch.

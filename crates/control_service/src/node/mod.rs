@@ -142,7 +142,7 @@ impl ControlNode {
         self.shared.failure.get().cloned()
     }
 
-    /// Stops the node and waits for its tasks. Whoever waits for an answer gets one.
+    /// Stops the node and waits for its tasks. Callers that wait for an answer get one.
     pub fn close(&self) {
         self.shared.stop();
         let tasks = std::mem::take(&mut *self.tasks.lock());

@@ -6,9 +6,9 @@
 //!   DIR/node-1.log        what its process logs
 //! ```
 //!
-//! This process starts one process for each node, which say on the same standard output what becomes
-//! of them. One that ends by itself is started again. The standard input of each is a pipe from
-//! this process: a node ends when it does, so none outlives this process, however that ends.
+//! This process starts one process for each node, which say on the same standard output what
+//! becomes of them. One that ends by itself is started again. The standard input of each is a pipe
+//! from this process: a node ends when it does, so none outlives this process, however that ends.
 
 #![allow(
     clippy::disallowed_methods,

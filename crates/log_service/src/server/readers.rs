@@ -37,8 +37,8 @@ struct Client {
 }
 
 struct Lease {
-    /// As the client named it. A client that comes back takes its position from here, so it is never
-    /// one that the client has not let go up to.
+    /// As the client named it. A client that comes back takes its position from here, so it is
+    /// never one that the client has not let go up to.
     reader: HeldReader,
     /// Where the log begins that is kept.
     kept_from: Lsn,

@@ -41,8 +41,8 @@ impl Saving {
 }
 
 impl Shared {
-    /// Blocks until these readers, which were put on the list, are on the disk. Their positions there
-    /// may be older.
+    /// Blocks until these readers, which were put on the list, are on the disk. Their positions
+    /// there may be older.
     pub(super) fn save_readers(&self, readers: Vec<HeldReader>) -> Result<(), LogError> {
         let is_saved = {
             let done = self.saving.done.lock();
@@ -93,8 +93,8 @@ impl Shared {
         self.saving.saved.notify_all();
     }
 
-    /// Writes the list, if it is another one than what is on the disk. Returns the last request that
-    /// is done.
+    /// Writes the list, if it is another one than what is on the disk. Returns the last request
+    /// that is done.
     fn save(&self) -> u64 {
         let wanted = self.saving.wanted.load(Ordering::SeqCst);
         let Some(registry) = self.registry.as_ref().filter(|_| wanted > 0) else { return wanted };

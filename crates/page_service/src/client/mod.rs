@@ -49,7 +49,8 @@ pub struct RemotePagesOptions {
     pub refresh: Duration,
     /// Leases end when a node hears nothing for so long. Several times `refresh`.
     pub lease_timeout: Duration,
-    /// How long a new lease waits for all nodes to take it. After that, one of each chunk is enough.
+    /// How long a new lease waits for all nodes to take it. After that, one of each chunk is
+    /// enough.
     pub hold_grace: Duration,
 }
 

@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 const REMEMBERED: usize = 64;
 /// Answers after which the quantile is computed again.
 const FRESH: usize = 8;
-/// For how long a node is avoided after it was slow or failed once; doubles with each time in a row.
+/// For how long a node is avoided after it was slow or failed once; doubles with each time in a
+/// row.
 const LEAST_AVOIDANCE: Duration = Duration::from_millis(50);
 const MOST_AVOIDANCE: Duration = Duration::from_secs(2);
 

@@ -71,8 +71,8 @@ fn placeholder(context: &PlanContext<'_>, number: u32) -> Expression {
     Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
 }
 
-/// A hexadecimal or bit literal as the number that it is beside numbers: 0 if it does not fit, as in
-/// MySQL.
+/// A hexadecimal or bit literal as the number that it is beside numbers: 0 if it does not fit, as
+/// in MySQL.
 pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
     let bytes = match expr {
         Expr::Value(Value::Hexadecimal(digits)) => hex(digits).ok()?,

@@ -157,8 +157,8 @@ fn in_singles(
     in_values(typing, operand, list, negated)
 }
 
-/// Whether the items of a list are compared with the operand in several ways. A document among them is
-/// compared as one, and a column of numbers as `=` does, so that its index stays usable.
+/// Whether the items of a list are compared with the operand in several ways. A document among them
+/// is compared as one, and a column of numbers as `=` does, so that its index stays usable.
 fn are_unlike(operand: &Expression, list: &[Expression]) -> bool {
     let of = &operand.ty;
     if matches!(of.kind, TypeKind::Json | TypeKind::Null) {
@@ -523,8 +523,9 @@ fn class(ty: &SqlType) -> Class {
     }
 }
 
-/// `operand = value` in `CASE` and in lists of unlike types: unlike classes are compared as doubles,
-/// and a date, a document or a text is a text beside another one unless the operand is a date.
+/// `operand = value` in `CASE` and in lists of unlike types: unlike classes are compared as
+/// doubles, and a date, a document or a text is a text beside another one unless the operand is a
+/// date.
 fn equal_by_class(
     typing: &mut Typing<'_>,
     operand: Expression,

@@ -72,8 +72,8 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Text(out.built()))
 }
 
-/// Bytes and NULL become text of the connection; numbers and times become text of `latin1`, as MySQL
-/// has it.
+/// Bytes and NULL become text of the connection; numbers and times become text of `latin1`, as
+/// MySQL has it.
 fn resolve_quote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let ty = &types[0];
     let argument = match signature::text_type(ty, signature::NUMBERS_COLLATION) {

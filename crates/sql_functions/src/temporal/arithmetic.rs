@@ -127,8 +127,8 @@ fn resolve_timestamp_add(types: &[SqlType], context: &ResolveContext<'_>) -> Res
     Ok(Signature { arguments, result })
 }
 
-/// The date at `at` and the amount behind the unit or the date. The date is read first, so that it is
-/// warned of even if the amount is NULL.
+/// The date at `at` and the amount behind the unit or the date. The date is read first, so that it
+/// is warned of even if the amount is NULL.
 fn moved(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
     let is_time =
         matches!(a[at], Datum::Time(_)) && matches!(call.result.kind, TypeKind::Time { .. });

@@ -300,8 +300,8 @@ pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>)
     }
 }
 
-/// As [`fsp_of`], for an argument that is read as a time or, if `with_date`, as a date: the digits of
-/// a text that is none are unknown.
+/// As [`fsp_of`], for an argument that is read as a time or, if `with_date`, as a date: the digits
+/// of a text that is none are unknown.
 pub(super) fn fsp_of_read(
     types: &[SqlType],
     at: usize,

@@ -5,9 +5,10 @@
 //!   -12.50   negative, scale 2, magnitude 1250
 //! ```
 //!
-//! Columns have at most [`MAX_PRECISION`] digits, [`MAX_SCALE`] of them after the point, and products
-//! and quotients have no more digits after the point either. Literals, and what sums, remainders and
-//! choices make of them, may have [`MAX_LITERAL_SCALE`], and any value up to [`MAX_DIGITS`]. Beyond that an operation returns
+//! Columns have at most [`MAX_PRECISION`] digits, [`MAX_SCALE`] of them after the point, and
+//! products and quotients have no more digits after the point either. Literals, and what sums,
+//! remainders and choices make of them, may have [`MAX_LITERAL_SCALE`], and any value up to
+//! [`MAX_DIGITS`]. Beyond that an operation returns
 //! `None` and the caller reports MySQL's error 1690. The scale is kept as written: `1.50` prints as
 //! `1.50`, and equals `1.5`. There is no negative zero.
 //!
@@ -29,8 +30,8 @@ use wide::Wide;
 pub const MAX_PRECISION: u8 = 65;
 /// The most digits after the point of a column, a product, a quotient or a rounded number.
 pub const MAX_SCALE: u8 = 30;
-/// The most digits after the point of any value: MySQL keeps nine groups of nine digits, one of them
-/// before the point.
+/// The most digits after the point of any value: MySQL keeps nine groups of nine digits, one of
+/// them before the point.
 pub const MAX_LITERAL_SCALE: u8 = 72;
 /// Digits of a group.
 const GROUP: u8 = 9;

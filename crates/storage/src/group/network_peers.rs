@@ -2,9 +2,9 @@
 //! network that nobody else can reach. No peer proves who it is.
 //!
 //! Each member connects to every other one and only sends there; it receives on the connections
-//! that it accepts. A connection keeps the order, so messages overtake each other only when a member
-//! connects again. A message is an encoded [`firn_consensus::Message`], followed by the log of its
-//! entries.
+//! that it accepts. A connection keeps the order, so messages overtake each other only when a
+//! member connects again. A message is an encoded [`firn_consensus::Message`], followed by the log
+//! of its entries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -70,9 +70,9 @@ pub trait PageLog: Send + Sync {
     /// Does not block.
     fn tell_page_room(&self, room: Room);
 
-    /// Pages include log before `lsn`, so it was durable when they were made. Who starts in a group,
-    /// or reads log elsewhere, may not know yet: it learns that from the pages, or waits until the
-    /// log says so.
+    /// Pages include log before `lsn`, so it was durable when they were made. Who starts in a
+    /// group, or reads log elsewhere, may not know yet: it learns that from the pages, or waits
+    /// until the log says so.
     ///
     /// # Errors
     /// [`LogError::Unavailable`] if the log does not say so in time.

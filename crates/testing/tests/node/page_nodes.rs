@@ -1,6 +1,6 @@
-//! An engine whose log is in copies elsewhere and whose pages are on two page nodes at the other end
-//! of links, under the simulator: the nodes follow the log, die and come back, links are cut and
-//! slow, engines crash and are replaced. The pool holds a part of the pages only, so the engine
+//! An engine whose log is in copies elsewhere and whose pages are on two page nodes at the other
+//! end of links, under the simulator: the nodes follow the log, die and come back, links are cut
+//! and slow, engines crash and are replaced. The pool holds a part of the pages only, so the engine
 //! drops pages that it has changed and reads them again. What was acknowledged is there afterwards,
 //! and both nodes have the same pages.
 
