@@ -61,6 +61,7 @@ def arguments():
     partner = parser.add_mutually_exclusive_group(required=True)
     partner.add_argument("--mysql", type=int, help="its port on the loopback")
     partner.add_argument("--mariadb", type=int, help="its port on the loopback")
+    parser.add_argument("--restart", metavar="COMMAND", help="starts the partner again when a query has crashed it; that query is left out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the number of the first query")
@@ -75,7 +76,8 @@ def arguments():
 def main():
     options = arguments()
     name = "MySQL" if options.mysql else "MariaDB"
-    firn, other = Server(options.firn, "Firn", options.database), Server(options.mysql or options.mariadb, name, options.database)
+    firn = Server(options.firn, "Firn", options.database)
+    other = Server(options.mysql or options.mariadb, name, options.database, options.restart)
     kinds = options.kinds.split(",") if options.mysql else ["queries"]
     for server in (firn, other):
         schema.fill(server.connection, options.database, random.Random(options.seed), name == "MySQL")
@@ -110,6 +112,8 @@ def main():
             break
     for rule, count in explained.most_common():
         print(f"explained by '{rule}': {count}")
+    for text in other.crashed_by:
+        print(f"{name} crashed, and was started again, at\n  {text}")
     seconds = time.monotonic() - began
     print(f"{len(numbers)} queries of seed {options.seed} in {seconds:.0f} s: {failed} differences of {len(shapes)} shapes unexplained, "
           f"{sum(explained.values())} explained, {errors} refused by {name}")

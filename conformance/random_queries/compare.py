@@ -3,9 +3,11 @@
 import collections
 import re
 
-from server import OUT_OF_TIME
+from server import LOST, OUT_OF_TIME
 
 FLOATING = (4, 5)
+# The partner has run out of time, or has crashed: there is nothing to compare with.
+NO_ANSWER = OUT_OF_TIME + LOST
 # What may differ, and what each is compared by. Rows come first: without them the rest says little.
 ASPECTS = ("rows", "affected", "contents", "metadata", "warnings")
 
@@ -85,7 +87,7 @@ class Strictly:
 
     def differing(self, firn, other, is_ordered, text):
         """The first aspect in which two answers differ, or None."""
-        if other.failure in OUT_OF_TIME:
+        if other.failure in NO_ANSWER:
             return None
         if firn.failure is not None or other.failure is not None:
             return "rows" if firn.failure != other.failure else None
@@ -134,7 +136,7 @@ class Loosely:
     """Rows alone, numbers as numbers: the two systems show different scales of a DECIMAL."""
 
     def differing(self, firn, other, is_ordered, _text):
-        if other.failure in OUT_OF_TIME:
+        if other.failure in NO_ANSWER:
             return None
         fails = [answer.failure is not None for answer in (firn, other)]
         if any(fails):

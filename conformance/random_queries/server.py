@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import subprocess
 
 import pymysql
 
@@ -24,7 +25,9 @@ PARTNER = {
 }
 # Errors of a statement that takes too long: there is no answer to compare with.
 OUT_OF_TIME = (1969, 3024)
+# The connection is gone.
 LOST = (0, 2006, 2013)
+REFUSED = 2003
 
 
 @dataclasses.dataclass
@@ -57,8 +60,11 @@ def information(message):
 
 
 class Server:
-    def __init__(self, port, name, database):
-        self.port, self.name, self.database = port, name, database
+    """A server on the loopback. `restart` is a command that starts it again if a statement has crashed it."""
+
+    def __init__(self, port, name, database, restart=None):
+        self.port, self.name, self.database, self.restart = port, name, database, restart
+        self.crashed_by = []
         self.connect()
 
     def connect(self):
@@ -74,8 +80,15 @@ class Server:
     def use(self):
         self.connection.select_db(self.database)
 
-    def reconnect(self):
-        self.connect()
+    def reconnect(self, text):
+        try:
+            self.connect()
+        except pymysql.OperationalError as error:
+            if error.args[0] != REFUSED or not self.restart:
+                raise
+            self.crashed_by.append(text)
+            subprocess.run(self.restart, shell=True, check=True, stdout=subprocess.DEVNULL)
+            self.connect()
         self.use()
 
     def answer(self, text, with_warnings=True):
@@ -91,10 +104,10 @@ class Server:
         except pymysql.MySQLError as error:
             code = error.args[0]
             if code in LOST:
-                self.reconnect()
+                self.reconnect(text)
             return Answer(failure=code)
         except Exception as error:  # What the client itself cannot read.
-            self.reconnect()
+            self.reconnect(text)
             return Answer(failure=f"{type(error).__name__}: {error}")
 
     def warnings(self):
