@@ -103,7 +103,7 @@ impl Carrier for Links {
 
 impl LinkTo {
     fn has_another_connection(&self) -> bool {
-        let now = self.caller.statistics().connections;
+        let now = self.caller.connections();
         let before = self.connections.swap(now, Ordering::Relaxed);
         before != 0 && before != now
     }

@@ -6,6 +6,7 @@ mod session;
 mod settings;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use firn_base::Environment;
@@ -289,6 +290,13 @@ impl Caller {
             Phase::Down { reason, .. } => Some(reason.to_string()),
             Phase::Closed => Some("the link was closed".to_owned()),
         }
+    }
+
+    /// How many connections the link has had: when it changes, what was under way on the one before
+    /// is lost. Cheap.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.shared.statistics.connections.load(Ordering::Relaxed)
     }
 
     #[must_use]
