@@ -59,6 +59,7 @@ impl Configuration {
                 history_window_ms: self.history_window_seconds.value * 1000,
                 ..PageStoreOptions::default()
             },
+            hold_log_bytes: None,
         }
     }
 }

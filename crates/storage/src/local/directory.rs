@@ -84,6 +84,11 @@ pub enum OpenError {
         "{directory} has a log that belongs to no group; give the member of a group an empty directory"
     )]
     NotOfGroup { directory: String },
+    /// The directory is a clone that has not copied all of its pages.
+    #[error(
+        "{directory} is a clone whose pages are partly in an archive; start it with a build and settings that can read that archive"
+    )]
+    BaseMissing { directory: String },
     /// The disk said no.
     #[error("{place}: {reason}")]
     Io {
@@ -134,7 +139,9 @@ impl DatabaseId {
         DatabaseId(bytes)
     }
 
-    fn parse(text: &str) -> Option<DatabaseId> {
+    /// The id in its text form: 32 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<DatabaseId> {
         if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }

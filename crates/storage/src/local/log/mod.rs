@@ -238,7 +238,33 @@ impl LocalLog {
         directory: &Arc<LocalDirectory>,
         options: LogOptions,
     ) -> Result<Arc<LocalLog>, OpenError> {
-        Ok(LocalLog::start(recovery::open(directory, options)?))
+        LocalLog::open_from(directory, options, Lsn::FIRST)
+    }
+
+    /// Like [`LocalLog::open`], for a database whose log begins later than that of others because
+    /// its first pages come from elsewhere: a new log begins at `origin`. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_from(
+        directory: &Arc<LocalDirectory>,
+        options: LogOptions,
+        origin: Lsn,
+    ) -> Result<Arc<LocalLog>, OpenError> {
+        Ok(LocalLog::start(recovery::open(directory, options, origin)?))
+    }
+
+    /// Appends groups that another database has made, and makes them durable. The log must have no
+    /// other writer. Returns where the log ends. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As a writer of the stream.
+    pub fn import(&self, groups: &[u8]) -> Result<Lsn, LogError> {
+        let tail = self.shared.open_writer(WriterEpoch::Next)?;
+        let end = tail.end.advance(groups.len() as u64);
+        self.shared.wait_for_room(end)?;
+        RoundFiles::append(&*self.shared, tail.epoch, tail.end, groups)?;
+        self.shared.sync_written()
     }
 
     fn start(shared: Shared) -> Arc<LocalLog> {
@@ -302,7 +328,10 @@ impl LocalLog {
     }
 
     /// The highest watermarks in the durable log and before it. Blocks until that log is indexed.
-    pub(crate) fn watermarks_of_durable(&self) -> Result<Watermarks, LogError> {
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn watermarks_of_durable(&self) -> Result<Watermarks, LogError> {
         self.shared.wait_until_indexed(self.shared.durable())?;
         Ok(*self.shared.watermarks.lock())
     }

@@ -56,10 +56,11 @@ pub(super) struct Files {
     pub(super) has_group: bool,
 }
 
-/// Opens or makes the log of a directory.
+/// Opens or makes the log of a directory. A new log begins at `origin`.
 pub(super) fn open(
     directory: &Arc<LocalDirectory>,
     options: LogOptions,
+    origin: Lsn,
 ) -> Result<Shared, OpenError> {
     let folder = open_folder(directory)?;
     let mut files = list_files(directory, &folder)?;
@@ -67,7 +68,8 @@ pub(super) fn open(
         return Err(OpenError::OfGroup { directory: directory.path().display().to_string() });
     }
     if !directory.is_log_created() {
-        create_first(directory, &files, &folder, first_header(directory, &options))?;
+        let header = first_header(directory, &options, origin);
+        create_first(directory, &files, &folder, header)?;
         files = list_files(directory, &folder)?;
     }
     let (segments, headers) = open_segments(directory, &options, &folder, &files.segments)?;
@@ -77,7 +79,7 @@ pub(super) fn open(
     segments.iter().for_each(|segment| segment.load_footer());
     let scan = match directory.is_log_created() {
         true => find_end(&segments, Lsn::FIRST)?,
-        false => Scan::new(segments[0].first, Lsn::FIRST),
+        false => Scan::new(segments[0].first, origin),
     };
     let incarnation = next_incarnation(&segments, &headers, scan.incarnation)?;
     make_durable(&segments, &scan)?;
@@ -227,12 +229,12 @@ pub(super) fn list_files(directory: &LocalDirectory, folder: &Path) -> Result<Fi
 }
 
 /// The header of the first segment of a log without a group.
-fn first_header(directory: &LocalDirectory, options: &LogOptions) -> SegmentHeader {
+fn first_header(directory: &LocalDirectory, options: &LogOptions, first: Lsn) -> SegmentHeader {
     SegmentHeader {
         stream: options.stream,
         database: directory.database(),
         blocks: segment::blocks_in(options.segment_size_bytes),
-        first: Lsn::FIRST,
+        first,
         incarnation: 0,
         watermarks: Watermarks::default(),
         entry_sectors: 0,

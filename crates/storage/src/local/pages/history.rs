@@ -76,9 +76,9 @@ impl History {
     }
 
     /// At the start, keeps what the stored versions of a page need.
-    pub(super) fn hold_gaps(&mut self, page: PageId, versions: &[Version]) {
+    pub(super) fn hold_gaps(&mut self, page: PageId, versions: &[Version], has_base: bool) {
         for (index, version) in versions.iter().enumerate() {
-            if version.lsn > self.horizon && (index > 0 || version.is_first) {
+            if version.lsn > self.horizon && (index > 0 || version.is_first || has_base) {
                 self.hold(page, version.since, version.lsn);
             }
         }

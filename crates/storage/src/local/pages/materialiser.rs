@@ -47,6 +47,8 @@ const MIN_CHANGE_BYTES: u64 = 16 << 20;
 const SNAPSHOT_RETRY_BYTES: u64 = 64 << 10;
 /// Images that are written with one call.
 const WRITE_PAGES: usize = 16;
+/// Pages of the base that are copied in one round while nobody waits for them.
+const BASE_PAGES: usize = 64;
 /// How often a batch is written only to name the applied position.
 const NAME_INTERVAL: Duration = Duration::from_secs(1);
 /// Slots are scattered into holes only while fewer than one in this many is free.
@@ -113,6 +115,8 @@ pub(super) struct Materialiser {
     /// The size of the map's changes, in bytes, at which a snapshot that the disk refused is tried
     /// again.
     snapshot_again_at: u64,
+    /// When copying pages of the base is tried again after an error.
+    base_again_at: Duration,
     /// Pages that could not be built, and when to try again.
     stuck: FxHashMap<PageId, Duration>,
     /// The position that the last durable batch names as applied.
@@ -165,6 +169,7 @@ impl Materialiser {
             pace,
             reserve,
             snapshot_again_at: 0,
+            base_again_at: Duration::ZERO,
             stuck: FxHashMap::default(),
             named,
             named_at: Duration::ZERO,
@@ -197,7 +202,8 @@ impl Materialiser {
     }
 
     fn has_more(&self, stored: usize) -> bool {
-        stored >= self.shared.options.batch_pages || self.load().is_hurried
+        let copies_base = self.shared.hurries_base.load(Ordering::Acquire);
+        stored >= self.shared.options.batch_pages || self.load().is_hurried || copies_base
     }
 
     /// Does the work that is due; returns the number of images stored. Blocks for I/O.
@@ -259,6 +265,8 @@ impl Materialiser {
         if self.shared.is_caught_up_with_start() {
             let room = limit.saturating_sub(images.len());
             self.add_pending(now, room, &mut images);
+            let room = limit.saturating_sub(images.len());
+            self.add_base(now, room, &mut images);
         }
         images.sort_by_key(|image| image.page);
         images.dedup_by_key(|image| image.page);
@@ -291,6 +299,28 @@ impl Materialiser {
                 Err(error) => self.note_stuck(page, now, &error),
             }
             self.end_stretch();
+        }
+    }
+
+    /// Copies pages of the base, a few in each round unless somebody waits for all.
+    fn add_base(&mut self, now: Duration, room: usize, images: &mut Vec<Image>) {
+        let shared = Arc::clone(&self.shared);
+        let Some(base) = shared.base.as_ref().filter(|_| now >= self.base_again_at) else { return };
+        let is_hurried = shared.hurries_base.load(Ordering::Acquire);
+        let limit = if is_hurried { room } else { room.min(BASE_PAGES) };
+        let is_here = |page: PageId| {
+            shared.table.is_stored(page) || shared.table.dropped_at(page.space).is_some()
+        };
+        let copied = base.pages_to_copy(limit, is_here).and_then(|pages| {
+            for page in pages {
+                images.push(self.image_of(page)?);
+                self.end_stretch();
+            }
+            Ok(())
+        });
+        if let Err(error) = copied {
+            self.base_again_at = now + Duration::from_millis(shared.options.retry_delay_ms);
+            shared.note_failure(&error, false);
         }
     }
 

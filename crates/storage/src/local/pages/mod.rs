@@ -35,6 +35,7 @@
 //! time. The store indexes the existing log, and keeps only positions in memory.
 
 mod allocator;
+mod base;
 mod history;
 mod image_buffers;
 mod loader;
@@ -76,6 +77,9 @@ use slots::{SlotFiles, io_error};
 use status::{Counters, value};
 use table::{Enqueued, PageTable};
 
+use base::Base;
+
+pub use base::BasePages;
 pub use options::PageStoreOptions;
 pub use status::PageStoreStatus;
 
@@ -86,6 +90,9 @@ fn apply_record(into: &mut PageBuf, page: PageId, record: RawRecord<'_>) -> Resu
     let change = Change::decode(&record).map_err(|damage| damage.to_string())?;
     apply(into, page, &change).map_err(|error| error.to_string())
 }
+
+/// How often the copying of a base is reported.
+const COPY_REPORT: Duration = Duration::from_millis(200);
 
 /// The longest that [`LocalImages::wait_for_room`] blocks.
 const ROOM_WAIT: Duration = Duration::from_millis(20);
@@ -104,6 +111,8 @@ struct Shared {
     apply: ApplyRecord,
     files: SlotFiles,
     table: PageTable,
+    /// Pages that the directory began with, if it began with any.
+    base: Option<Base>,
     images: RwLock<Option<Arc<dyn ImageSource>>>,
     repairs: Mutex<Vec<PageId>>,
     counters: Counters,
@@ -116,6 +125,8 @@ struct Shared {
     room: Event,
     is_closing: AtomicBool,
     hurry_to: AtomicU64,
+    /// Whether the base is copied as fast as possible.
+    hurries_base: AtomicBool,
     durable_at_open: Lsn,
 }
 
@@ -139,9 +150,25 @@ impl LocalPages {
         options: PageStoreOptions,
         log: Arc<dyn PageLog>,
     ) -> Result<Arc<LocalPages>, PageStoreError> {
+        LocalPages::open_over(directory, options, log, None)
+    }
+
+    /// Like [`LocalPages::open`], for a directory that began with pages from elsewhere and may not
+    /// have copied them all. `log` of a new directory begins at the base's start and ends at its
+    /// end or later. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_over(
+        directory: &Arc<LocalDirectory>,
+        options: PageStoreOptions,
+        log: Arc<dyn PageLog>,
+        base: Option<Arc<dyn BasePages>>,
+    ) -> Result<Arc<LocalPages>, PageStoreError> {
         let environment = directory.environment();
         let home = Home { path: directory.path(), database: directory.database() };
-        let (shared, materialiser) = open_parts(environment, home, options, log, apply_record)?;
+        let (shared, materialiser) =
+            open_parts(environment, home, options, log, base, apply_record)?;
         let kept = Arc::clone(directory);
         let body = Box::new(move || {
             materialiser.run();
@@ -170,6 +197,44 @@ impl LocalPages {
     /// An error of the disk or the log.
     pub fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
         self.shared.materialise_up_to(lsn)
+    }
+
+    /// Up to about `limit` pages after `after` that the store knows, sorted; some of them may be of
+    /// dropped spaces. Empty if there are no more. Pages of a base that were not copied yet are
+    /// not among them. Does not block.
+    #[must_use]
+    pub fn pages_after(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+        self.shared.table.pages_after(after, limit)
+    }
+
+    /// Whether every page is in the directory, and none only in its base. Does not block.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.shared.base.as_ref().is_none_or(|base| base.progress().1)
+    }
+
+    /// Copies all pages of the base, as fast as possible; calls `progress` every so often with the
+    /// number of pages so far. Blocks for I/O.
+    ///
+    /// # Errors
+    /// An error of the disk or of the base.
+    pub fn copy_base(&self, progress: &mut dyn FnMut(u64)) -> Result<(), PageStoreError> {
+        let Some(base) = &self.shared.base else { return Ok(()) };
+        let failures = self.shared.failure_count();
+        self.shared.hurries_base.store(true, Ordering::Release);
+        self.shared.work.notify_all();
+        loop {
+            let (copied, is_done) = base.progress();
+            progress(copied);
+            if is_done {
+                return Ok(());
+            }
+            if self.shared.failure_count() != failures || self.shared.is_closing() {
+                return Err(self.shared.last_failure());
+            }
+            let has_ended = || base.progress().1 || self.shared.failure_count() != failures;
+            self.shared.progress.wait_until(Some(COPY_REPORT), has_ended);
+        }
     }
 
     /// Whether the log that a read of this version needs has been reported. Does not block.
@@ -230,6 +295,7 @@ fn open_parts(
     home: Home<'_>,
     options: PageStoreOptions,
     log: Arc<dyn PageLog>,
+    base: Option<Arc<dyn BasePages>>,
     apply: ApplyRecord,
 ) -> Result<(Arc<Shared>, Materialiser), PageStoreError> {
     let (directory, database) = (home.path.join("pages"), home.database);
@@ -244,7 +310,7 @@ fn open_parts(
     let mut loader = MapLoader::default();
     let mut accept = |batch| loader.accept(batch);
     let map = MapFile::open(Arc::clone(&disk), &directory, database, &mut accept)?;
-    let contents = loader.finish();
+    let mut contents = loader.finish();
     let (files, total) = SlotFiles::open(Arc::clone(&disk), &directory)?;
     let is_new = map.is_none();
     if is_new && total > 0 {
@@ -254,7 +320,10 @@ fn open_parts(
         ));
     }
     let log_start = log.kept_from();
-    if is_new && log_start > Lsn::FIRST {
+    if let Some(base) = base.as_ref().filter(|_| is_new) {
+        contents.begin_with(base.start(), base.end());
+    }
+    if is_new && base.is_none() && log_start > Lsn::FIRST {
         return Err(map_is_missing(
             &directory,
             "the page map is missing, but log was released that it stands for",
@@ -278,7 +347,8 @@ fn open_parts(
         durable_at_open: log.durable_lsn(),
         apply,
         files,
-        table: PageTable::new(contents),
+        table: PageTable::new(contents, base.is_some()),
+        base: base.map(Base::new),
         images: RwLock::new(None),
         repairs: Mutex::default(),
         counters: Counters::default(),
@@ -288,6 +358,7 @@ fn open_parts(
         room: Event::new(),
         is_closing: AtomicBool::new(false),
         hurry_to: AtomicU64::new(0),
+        hurries_base: AtomicBool::new(false),
         log,
     });
     if is_new {
@@ -374,11 +445,15 @@ impl Shared {
         if self.table.applied() >= lsn {
             return Ok(());
         }
+        Err(self.last_failure())
+    }
+
+    fn last_failure(&self) -> PageStoreError {
         let failure = self.failure.lock().last.clone();
-        Err(failure.unwrap_or_else(|| PageStoreError::Io {
+        failure.unwrap_or_else(|| PageStoreError::Io {
             place: "page store".to_owned(),
             reason: "it was closed meanwhile".to_owned(),
-        }))
+        })
     }
 
     fn status(&self) -> PageStoreStatus {

@@ -27,7 +27,8 @@ impl Shared {
                 return Err(PageStoreError::Absent(page));
             }
             let view = self.table.view(page);
-            match self.build(page, &view, wanted, into) {
+            let built = self.build(page, &view, wanted, into);
+            match built.and_then(|()| self.not_newer(page, wanted, into)) {
                 Ok(()) => return Ok(()),
                 Err(error) if self.table.view(page).versions == view.versions => return Err(error),
                 Err(_) => {}
@@ -90,6 +91,7 @@ impl Shared {
             };
             match self.load(page, &plan.base, into) {
                 Ok(()) => return self.finish(page, &plan, wanted, damage, into),
+                Err((_, error)) if matches!(plan.base, Base::Nothing) => return Err(error),
                 Err((index, error)) => {
                     usable = index;
                     damage.get_or_insert(error);
@@ -117,13 +119,40 @@ impl Shared {
         into: &mut PageBuf,
     ) -> Result<(), (usize, PageStoreError)> {
         match base {
-            Base::Nothing => into.bytes_mut().fill(0),
+            Base::Nothing => {
+                into.bytes_mut().fill(0);
+                self.load_base(page, into).map_err(|error| (0, error))?;
+            }
             Base::Queued(image) => into.bytes_mut().copy_from_slice(image.bytes()),
             Base::Stored(index, version) => {
                 return self.load_stored(page, version, into).map_err(|error| (*index, error));
             }
         }
         Ok(())
+    }
+
+    /// Puts the page's base image into `into`, if it has one. Blocks for I/O.
+    fn load_base(&self, page: PageId, into: &mut PageBuf) -> Result<(), PageStoreError> {
+        let Some(base) = &self.base else { return Ok(()) };
+        if base.pages.read(page, into)? {
+            base.note_read(page);
+        } else {
+            into.bytes_mut().fill(0);
+        }
+        Ok(())
+    }
+
+    /// A base image may be newer than an old version that is asked for.
+    fn not_newer(
+        &self,
+        page: PageId,
+        wanted: Option<Lsn>,
+        found: &PageBuf,
+    ) -> Result<(), PageStoreError> {
+        match wanted {
+            Some(wanted) if found.lsn() > wanted => Err(self.too_old(page, wanted)),
+            _ => Ok(()),
+        }
     }
 
     /// Reads a stored image and checks that it is the expected one. Blocks for I/O.
@@ -179,10 +208,12 @@ impl Shared {
     ) -> Result<(), PageStoreError> {
         // When it was offered, a stored image may have been ahead of the reported log.
         self.wait_until_told(replay.to)?;
+        // A base image includes some of the log behind the base's start.
+        let included = into.lsn();
         let mut refused = None;
         let result =
             self.log.visit_records(page, replay.from, replay.to, &mut |start, end, record| {
-                if refused.is_none() {
+                if refused.is_none() && end > included {
                     match (self.apply)(into, page, record) {
                         Ok(()) => into.set_lsn(end),
                         Err(reason) => refused = Some((start, reason)),
@@ -197,7 +228,7 @@ impl Shared {
         match (result, refused) {
             (Err(error), _) => Err(error.into()),
             (Ok(()), Some((start, reason))) => damaged(start, reason),
-            (Ok(()), None) if replay.reaches_end && into.lsn() != replay.to => {
+            (Ok(()), None) if replay.reaches_end && into.lsn() != replay.to.max(included) => {
                 let reason =
                     format!("the log names a change there, but gives one at {}", into.lsn());
                 damaged(replay.to, reason)

@@ -69,6 +69,8 @@ pub(super) struct PageTable {
     told: AtomicU64,
     /// The highest [`PageTable::applied`] that was computed.
     applied_seen: AtomicU64,
+    /// Whether pages may have images in the directory's base, and none is the first of its page.
+    has_base: bool,
     /// The applied position when the store was opened.
     applied_at_open: Lsn,
 }
@@ -86,11 +88,11 @@ pub(super) enum Enqueued {
 
 impl PageTable {
     /// The table of a store with these contents.
-    pub(super) fn new(contents: Contents) -> PageTable {
+    pub(super) fn new(contents: Contents, has_base: bool) -> PageTable {
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         let mut history = History::new(contents.horizon);
         for (page, versions) in contents.versions {
-            history.hold_gaps(page, &versions);
+            history.hold_gaps(page, &versions, has_base);
             shards[shard_of(page)].versions.insert(page.to_u64(), versions);
         }
         PageTable {
@@ -104,6 +106,7 @@ impl PageTable {
             stock: Arc::default(),
             told: AtomicU64::new(contents.applied.0),
             applied_seen: AtomicU64::new(contents.applied.0),
+            has_base,
             applied_at_open: contents.applied,
         }
     }
@@ -118,6 +121,7 @@ impl PageTable {
         PageView {
             versions: shard.versions.get(&page.to_u64()).cloned().unwrap_or_default(),
             pending: shard.pending.get(&page).copied(),
+            has_base: self.has_base,
             queued: shard.queued.get(&page).map(|queued| Arc::clone(&queued.image)),
         }
     }
@@ -354,7 +358,8 @@ impl PageTable {
                 // Log about the page that was not reported yet starts after the reported log.
                 let since = shard.pending.get(&page).map_or(self.told(), |pending| pending.first);
                 let since = since.max(newest.map_or(Lsn(0), |newest| newest.lsn)).min(lsn);
-                Some(Version { lsn, since, slot, is_first: newest.is_none() })
+                let is_first = newest.is_none() && !self.has_base;
+                Some(Version { lsn, since, slot, is_first })
             }
         }
     }
@@ -375,7 +380,8 @@ impl PageTable {
         }
         let mut history = self.history.lock();
         prune(versions, history.horizon(), freed);
-        if version.lsn > history.horizon() && (version.is_first || versions.len() > 1) {
+        let has_before = version.is_first || self.has_base || versions.len() > 1;
+        if version.lsn > history.horizon() && has_before {
             history.hold(page, version.since, version.lsn);
         }
         drop(history);
@@ -515,6 +521,21 @@ impl PageTable {
         parts.chain(dropped).chain(std::iter::once(end))
     }
 
+    /// Up to about `limit` pages after `after` that are known here, sorted; some may be of dropped
+    /// spaces. Empty if there are no more.
+    pub(super) fn pages_after(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+        let from = after.map_or(0, |page| page.to_u64().saturating_add(1));
+        let mut pages = BTreeSet::new();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            pages.extend(shard.versions.range(from..).take(limit).map(|(page, _)| *page));
+            let others = shard.pending.keys().chain(shard.queued.keys());
+            pages.extend(others.map(|page| page.to_u64()).filter(|page| *page >= from));
+        }
+        let pages = pages.into_iter().map(PageId::from_u64).take(limit);
+        pages.collect()
+    }
+
     /// The spaces with stored, offered or pending pages that were not dropped, sorted.
     pub(super) fn spaces(&self) -> Vec<SpaceId> {
         let mut spaces = BTreeSet::new();
@@ -572,4 +593,11 @@ pub(super) struct Contents {
     pub(super) horizon: Lsn,
     /// The newest position that it names.
     pub(super) newest_named: Lsn,
+}
+
+impl Contents {
+    /// The contents of a new directory over base images, the newest of which is as of `end`.
+    pub(super) fn begin_with(&mut self, start: Lsn, end: Lsn) {
+        (self.applied, self.horizon, self.newest_named) = (start, end, end);
+    }
 }

@@ -57,6 +57,8 @@ pub(super) struct PageView {
     pub(super) versions: Versions,
     /// Log that is in none of them.
     pub(super) pending: Option<Pending>,
+    /// Whether the page may have an image in the directory's base.
+    pub(super) has_base: bool,
     /// An offered image that is not stored yet, newer than every stored one.
     pub(super) queued: Option<Arc<StockedPage>>,
 }
@@ -64,7 +66,8 @@ pub(super) struct PageView {
 /// What to begin with.
 #[derive(Debug, Clone)]
 pub(super) enum Base {
-    /// A page of zeros: the log creates the page.
+    /// The page's image in the directory's base. Without one, a page of zeros: the log creates the
+    /// page.
     Nothing,
     /// The offered image.
     Queued(Arc<StockedPage>),
@@ -137,6 +140,12 @@ impl PageView {
     }
 
     fn plan_from_nothing(&self, wanted: Lsn) -> Result<Plan, NoPlan> {
+        if self.has_base {
+            return Ok(Plan {
+                base: Base::Nothing,
+                replay: self.replay(self.log_after(0), wanted),
+            });
+        }
         if self.versions.first().is_some_and(|version| !version.is_first) {
             return Err(NoPlan::TooOld);
         }

@@ -12,6 +12,7 @@ fn view() -> PageView {
     PageView {
         versions: Versions::from_slice(&[version(200, 100, true), version(400, 208, false)]),
         pending: Some(Pending { first: Lsn(504), last: Lsn(600), is_new: false }),
+        has_base: false,
         queued: None,
     }
 }

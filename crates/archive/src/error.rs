@@ -1,0 +1,71 @@
+//! Why an archive cannot be written or read.
+
+use firn_api::{LogError, PageStoreError};
+use firn_base::Lsn;
+use firn_objects::ObjectError;
+use firn_storage::local::{DatabaseId, OpenError};
+
+use crate::format::FormatError;
+
+/// Why an archive cannot be written or read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ArchiveError {
+    /// The object store.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
+    /// The log of the database.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The pages of the database.
+    #[error(transparent)]
+    Pages(#[from] PageStoreError),
+    /// The new directory.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A file of the new directory.
+    #[error("{place}: {reason}")]
+    Io { place: String, reason: String },
+    /// An object is not what it should be.
+    #[error("{location}: object {name} is damaged: {reason}")]
+    Damaged { location: String, name: String, reason: String },
+    /// Nothing was ever archived there.
+    #[error("there is no archive at {location}; check the URL")]
+    Empty { location: String },
+    /// The archive belongs to another database.
+    #[error(
+        "{location} is the archive of database {found}, not of {wanted}; give this database a URL of its own"
+    )]
+    OtherDatabase { location: String, found: DatabaseId, wanted: DatabaseId },
+    /// The archive knows more than the database that it is of.
+    #[error(
+        "{location} has log up to {archived}, beyond the end of this database, {end}: the database is an older copy; give it a URL of its own"
+    )]
+    Ahead { location: String, archived: Lsn, end: Lsn },
+    /// Another process has written a manifest.
+    #[error("{location}: another process writes this archive (manifest {number}); this one stops")]
+    Replaced { location: String, number: u64 },
+    /// The archive cannot bring the moment back.
+    #[error("{location} cannot restore {wanted}: {reason}")]
+    NotCovered { location: String, wanted: String, reason: String },
+    /// There is something in the directory.
+    #[error("{directory} is not empty; give a directory that does not exist")]
+    NotEmpty { directory: String },
+}
+
+impl ArchiveError {
+    /// Whether a later try may succeed without a change of settings.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            ArchiveError::Objects(error) => error.is_retryable(),
+            ArchiveError::Pages(_) => true,
+            ArchiveError::Log(error) => matches!(error, LogError::Unavailable { .. }),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn damaged(location: &str, name: &str, error: FormatError) -> ArchiveError {
+        let (location, name) = (location.to_owned(), name.to_owned());
+        ArchiveError::Damaged { location, name, reason: error.to_string() }
+    }
+}
