@@ -78,34 +78,45 @@ impl Peers for LinkPeers {
         self.lanes.send(outgoing)
     }
 
+    fn flush(&self) {
+        self.lanes.flush();
+    }
+
     fn close(&self) {
         self.door.inboxes.lock().remove(&self.group);
         self.lanes.close();
     }
 }
 
-impl Carrier for Links {
-    fn carry(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> Result<(), String> {
-        let link = &self.members[&member];
-        if link.has_another_connection() {
-            // What was under way on the connection before may be lost: the group sends it again.
-            return Err("the connection is another one".to_owned());
-        }
+impl Links {
+    fn body(&self, head: &[u8], log: &[EntryBytes]) -> Body {
         let mut prefix = Vec::with_capacity(PREFIX_BYTES + head.len());
         prefix.push(VERSION);
         prefix.extend_from_slice(&self.group.to_le_bytes());
-        prefix.extend_from_slice(&head);
+        prefix.extend_from_slice(head);
         let mut body = Body::from(prefix);
         log.iter().for_each(|entry| body.push(Arc::clone(entry)));
-        link.caller.cast(SERVICE, body, TIMEOUT).map_err(|error| error.to_string())
+        body
     }
 }
 
-impl LinkTo {
-    fn has_another_connection(&self) -> bool {
-        let now = self.caller.connections();
-        let before = self.connections.swap(now, Ordering::Relaxed);
-        before != 0 && before != now
+impl Carrier for Links {
+    fn carry(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> Result<(), String> {
+        let link = &self.members[&member];
+        let connections = link.caller.connections();
+        let before = link.connections.swap(connections, Ordering::Relaxed);
+        if before != 0 && before != connections {
+            // What was under way on the connection before may be lost: the group sends it again.
+            return Err("the connection is another one".to_owned());
+        }
+        let body = self.body(&head, log);
+        link.caller.cast(SERVICE, body, TIMEOUT).map_err(|error| error.to_string())
+    }
+
+    fn carry_at_once(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> bool {
+        let link = &self.members[&member];
+        let is_same = link.connections.load(Ordering::Relaxed) == link.caller.connections();
+        is_same && link.caller.cast_at_once(SERVICE, self.body(&head, log))
     }
 }
 

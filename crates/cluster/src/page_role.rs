@@ -23,6 +23,9 @@ use crate::task::{Stop, Task};
 
 /// The node's pages are in this directory below the process's own.
 pub(crate) const DIRECTORY: &str = "page-node";
+/// How long log gathers before it is sent to a page node. A push costs about as much as a commit's
+/// message to a member, and a page is hardly ever read so soon after it has changed.
+const GATHER: Duration = Duration::from_millis(4);
 /// The pause before the node is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -156,6 +159,7 @@ impl Shared {
             LogSource::Remote(members) => {
                 let readers = RemoteLogOptions {
                     stays: Some(options.name.clone()),
+                    gather: GATHER,
                     ..RemoteLogOptions::default()
                 };
                 let remote = RemoteLog::open(environment, members.clone(), readers)?;

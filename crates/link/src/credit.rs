@@ -8,6 +8,10 @@ use std::time::Duration;
 use firn_base::event::Event;
 use parking_lot::Mutex;
 
+/// How long a request waits for room before it asks for it again. A request that another thread
+/// had room for may arrive behind the question, and its room is not given back at once.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
 /// What the server lets one client have under way. Requests get room in the order in which they
 /// asked, so that a long one is not starved by short ones.
 #[derive(Debug)]
@@ -43,24 +47,63 @@ impl Credit {
     /// under way. Blocks for `timeout` at most.
     pub(crate) fn take(&self, cost: u64, timeout: Duration) -> Result<(), NoRoom> {
         let mut ticket = None;
+        let taken = self.attempt(cost, timeout, &mut ticket);
+        taken.unwrap_or_else(|| {
+            self.leave(ticket);
+            Err(NoRoom::TimedOut)
+        })
+    }
+
+    /// Like [`Credit::take`], and asks the server for room when there is none, and again now and
+    /// then. Blocks for what `left` says, at most.
+    pub(crate) fn take_asking(
+        &self,
+        cost: u64,
+        left: impl Fn() -> Duration,
+        ask: impl Fn(),
+    ) -> Result<(), NoRoom> {
+        let mut ticket = None;
+        let mut taken = self.attempt(cost, Duration::ZERO, &mut ticket);
+        while taken.is_none() && !left().is_zero() {
+            ask();
+            taken = self.attempt(cost, left().min(ASK_AGAIN), &mut ticket);
+        }
+        taken.unwrap_or_else(|| {
+            self.leave(ticket);
+            Err(NoRoom::TimedOut)
+        })
+    }
+
+    /// `None` if the time runs out. The request keeps its place in line by its ticket.
+    fn attempt(
+        &self,
+        cost: u64,
+        timeout: Duration,
+        ticket: &mut Option<u64>,
+    ) -> Option<Result<(), NoRoom>> {
         let mut has_ended = false;
         let taken = self.changed.wait_until(Some(timeout), || {
             let mut room = self.room.lock();
             has_ended = room.has_ended;
-            has_ended || room.try_take(cost, self.window, &mut ticket)
+            has_ended || room.try_take(cost, self.window, ticket)
         });
-        if taken && !has_ended {
-            // The next in line may fit too.
-            if ticket.is_some() {
-                self.changed.notify_all();
-            }
-            return Ok(());
+        if taken && has_ended {
+            self.leave(*ticket);
+            return Some(Err(NoRoom::Ended));
         }
+        // The next in line may fit too.
+        if taken && ticket.is_some() {
+            self.changed.notify_all();
+        }
+        taken.then_some(Ok(()))
+    }
+
+    /// Leaves the line without room.
+    fn leave(&self, ticket: Option<u64>) {
         if let Some(ticket) = ticket {
             self.room.lock().waiting.retain(|waiting| *waiting != ticket);
             self.changed.notify_all();
         }
-        Err(if has_ended { NoRoom::Ended } else { NoRoom::TimedOut })
     }
 
     pub(crate) fn give_back(&self, cost: u64) {

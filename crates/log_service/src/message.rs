@@ -4,6 +4,7 @@
 //! bytes behind. The link's frame has the length and the checksum.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use firn_api::log_store::LogEpoch;
 use firn_api::{FollowOptions, LogError, LogPiece, PageFilter};
@@ -13,11 +14,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The longest name of a reader, in bytes.
 pub const MAX_NAME_BYTES: usize = 255;
 /// The most readers of one message.
 pub const MAX_READERS: usize = 1024;
+/// The longest time that a push may let log gather.
+pub const MAX_GATHER_US: u32 = 1_000_000;
 /// The most ranges of one filter.
 pub const MAX_RANGES: usize = 65_536;
 
@@ -87,6 +90,9 @@ pub struct FollowRequest {
     pub limit_bytes: u64,
     /// How much log a push has, about, in bytes.
     pub piece_bytes: u32,
+    /// How long the member lets log gather for the next push once the stream has all that is
+    /// durable, in microseconds.
+    pub gather_us: u32,
 }
 
 /// What a member answers.
@@ -191,7 +197,12 @@ impl From<Failure> for LogError {
 impl FollowRequest {
     /// The request for a stream that goes on at `from`.
     #[must_use]
-    pub fn new(options: &FollowOptions, from: Lsn, piece_bytes: u32) -> FollowRequest {
+    pub fn new(
+        options: &FollowOptions,
+        from: Lsn,
+        piece_bytes: u32,
+        gather: Duration,
+    ) -> FollowRequest {
         let pages = match &options.pages {
             PageFilter::All => None,
             PageFilter::Ranges(ranges) => {
@@ -205,7 +216,14 @@ impl FollowRequest {
             pages,
             limit_bytes: options.hold_limit_bytes,
             piece_bytes,
+            gather_us: gather.as_micros().min(u128::from(MAX_GATHER_US)) as u32,
         }
+    }
+
+    /// See [`FollowRequest::gather_us`].
+    #[must_use]
+    pub fn gather(&self) -> Duration {
+        Duration::from_micros(u64::from(self.gather_us))
     }
 
     /// What the member asks of its store.
@@ -247,7 +265,7 @@ impl Request {
             Request::Read { .. } | Request::Readers => true,
             Request::Follow(follow) => {
                 let ranges = follow.pages.as_ref().map_or(0, Vec::len);
-                is_name(&follow.name) && ranges <= MAX_RANGES
+                is_name(&follow.name) && ranges <= MAX_RANGES && follow.gather_us <= MAX_GATHER_US
             }
         };
         match (is_sound, rest) {

@@ -25,6 +25,9 @@ const READ_BYTES: usize = 64 << 10;
 const GROWTH_BYTES: usize = 1 << 20;
 /// The system takes a limited number of pieces at once.
 const MOST_PIECES: usize = 1024;
+/// A socket that is ready for output has a third of its buffer free. This many bytes fit into that
+/// with every buffer that systems give a connection by default.
+const ROOM_BYTES: usize = 16 << 10;
 
 /// Bytes in both directions over a socket. No call blocks: where one would have to, it fails with
 /// [`io::ErrorKind::WouldBlock`]. One thread may send while another receives.
@@ -115,6 +118,12 @@ impl Deadline {
             }
         }
     }
+}
+
+/// Whether a socket takes bytes now.
+fn takes_output(socket: &impl AsFd) -> bool {
+    let mut sockets = [PollFd::new(socket, PollFlags::OUT)];
+    rustix::event::poll(&mut sockets, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
 }
 
 /// A connection whose messages are frames on a stream.
@@ -312,6 +321,10 @@ impl<S: Stream> Connection for FramedConnection<S> {
             return Err(self.ended());
         }
         self.send_all(&mut slices, deadline)
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        bytes <= ROOM_BYTES && !self.sending.is_locked() && takes_output(&self.stream.socket())
     }
 
     fn receive(&self, message: &mut Vec<u8>, timeout: Option<Duration>) -> NetworkResult<()> {

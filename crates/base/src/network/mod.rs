@@ -179,6 +179,13 @@ pub trait Connection: Send + Sync {
     /// connection has ended, and the message may or may not arrive.
     fn send(&self, parts: &[&[u8]], timeout: Duration) -> NetworkResult<()>;
 
+    /// Whether a message of this length would be sent now without waiting for the peer. A
+    /// connection that cannot tell says no. Does not block.
+    fn has_room(&self, bytes: usize) -> bool {
+        let _ = bytes;
+        false
+    }
+
     /// Replaces the content of `message` with the next message. Blocks until there is one, for
     /// `timeout` at most if one is given.
     ///

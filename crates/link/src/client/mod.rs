@@ -182,6 +182,22 @@ impl Caller {
         Ok(())
     }
 
+    /// Like [`Caller::cast`], if that needs no wait: not for a connection, for room, or for the peer
+    /// to read. Returns whether it was sent.
+    pub fn cast_at_once(&self, service: ServiceId, body: Body) -> bool {
+        let Phase::Up(session) = self.shared.phase() else { return false };
+        let cost = cost(body.len());
+        let has_room = session.sender.connection().has_room(cost as usize)
+            && session.credit.take(cost, Duration::ZERO).is_ok();
+        if !has_room {
+            return false;
+        }
+        let kind = |number, _| Kind::Cast { number, service };
+        let is_sent = self.send_on(&session, body, &Receiver::Nobody, &kind).is_ok();
+        Statistics::add(&self.shared.statistics.casts, usize::from(is_sent));
+        is_sent
+    }
+
     /// Asks for a stream of messages, which the server pushes while the follower takes them. The
     /// server is ahead by `window` bytes at most, or by one message if that is longer. `timeout`
     /// is for sending the request.
@@ -235,7 +251,7 @@ impl Caller {
         }
         loop {
             let session = self.shared.session(deadline)?;
-            match session.credit.take(cost(body.len()), self.left(deadline)) {
+            match session.take_room(cost(body.len()), || self.left(deadline)) {
                 Ok(()) => {}
                 Err(NoRoom::Ended) => continue,
                 Err(NoRoom::TimedOut) => {

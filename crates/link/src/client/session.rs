@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::inbox::{Inbox, Slot};
-use crate::credit::Credit;
+use crate::credit::{Credit, NoRoom};
 use crate::error::{CallError, Refused, UNANSWERED};
 use crate::handshake::Agreement;
 use crate::item::{Item, Kind, Malformed};
@@ -72,6 +72,18 @@ impl Session {
 
     pub(super) fn is_open(&self) -> bool {
         !self.sender.has_ended()
+    }
+
+    /// Takes room for a request. Blocks until there is some, at most for what `left` says.
+    ///
+    /// The server gives the room of requests without answers back a good deal at a time, so one
+    /// that waits asks for what is left.
+    pub(super) fn take_room(&self, cost: u64, left: impl Fn() -> Duration) -> Result<(), NoRoom> {
+        let ask = || {
+            // An end shows itself by the next attempt.
+            let _ = self.sender.put([Outgoing::bare(Kind::Ping)]);
+        };
+        self.credit.take_asking(cost, left, ask)
     }
 
     /// Enters a request that has got its room; returns its number.

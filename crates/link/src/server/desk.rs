@@ -67,14 +67,18 @@ struct Open {
     used: u64,
     /// Of finished requests without an answer: not yet given back to the client.
     owed: u64,
+    /// The client waits for room, and wants all of it once nothing is under way.
+    is_asked: bool,
     has_ended: bool,
 }
 
 impl Open {
-    /// What to give back to the client now: a quarter of the window at a time, and all of it when
-    /// nothing is under way, as the client may be waiting for an empty window.
+    /// What to give back to the client now: a quarter of the window at a time, and all of it to a
+    /// client that has asked, when nothing is under way: it may be waiting for an empty window.
     fn take_owed(&mut self, window: u64) -> Option<Outgoing> {
-        if self.owed == 0 || (self.owed < window / 4 && self.used > 0) {
+        let is_wanted = self.is_asked && self.used == 0;
+        self.is_asked &= !is_wanted;
+        if self.owed == 0 || (self.owed < window / 4 && !is_wanted) {
             return None;
         }
         let bytes = std::mem::take(&mut self.owed);
@@ -135,6 +139,16 @@ impl Desk {
         if let Some(credit) = owed {
             let _ = self.sender.put([credit]);
         }
+    }
+
+    /// Answers a ping. A client also sends one when it waits for room.
+    pub(super) fn pong(&self) {
+        let owed = {
+            let mut open = self.open.lock();
+            open.is_asked = true;
+            open.take_owed(self.window)
+        };
+        let _ = self.sender.put([Outgoing::bare(Kind::Pong)].into_iter().chain(owed));
     }
 
     fn call(&self, number: u64) -> Option<Arc<OpenCall>> {

@@ -15,7 +15,6 @@ use super::request::{Job, Placement, Request, RequestKind, Responder, Service};
 use crate::error::NO_SUCH_SERVICE;
 use crate::item::{Item, Items, Kind, Malformed, ServiceId};
 use crate::local::LocalNode;
-use crate::sender::Outgoing;
 use crate::statistics::Statistics;
 
 /// Casts of one connection that a worker executes before it looks at other work.
@@ -131,7 +130,7 @@ impl Hall {
                 return Ok(());
             }
             Kind::Ping => {
-                let _ = desk.sender.put([Outgoing::bare(Kind::Pong)]);
+                desk.pong();
                 return Ok(());
             }
             Kind::Reply { .. } | Kind::Refused { .. } | Kind::Push { .. } | Kind::Pong => {

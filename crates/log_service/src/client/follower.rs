@@ -144,8 +144,8 @@ impl RemoteFollower {
         else {
             return false;
         };
-        let piece_bytes = self.shared.options.piece_bytes;
-        let request = Request::Follow(FollowRequest::new(&self.options, from, piece_bytes));
+        let (piece_bytes, gather) = (self.shared.options.piece_bytes, self.shared.options.gather);
+        let request = Request::Follow(FollowRequest::new(&self.options, from, piece_bytes, gather));
         let left = deadline.saturating_sub(now).max(LEAST_OPENING);
         let (window, timeout) =
             (self.shared.options.window_bytes, left.min(self.shared.options.attempt));

@@ -23,6 +23,9 @@ pub struct RemoteLogOptions {
     pub window_bytes: u64,
     /// About how much log one message has at most, in bytes.
     pub piece_bytes: u32,
+    /// How long a member lets log gather before it pushes more to a follower that has all that is
+    /// durable: fewer messages for log that comes later. A second at most.
+    pub gather: Duration,
 }
 
 impl Default for RemoteLogOptions {
@@ -36,6 +39,7 @@ impl Default for RemoteLogOptions {
             silence: Duration::from_secs(2),
             window_bytes: 4 << 20,
             piece_bytes: 1 << 20,
+            gather: Duration::ZERO,
         }
     }
 }

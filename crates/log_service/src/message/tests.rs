@@ -33,6 +33,7 @@ fn follow() -> FollowRequest {
         pages: Some(vec![(page(2), page(300))]),
         limit_bytes: 65_536,
         piece_bytes: 1024,
+        gather_us: 300,
     }
 }
 
@@ -42,14 +43,14 @@ fn requests_have_these_bytes() {
         HeldReader { name: "b".to_owned(), held: Lsn(128), limit_bytes: 1000, stays: true };
     check(
         &Request::Hold { client: 3, readers: vec![reader] }.encode(),
-        expect!["01 00 03 01 01 62 80 01 e8 07 01"],
+        expect!["02 00 03 01 01 62 80 01 e8 07 01"],
     );
-    check(&Request::Forget { name: "b".to_owned() }.encode(), expect!["01 01 01 62"]);
-    check(&Request::Read { from: Lsn(8), limit_bytes: 300 }.encode(), expect!["01 02 08 ac 02"]);
-    check(&Request::Readers.encode(), expect!["01 03"]);
+    check(&Request::Forget { name: "b".to_owned() }.encode(), expect!["02 01 01 62"]);
+    check(&Request::Read { from: Lsn(8), limit_bytes: 300 }.encode(), expect!["02 02 08 ac 02"]);
+    check(&Request::Readers.encode(), expect!["02 03"]);
     check(
         &Request::Follow(follow()).encode(),
-        expect!["01 04 07 70 61 67 65 73 2d 31 08 01 48 01 01 01 02 01 ac 02 80 80 04 80 08"],
+        expect!["02 04 07 70 61 67 65 73 2d 31 08 01 48 01 01 01 02 01 ac 02 80 80 04 80 08 ac 02"],
     );
 }
 
@@ -57,18 +58,18 @@ fn requests_have_these_bytes() {
 fn replies_have_these_bytes() {
     let positions = POSITIONS;
     let held = Reply::Held { positions, kept_from: vec![Lsn(128)], leader: Some("a".to_owned()) };
-    check(&held.encode(), expect!["01 00 08 ac 02 01 80 01 01 01 61"]);
-    check(&Reply::Forgotten { positions }.encode(), expect!["01 01 08 ac 02"]);
-    check(&Reply::Log { positions, end: Lsn(40) }.encode(), expect!["01 02 08 ac 02 28"]);
+    check(&held.encode(), expect!["02 00 08 ac 02 01 80 01 01 01 61"]);
+    check(&Reply::Forgotten { positions }.encode(), expect!["02 01 08 ac 02"]);
+    check(&Reply::Log { positions, end: Lsn(40) }.encode(), expect!["02 02 08 ac 02 28"]);
     check(
         &Reply::Readers { positions, readers: Vec::new() }.encode(),
-        expect!["01 03 08 ac 02 00"],
+        expect!["02 03 08 ac 02 00"],
     );
-    check(&Reply::End { positions }.encode(), expect!["01 04 08 ac 02"]);
+    check(&Reply::End { positions }.encode(), expect!["02 04 08 ac 02"]);
     let error = LogError::OutOfRange { position: Lsn(8), from: Lsn(128), to: Lsn(300) };
     check(
         &Reply::Failed { positions, failure: error.into() }.encode(),
-        expect!["01 05 08 ac 02 05 08 80 01 ac 02"],
+        expect!["02 05 08 ac 02 05 08 80 01 ac 02"],
     );
 }
 
@@ -77,14 +78,14 @@ fn pushes_have_these_bytes() {
     let positions = POSITIONS;
     check(
         &Push::All { positions, from: Lsn(8), to: Lsn(40) }.encode(),
-        expect!["01 00 08 ac 02 08 28"],
+        expect!["02 00 08 ac 02 08 28"],
     );
     let (from, to, groups) = (Lsn(8), Lsn(136), vec![(32, 32), (0, 32)]);
     check(
         &Push::Some { positions, from, to, groups }.encode(),
-        expect!["01 01 08 ac 02 08 88 01 02 20 20 00 20"],
+        expect!["02 01 08 ac 02 08 88 01 02 20 20 00 20"],
     );
-    check(&Push::Progress { positions }.encode(), expect!["01 02 08 ac 02"]);
+    check(&Push::Progress { positions }.encode(), expect!["02 02 08 ac 02"]);
 }
 
 /// The bytes of a push, as a client gets them.
@@ -164,7 +165,7 @@ fn other_versions_and_limits_are_refused() {
 fn options_survive_the_way() {
     for pages in [PageFilter::All, PageFilter::Ranges(vec![page(1)..=page(4)])] {
         let options = FollowOptions { pages, ..follow().options() };
-        let request = FollowRequest::new(&options, options.from, 1);
+        let request = FollowRequest::new(&options, options.from, 1, Duration::ZERO);
         let Ok(Request::Follow(read)) = Request::decode(&Request::Follow(request).encode()) else {
             panic!("it is a request");
         };

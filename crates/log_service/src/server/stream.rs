@@ -48,6 +48,9 @@ impl Shared {
                     self.push(Push::of_piece(positions, &piece, &filter), responder)?;
                     // The reader's own lease holds what it may ask for again.
                     follower.release(piece.to);
+                    if piece.to >= positions.durable && !follow.gather().is_zero() {
+                        firn_base::task::sleep(follow.gather());
+                    }
                 }
                 Followed::Nothing => {
                     self.push(Push::Progress { positions: self.positions() }.encode(), responder)?;

@@ -131,6 +131,38 @@ fn with_crashes(group: &Group) -> impl FnMut(u32) + use<> {
 }
 
 #[test]
+fn log_gathers_for_a_follower_that_is_not_in_a_hurry() {
+    for_each_seed(0..5, |world| {
+        let group = Group::of_three(world);
+        let messages = |name: &str, gather| {
+            let (process, log) =
+                group.reader_with(name, RemoteLogOptions { gather, ..client_options() });
+            let start = Lsn::FIRST.advance(group.durable_log().len() as u64);
+            let options = follow_options(name, start);
+            let end = Arc::new(Mutex::new(None));
+            let until = Arc::clone(&end);
+            let pieces = process.spawn("follow", move |_| {
+                let mut follower = log.follow(options).expect("all log is kept");
+                let mut pieces = 0;
+                while until.lock().is_none_or(|end| follower.position() < end) {
+                    if let Ok(Followed::Piece(piece)) = follower.next(usize::MAX, 20 * MS) {
+                        follower.release(piece.to);
+                        pieces += 1;
+                    }
+                }
+                pieces
+            });
+            let written = write(&group, 100, |_| task::sleep(2 * MS));
+            *end.lock() = Some(written);
+            pieces.join().expect("nobody kills it")
+        };
+        let (at_once, gathered) =
+            (messages("at-once", Duration::ZERO), messages("gathered", 30 * MS));
+        assert!(gathered * 4 < at_once, "{gathered} messages, and {at_once} without gathering");
+    });
+}
+
+#[test]
 fn each_durable_group_comes_once_while_members_die() {
     for_each_seed(0..10, |world| {
         let group = Group::of_three(world);

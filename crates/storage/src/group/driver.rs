@@ -92,6 +92,8 @@ pub(super) struct Queued {
 /// Whom an event concerns. They are notified without the latch.
 #[derive(Default)]
 pub(super) struct Effects {
+    /// Messages were queued.
+    sends: bool,
     /// Readers, and calls of `open`.
     advanced: bool,
     /// The task `group-log`.
@@ -187,7 +189,7 @@ impl Shared {
     pub(super) fn fail(&self, error: LogError) {
         tracing::error!(%error, "this copy of the log has failed; it takes part no longer");
         self.failure.get_or_init(|| error);
-        self.notify(Effects { advanced: true, work: true, durable: None });
+        self.notify(Effects { advanced: true, work: true, ..Effects::default() });
         self.stopped.notify_all();
     }
 
@@ -214,6 +216,9 @@ impl Shared {
     }
 
     fn notify(&self, effects: Effects) {
+        if effects.sends {
+            self.peers.flush();
+        }
         if let Some((writer, rounds)) = effects.durable {
             writer.rounds.wake(rounds);
         }
@@ -250,6 +255,7 @@ impl Shared {
                 if let Some((_, end)) = log.stored {
                     debug_assert!(end <= core.stored, "log that is not on the disk is in memory");
                 }
+                effects.sends = true;
                 if !self.peers.send(Outgoing { message, log }) {
                     core.member.unreachable(to);
                 }

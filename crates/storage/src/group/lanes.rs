@@ -1,7 +1,18 @@
-//! Queues of messages to the other members of a group, each with a task that sends them.
+//! Queues of messages to the other members of a group.
+//!
+//! ```text
+//!   send ─► queue ─┬─► flush: the thread that queued it sends it, if nothing makes it wait
+//!                  └─► task group-send: the rest; it may wait for the disk and for the member
+//! ```
+//!
+//! A commit's message so leaves without a change of threads, and a member that does not read holds
+//! up nobody but its own task. One thread at a time sends to a member, so the order is kept.
 //!
 //! A [`Carrier`] knows how a message gets to a member. The queues are bounded: what does not fit is
 //! dropped, and consensus sends it again.
+//!
+//! Latch rule: the mutex of a queue is a leaf, held for a few instructions. Whoever sends has the
+//! queue's mark `is_sending` instead.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,13 +34,17 @@ const QUEUE_BYTES: u64 = 64 << 20;
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How messages get to the other members. One task calls it for each member.
+/// How messages get to the other members. One thread at a time calls it for a member.
 pub trait Carrier: Send + Sync + 'static {
     /// Sends a message: `head`, followed by the log of its entries. Blocks for a bounded time.
     ///
     /// # Errors
     /// Why it was not sent, for people.
     fn carry(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> Result<(), String>;
+
+    /// Like [`Carrier::carry`], if that needs no wait. Returns whether the message was sent; if it
+    /// was not, [`Carrier::carry`] gets it.
+    fn carry_at_once(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> bool;
 }
 
 /// The queues, and the inbox of this member.
@@ -52,6 +67,8 @@ struct Lane {
 struct Waiting {
     messages: VecDeque<Outgoing>,
     log_bytes: u64,
+    /// A thread has taken a message to send it.
+    is_sending: bool,
 }
 
 impl<C: Carrier> Lanes<C> {
@@ -89,9 +106,22 @@ impl<C: Carrier> Lanes<C> {
         }
         waiting.log_bytes += outgoing.log_bytes();
         waiting.messages.push_back(outgoing);
-        drop(waiting);
-        lane.arrived.notify_all();
         true
+    }
+
+    /// See [`super::Peers::flush`].
+    pub fn flush(&self) {
+        for (member, lane) in &self.lanes {
+            while let Some(outgoing) = lane.take() {
+                let is_sent = outgoing.log.stored.is_none()
+                    && self.carrier.carry_at_once(*member, head(&outgoing), &outgoing.log.kept);
+                lane.has_tried((!is_sent).then_some(outgoing));
+                if !is_sent {
+                    lane.arrived.notify_all();
+                    break;
+                }
+            }
+        }
     }
 
     /// Ends the tasks without waiting for them, and lets go of the inbox.
@@ -119,7 +149,9 @@ impl<C: Carrier> Lanes<C> {
         let mut pause = PAUSE;
         while !self.is_closed() {
             let Some(outgoing) = lane.next(|| self.is_closed()) else { return };
-            match self.carry(member, &outgoing) {
+            let carried = self.carry(member, &outgoing);
+            lane.has_tried(None);
+            match carried {
                 Ok(()) => pause = PAUSE,
                 Err(reason) => {
                     tracing::debug!(reason, %member, "a member of the group is not reached");
@@ -134,8 +166,7 @@ impl<C: Carrier> Lanes<C> {
     }
 
     fn carry(&self, member: MemberId, outgoing: &Outgoing) -> Result<(), String> {
-        let mut head = Vec::new();
-        outgoing.message.encode(&mut head);
+        let mut head = head(outgoing);
         if let Some((from, to)) = outgoing.log.stored {
             let Some(inbox) = self.inbox() else { return Ok(()) };
             if let Err(error) = inbox.read(from, to, &mut head) {
@@ -148,18 +179,52 @@ impl<C: Carrier> Lanes<C> {
     }
 }
 
+/// The message without its log.
+fn head(outgoing: &Outgoing) -> Vec<u8> {
+    let mut head = Vec::new();
+    outgoing.message.encode(&mut head);
+    head
+}
+
 impl Lane {
-    /// The next message. Blocks until there is one; `None` if `is_closed`.
+    /// The next message. Blocks until there is one that nobody else sends; `None` if `is_closed`.
     fn next(&self, is_closed: impl Fn() -> bool) -> Option<Outgoing> {
-        let is_ready = || is_closed() || !self.waiting.lock().messages.is_empty();
-        self.arrived.wait_until(None, is_ready);
+        let mut next = None;
+        self.arrived.wait_until(None, || {
+            next = self.take();
+            next.is_some() || is_closed()
+        });
+        next
+    }
+
+    /// The next message, which the caller sends; `None` if there is none, or if another thread is
+    /// sending: that one looks again.
+    fn take(&self) -> Option<Outgoing> {
         let mut waiting = self.waiting.lock();
+        if waiting.is_sending {
+            return None;
+        }
         let next = waiting.messages.pop_front()?;
         waiting.log_bytes -= next.log_bytes();
+        waiting.is_sending = true;
         Some(next)
     }
 
+    /// The message that was taken is on its way, or goes back.
+    fn has_tried(&self, unsent: Option<Outgoing>) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_sending = false;
+        if let Some(outgoing) = unsent {
+            waiting.log_bytes += outgoing.log_bytes();
+            waiting.messages.push_front(outgoing);
+        }
+    }
+
     fn forget_all(&self) {
-        *self.waiting.lock() = Waiting::default();
+        let mut waiting = self.waiting.lock();
+        (waiting.messages, waiting.log_bytes) = (VecDeque::new(), 0);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,6 +72,10 @@ impl Peers for NetworkPeers {
         self.lanes.send(outgoing)
     }
 
+    fn flush(&self) {
+        self.lanes.flush();
+    }
+
     fn close(&self) {
         self.lanes.close();
         self.lanes.carrier().listener.close();
@@ -89,6 +93,13 @@ impl Carrier for Connections {
         let mut parts = vec![head.as_slice()];
         parts.extend(log.iter().map(|entry| entry.as_slice()));
         self.members[&member].send(&self.environment, &parts).map_err(|error| error.to_string())
+    }
+
+    fn carry_at_once(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> bool {
+        let connection = self.members[&member].connection.lock().clone();
+        let bytes = head.len() + log.iter().map(|entry| entry.len()).sum::<usize>();
+        connection.is_some_and(|connection| connection.has_room(bytes))
+            && self.carry(member, head, log).is_ok()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a member's driver asks of the network.
 //!
 //! The driver calls [`Peers::send`] with its latch held, so that messages are queued in the order
-//! in which the member made them. Everything that may wait is the work of the tasks of a [`Peers`]:
-//! they connect, read old log through [`Inbox::read`], send, receive, and report.
+//! in which the member made them, and then [`Peers::flush`] without it. Everything that may wait is
+//! the work of the tasks of a [`Peers`]: they connect, read old log through [`Inbox::read`], send,
+//! receive, and report.
 
 use std::sync::Arc;
 
@@ -63,6 +64,10 @@ pub trait Peers: Send + Sync {
     /// and the message was dropped.
     fn send(&self, outgoing: Outgoing) -> bool;
 
+    /// Lets what was queued leave. Does not wait for other members: what cannot leave at once is
+    /// left to the tasks.
+    fn flush(&self);
+
     /// Stops; nothing is sent or received any more, and the inbox is let go of.
     fn close(&self);
 }
@@ -77,6 +82,8 @@ impl Peers for NoPeers {
     fn send(&self, _: Outgoing) -> bool {
         false
     }
+
+    fn flush(&self) {}
 
     fn close(&self) {}
 }

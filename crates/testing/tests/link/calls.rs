@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_base::task::sleep;
+use firn_base::task::{self, sleep};
 use firn_link::{Body, CallError, FIRST_SERVICE_CODE, MAX_PAYLOAD_BYTES, ServiceId};
 use firn_testing::simulation::{LinkFaults, assert_replays, for_each_seed};
 
@@ -116,6 +116,44 @@ fn casts_keep_their_order_and_give_their_room_back() {
             b.kill();
             a.kill();
         }
+    });
+}
+
+#[test]
+fn room_of_casts_comes_back_in_few_messages_and_at_once_when_it_is_missed() {
+    for_each_seed(0..30, |world| {
+        let record = Record::default();
+        let (_b, server) = start_server(world, &record);
+        let (_a, caller) = start_client(world);
+        for number in 0..600 {
+            caller.cast(SHORT, request(number, Duration::ZERO), 60 * SECOND).unwrap();
+            sleep(MS);
+        }
+        // A request counts for 16 bytes and its header, and a quarter of the window comes back.
+        let writes = server.peers()[0].statistics.writes;
+        assert!((1..100).contains(&writes), "{writes} messages for the room of 600 casts");
+        // What is left of the window would not do.
+        let mut long = request(600, Duration::ZERO);
+        long.resize(WINDOW as usize - 64, 0);
+        let began = task::monotonic();
+        caller.cast(SHORT, long, 60 * SECOND).unwrap();
+        assert!(task::monotonic() - began < SECOND, "it waited for the casts before it");
+    });
+}
+
+#[test]
+fn a_cast_at_once_is_sent_or_refused_without_a_wait() {
+    for_each_seed(0..30, |world| {
+        let (_a, caller) = start_client(world);
+        let cast = |number| caller.cast_at_once(SHORT, request(number, Duration::ZERO).into());
+        assert!(!cast(1), "there is no connection");
+        let record = Record::default();
+        let (_b, _server) = start_server(world, &record);
+        assert!(caller.wait_until_up(60 * SECOND));
+        let sent: Vec<_> = (0..1_000).filter(|number| cast(*number)).collect();
+        assert!(!sent.is_empty() && sent.len() < 1_000, "the window is not for all of them");
+        sleep(SECOND);
+        assert_eq!(record.lock().casts, sent);
     });
 }
 

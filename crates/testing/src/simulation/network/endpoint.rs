@@ -341,6 +341,13 @@ impl Connection for SimulatedConnection {
         }
     }
 
+    fn has_room(&self, bytes: usize) -> bool {
+        let state = self.network.enter();
+        let is_open = self.is_open(&state);
+        let pipe = state.pipes.get(&self.outgoing).filter(|_| is_open);
+        pipe.is_some_and(|pipe| pipe.has_room(bytes, WINDOW_BYTES))
+    }
+
     fn receive(&self, message: &mut Vec<u8>, timeout: Option<Duration>) -> NetworkResult<()> {
         message.clear();
         firn_base::task::yield_now();
