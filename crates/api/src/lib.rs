@@ -10,6 +10,7 @@ pub mod report;
 pub mod rows;
 pub mod server;
 pub mod timestamps;
+pub mod writer;
 
 pub use log_store::{
     FollowOptions, Followed, FollowedGroup, LogEpoch, LogError, LogFollower, LogPiece, LogSource,
@@ -21,3 +22,4 @@ pub use page_store::{
 };
 pub use server::Incarnation;
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};
+pub use writer::{WriterError, WriterNode, WriterPlace, WriterPositions};

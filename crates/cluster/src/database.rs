@@ -15,10 +15,13 @@ use std::time::Duration;
 
 use firn_api::WriterEpoch;
 use firn_base::Environment;
+use firn_consensus::Term;
 use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
 use firn_node::node::{Node, NodeError, NodeOptions};
+use firn_node::replica::as_writer;
 use firn_node::storage::NodeStorage;
 use firn_storage::group::GroupStore;
+use firn_writer_service::WriterService;
 use parking_lot::Mutex;
 
 use crate::storage::ClusterStorage;
@@ -51,6 +54,8 @@ pub(crate) type StorageSource = Box<dyn Fn() -> Option<ClusterStorage> + Send + 
 /// How the engine and its endpoint are set up.
 #[derive(Clone)]
 pub(crate) struct DatabaseOptions {
+    /// Answers replicas while the engine runs.
+    pub(crate) writer: Arc<WriterService>,
     pub(crate) node: NodeOptions,
     pub(crate) endpoint: EndpointOptions,
     /// How long statements may run on when the process ends.
@@ -143,14 +148,25 @@ impl Shared {
         let options = &self.options;
         let opened = Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
         let node = Arc::new(opened);
-        let served = Endpoint::start(&self.environment, &node, &options.endpoint)
-            .map(|endpoint| self.attend(&node, endpoint, stop));
+        let served = self.answer(&node, stop);
+        options.writer.end();
         match Arc::try_unwrap(node) {
             // A writer that was replaced reports that; its log is the newer one's affair.
             Ok(node) => drop(node.close()),
             Err(_) => tracing::warn!("the engine is still in use; its memory is given back later"),
         }
-        Ok(served?)
+        served
+    }
+
+    /// Opens the endpoint, and answers clients and replicas.
+    fn answer(&self, node: &Arc<Node>, stop: &Stop) -> Result<(), ServeError> {
+        let endpoint = Endpoint::start(&self.environment, node, &self.options.endpoint)?;
+        let writer = as_writer(node).map_err(NodeError::from)?;
+        let (group, term) = (Arc::clone(&self.group), Term(writer.epoch().0));
+        let surely_leads = Arc::new(move || group.surely_leads(term));
+        self.options.writer.begin(Arc::new(writer), surely_leads);
+        self.attend(node, endpoint, stop);
+        Ok(())
     }
 
     /// Answers clients until the log has another writer or the process ends.

@@ -38,7 +38,8 @@ pub struct NodeEntry {
     pub name: String,
     /// Where the other nodes reach it.
     pub address: SocketAddr,
-    /// Where clients reach it while its engine runs. Every node with the role `database` has one.
+    /// Where clients reach it while its engine runs. Every node with the role `database` or
+    /// `replica` has one.
     pub client_address: Option<SocketAddr>,
     pub roles: Roles,
 }
@@ -143,6 +144,12 @@ impl Layout {
         }
         if node.has(Role::Database) && node.client_address.is_none() {
             return Err(format!("'{name}' has the role database and needs a client_address"));
+        }
+        if node.has(Role::Replica) && node.roles != Roles::of(&[Role::Replica]) {
+            return Err(format!("'{name}' has the role replica and can have no other role"));
+        }
+        if node.has(Role::Replica) && node.client_address.is_none() {
+            return Err(format!("'{name}' has the role replica and needs a client_address"));
         }
         self.nodes.insert(node.number, node);
         Ok(())

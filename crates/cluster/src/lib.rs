@@ -15,7 +15,8 @@
 //! A [`Layout`] says which nodes the cluster has, where they are and which roles each one has;
 //! every process has the same. A node with the role `log` is a member of the cluster's log group.
 //! If it has the role `database` too, it may lead, and the process opens an engine and answers
-//! clients while it does ([`database`]). A node with the role `pages` makes the pages of the log.
+//! clients while it does ([`database`]). A node with the role `pages` makes the pages of the log. A
+//! node with the role `replica` follows the log and answers reads ([`replica`]).
 //!
 //! Architecture invariant: at most one engine of a cluster makes anything durable. The term in
 //! which its member leads is the epoch in which it writes, and the group refuses those of earlier
@@ -30,12 +31,13 @@ mod log_member;
 mod message;
 mod page_role;
 mod process;
+mod replica;
 mod status;
 mod storage;
 mod task;
 
 pub use database::{DatabaseState, OnState};
 pub use layout::{Layout, LayoutError, NodeEntry};
-pub use message::{LogStatus, NodeStatus, PagesStatus};
+pub use message::{LogStatus, NodeStatus, PagesStatus, ReplicaStatus};
 pub use process::{ProcessError, ProcessOptions, RunningProcess, is_node_directory};
 pub use status::{AskError, ask};

@@ -1,10 +1,10 @@
 //! What a process tells of itself, as bytes. `docs/formats/cluster.md` describes them.
 
-use firn_base::Lsn;
 use firn_base::network::NodeId;
+use firn_base::{Cts, Lsn};
 use serde::{Deserialize, Serialize};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The state of a process. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,9 +14,11 @@ pub struct NodeStatus {
     pub log: Option<LogStatus>,
     /// The page node, if the process has one.
     pub pages: Option<PagesStatus>,
-    /// Where clients are answered, while the process's engine runs.
+    /// The replica, if the process has one.
+    pub replica: Option<ReplicaStatus>,
+    /// Where clients are answered, while the process's engine or replica runs.
     pub serves: Option<String>,
-    /// Why the process's engine cannot be opened, if so.
+    /// Why the process's engine or replica cannot be opened, if so.
     pub failure: Option<String>,
 }
 
@@ -49,6 +51,25 @@ pub struct PagesStatus {
     pub images_per_second: u64,
     /// Why it does not answer, or why no more log comes.
     pub failure: Option<String>,
+}
+
+/// A replica.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicaStatus {
+    /// Whether it follows the log. If not, the rest is of its last life.
+    pub is_open: bool,
+    /// The epoch of the writer that it follows.
+    pub epoch: u64,
+    /// The end of the log that it has applied.
+    pub applied: Lsn,
+    /// Its snapshots see commits up to this timestamp.
+    pub visible: Cts,
+    /// Durable log that it has not applied.
+    pub behind_bytes: u64,
+    /// For how long the oldest of that has been known here.
+    pub behind_ms: u64,
+    /// Whether the writer did not answer when it was asked last.
+    pub is_cut_off: bool,
 }
 
 /// The bytes are no status of this version.

@@ -8,11 +8,13 @@ use firn_api::{LogError, LogStore, PageStore};
 use firn_base::Environment;
 use firn_base::disk::Disk;
 use firn_base::network::{Address, NetworkError, NodeId, Role};
+use firn_engine::replica::ReplicaOptions;
 use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
 use firn_node::endpoint::EndpointOptions;
 use firn_node::node::NodeOptions;
 use firn_page_service::{PAGE_SERVICE, PageNodeLink, Placement, RemotePages, RemotePagesOptions};
 use firn_storage::local::OpenError;
+use firn_writer_service::WriterService;
 
 use crate::database::{DatabaseOptions, DatabaseRole, DatabaseState, OnState};
 use crate::group_peers::Door;
@@ -22,6 +24,7 @@ use crate::log_keeper::LogKeeper;
 use crate::log_member::{self, LogMember, database_of};
 use crate::message::{LogStatus, NodeStatus};
 use crate::page_role::{self, LogSource, PageRole, PageRoleOptions};
+use crate::replica::{self, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
 use crate::status::StatusService;
 use crate::storage::ClusterStorage;
 
@@ -29,7 +32,7 @@ use crate::storage::ClusterStorage;
 #[must_use]
 pub fn is_node_directory(disk: &dyn Disk, path: &Path) -> bool {
     let names = disk.list(path).unwrap_or_default();
-    let parts = [log_member::DIRECTORY, page_role::DIRECTORY];
+    let parts = [log_member::DIRECTORY, page_role::DIRECTORY, replica::DIRECTORY];
     names.iter().any(|name| parts.iter().any(|part| name.ends_with(part)))
 }
 
@@ -40,6 +43,8 @@ pub struct ProcessOptions {
     pub directory: PathBuf,
     /// What the engine has in memory, and how log and pages are kept.
     pub node: NodeOptions,
+    /// How long a snapshot of a replica may be open; `None`: without a limit.
+    pub replica_snapshot_limit: Option<Duration>,
     /// How clients are answered; the layout says where.
     pub endpoint: EndpointOptions,
     /// How long statements may run on when the process is closed.
@@ -79,6 +84,9 @@ struct Parts {
     log: Option<LogMember>,
     pages: Option<Arc<PageRole>>,
     database: Option<DatabaseRole>,
+    replica: Option<ReplicaRole>,
+    /// Answers replicas while this process writes.
+    writer: Arc<WriterService>,
     /// The page nodes elsewhere, if the engine reads there.
     remote_pages: Option<Arc<RemotePages>>,
 }
@@ -101,11 +109,15 @@ impl RunningProcess {
         let log = maker.log_member(&door)?;
         let pages = maker.page_role(log.as_ref(), &page_door);
         let keeper = log.as_ref().map(|log| maker.log_keeper(log, pages.as_ref()));
-        let (database, remote_pages) = maker.database(log.as_ref(), pages.as_ref());
-        let parts = Arc::new(Parts { node: number, log, pages, database, remote_pages });
+        let writer = WriterService::new(environment);
+        let (database, remote_pages) = maker.database(log.as_ref(), pages.as_ref(), &writer);
+        let replica = maker.replica();
+        let parts = Parts { node: number, log, pages, database, replica, writer, remote_pages };
+        let parts = Arc::new(parts);
         let told = Arc::clone(&parts);
         let status = StatusService(Arc::new(move || told.status()));
         let mut offers = vec![door.offer(), status.offer(), page_door.offer(PAGE_SERVICE)];
+        offers.push(parts.writer.offer());
         offers.extend(parts.log.as_ref().map(|log| log.service.offer()));
         let address = Address::Tcp(node.address);
         let server =
@@ -134,6 +146,10 @@ impl RunningProcess {
         if let Some(database) = &parts.database {
             database.close();
         }
+        if let Some(replica) = &parts.replica {
+            replica.close();
+        }
+        parts.writer.close();
         if let Some(remote) = &parts.remote_pages {
             remote.close();
         }
@@ -154,6 +170,7 @@ impl RunningProcess {
 impl Parts {
     fn status(&self) -> NodeStatus {
         let state = self.database.as_ref().map(DatabaseRole::state);
+        let state = state.or_else(|| self.replica.as_ref().map(ReplicaRole::state));
         NodeStatus {
             node: self.node,
             log: self.log.as_ref().map(|log| LogStatus {
@@ -164,6 +181,7 @@ impl Parts {
                 failure: log.store.failure().map(|error| error.to_string()),
             }),
             pages: self.pages.as_ref().map(|pages| pages.status()),
+            replica: self.replica.as_ref().map(ReplicaRole::status),
             serves: match &state {
                 Some(DatabaseState::Serving(address)) => Some(address.to_string()),
                 _ => None,
@@ -240,6 +258,7 @@ impl Maker<'_> {
         &self,
         log: Option<&LogMember>,
         pages: Option<&Arc<PageRole>>,
+        writer: &Arc<WriterService>,
     ) -> (Option<DatabaseRole>, Option<Arc<RemotePages>>) {
         let Some(log) = log.filter(|_| self.own.has(Role::Database)) else { return (None, None) };
         let remote = pages.is_none().then(|| self.remote_pages());
@@ -256,7 +275,7 @@ impl Maker<'_> {
             let (group, log) = (Arc::clone(&group), Arc::clone(&member_log));
             Some(ClusterStorage { group, log, pages, page_node })
         };
-        let options = self.database_options();
+        let options = self.database_options(writer);
         let (group, source) = (Arc::clone(&log.store), Box::new(source));
         (Some(DatabaseRole::start(self.environment, group, source, options)), remote)
     }
@@ -271,13 +290,49 @@ impl Maker<'_> {
         RemotePages::open(self.environment, placement, RemotePagesOptions::default())
     }
 
-    fn database_options(&self) -> DatabaseOptions {
-        let endpoint = EndpointOptions {
+    /// The replica, with links to everything that it needs.
+    fn replica(&self) -> Option<ReplicaRole> {
+        if !self.own.has(Role::Replica) {
+            return None;
+        }
+        let callers = |role| self.others(role).map(|node| Arc::new(self.link(node))).collect();
+        let links = ReplicaLinks {
+            log: callers(Role::Log),
+            pages: self.remote_pages(),
+            writers: callers(Role::Database),
+        };
+        let engine = &self.options.node.engine;
+        let replica = ReplicaOptions {
+            name: self.own.name.clone(),
+            buffer_pool_bytes: engine.buffer_pool_bytes,
+            transactions: engine.transactions,
+            snapshot_limit: self.options.replica_snapshot_limit,
+            ..ReplicaOptions::default()
+        };
+        let options = ReplicaRoleOptions {
+            replica,
+            endpoint: EndpointOptions {
+                data_dir: self.options.directory.join(replica::DIRECTORY),
+                ..self.endpoint_options()
+            },
+            patience: self.options.patience,
+            on_state: Arc::clone(&self.options.on_state),
+        };
+        Some(ReplicaRole::start(self.environment, links, options))
+    }
+
+    fn endpoint_options(&self) -> EndpointOptions {
+        EndpointOptions {
             listen: self.own.client_address,
             data_dir: self.options.directory.clone(),
             ..self.options.endpoint.clone()
-        };
+        }
+    }
+
+    fn database_options(&self, writer: &Arc<WriterService>) -> DatabaseOptions {
+        let endpoint = self.endpoint_options();
         DatabaseOptions {
+            writer: Arc::clone(writer),
             node: self.options.node.clone(),
             endpoint,
             patience: self.options.patience,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::Incarnation;
-use firn_api::rows::DatabaseNode;
+use firn_api::rows::{DatabaseNode, Freshness};
 use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
 };
@@ -75,6 +75,8 @@ pub struct InstanceOptions {
 
 pub struct Instance {
     pub(crate) node: Arc<dyn DatabaseNode>,
+    /// How reads wait for what is newest, over a node that follows another one.
+    pub(crate) freshness: Option<Arc<dyn Freshness>>,
     /// The state that the compute nodes of the server share.
     pub(crate) server: Arc<dyn ServerState>,
     /// The compute node and this start of it.
@@ -185,6 +187,7 @@ impl Instance {
         };
         let instance = Arc::new(Instance {
             catalog: Arc::new(Catalog::new(Arc::clone(&node), incarnation)),
+            freshness: node.freshness(),
             node,
             incarnation,
             membership,
@@ -306,6 +309,20 @@ impl Instance {
             1 => WritesAllowed::Administrators,
             _ => WritesAllowed::Nobody,
         }
+    }
+
+    /// From now on no session may write (`super_read_only`).
+    pub fn refuse_writes(&self) {
+        for name in ["read_only", "super_read_only"] {
+            self.variables.install(name, Setting::Number(1));
+        }
+        self.obey_read_only();
+    }
+
+    /// The accounts may have changed at the node that writes, which does not say so to this one.
+    /// They are read again before one is looked up.
+    pub fn accounts_may_have_changed(&self) {
+        self.accounts.have_changed(Cts(0));
     }
 
     fn obey_read_only(&self) {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
-use crate::log::{DURABLE_REGION, RedoLog, RedoLogOptions};
+use crate::log::{DURABLE_REGION, DURABLE_WORDS, EPOCH_WORD, RedoLog, RedoLogOptions};
 use crate::pages::Pages;
 use crate::recovery::RecoveryReport;
 use crate::space::Spaces;
@@ -96,8 +96,10 @@ impl Engine {
         storage: Storage,
         options: &EngineOptions,
     ) -> Result<Engine, EngineError> {
-        let durable = storage.fabric.register(DURABLE_REGION, 1)?;
+        let durable = storage.fabric.register(DURABLE_REGION, DURABLE_WORDS)?;
         let opened = storage.log.open(storage.epoch)?;
+        let epoch = opened.tail.epoch;
+        durable.words()[EPOCH_WORD].store(epoch.0, Ordering::Release);
         let limits = opened.tail.watermarks;
         let limits = IdLimits { trx: limits.trx_id_limit, cts: limits.cts_limit };
         let pages = open_pages(environment, &storage, opened, options, durable);
@@ -112,6 +114,7 @@ impl Engine {
             options.transactions,
         )?;
         let system = Arc::new(system);
+        system.begin_epoch(epoch)?;
         system.ensure_undo_space()?;
         let (report, losers) = system.recover()?;
         let maintenance = Arc::new(Maintenance {
@@ -234,7 +237,7 @@ fn open_pages(
     let log = RedoLog::start(
         opened,
         options.log,
-        Box::new(move |lsn| published.words()[0].store(lsn.0, Ordering::Release)),
+        Box::new(move |lsn| _ = published.words()[0].fetch_max(lsn.0, Ordering::SeqCst)),
     );
     let end_of = Arc::clone(&log);
     let pool = BufferPool::new(

@@ -1,6 +1,6 @@
 //! The errors of the engine. Each says what the caller can do.
 
-use firn_api::{LogError, PageStoreError, TimestampError};
+use firn_api::{LogError, PageStoreError, TimestampError, WriterError};
 use firn_base::memory::NoRoom;
 use firn_base::{Cts, IndexId, PageId, SpaceId, TableId};
 use firn_fabric::FabricError;
@@ -43,6 +43,9 @@ pub enum EngineError {
     /// The fabric has no memory for the regions that other nodes read.
     #[error(transparent)]
     Fabric(#[from] FabricError),
+    /// The node that writes does not answer this replica.
+    #[error(transparent)]
+    Writer(#[from] WriterError),
     /// A snapshot that another node chose is too old.
     #[error(transparent)]
     SnapshotTooOld(#[from] SnapshotTooOld),
@@ -175,6 +178,7 @@ impl EngineError {
             // does".
             EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1836,
             EngineError::Log(LogError::Unavailable { .. } | LogError::Failed { .. }) => 1429,
+            EngineError::Writer(_) => 1429,
             EngineError::OutcomeUnknown(_) => 1180,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
             // The transaction did not commit and can be run again.

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::dictionary::Dictionary;
 use crate::log::writer::Purpose;
-use crate::log::{DURABLE_REGION, RedoLog, RedoLogOptions};
+use crate::log::{DURABLE_REGION, DURABLE_WORDS, RedoLog, RedoLogOptions};
 use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::space::Spaces;
@@ -187,7 +187,7 @@ impl Node {
         timestamps: &Timestamps,
     ) -> Node {
         let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
-        let durable = fabric.register(DURABLE_REGION, 1).unwrap();
+        let durable = fabric.register(DURABLE_REGION, DURABLE_WORDS).unwrap();
         let pages = pages_over_store(store, &log, &durable, pool_bytes);
         let forest = Arc::new(forest_over(pages, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();

@@ -32,8 +32,8 @@ use firn_node::size::{Size, SizeError};
 use setting::{
     BUFFER_POOL, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN,
     LOG_LEVEL, LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET,
-    METRICS_LISTEN, NODE_NAME, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET,
-    TLS_CERTIFICATE, TLS_KEY,
+    METRICS_LISTEN, NODE_NAME, REPLICA_SNAPSHOT_SECONDS, SECURE_FILE_PRIV, SETTINGS,
+    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
 use sources::{Origin, Sources};
 
@@ -49,6 +49,8 @@ const LOG_SEGMENT_SIZE_RANGE: RangeInclusive<Size> = Size(1 << 20)..=Size(16 << 
 const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Size(1 << 44);
 /// At most ten years.
 const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
+/// At most ten years.
+const SNAPSHOT_LIMIT_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
 /// At most a day.
 const PATIENCE_RANGE: RangeInclusive<u64> = 0..=24 * 3600;
 const MAX_CONNECTIONS_RANGE: RangeInclusive<u64> = 1..=100_000;
@@ -99,6 +101,8 @@ pub(crate) struct Configuration {
     pub(crate) node_name: Placed<String>,
     /// The directory of the node's certificates; empty for none.
     pub(crate) cluster_certificates: Placed<String>,
+    /// How long snapshots of a replica may hold up the writer's purge, in seconds; 0: for ever.
+    pub(crate) replica_snapshot_seconds: Placed<u64>,
     /// The least important events that are logged.
     pub(crate) log_level: Placed<LevelFilter>,
     /// Variables that begin with `FIRN_` and name no setting.
@@ -205,6 +209,8 @@ impl Configuration {
             cluster_layout: texts.text(CLUSTER_LAYOUT).clone(),
             node_name: texts.text(NODE_NAME).clone(),
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
+            replica_snapshot_seconds: texts
+                .seconds(REPLICA_SNAPSHOT_SECONDS, &SNAPSHOT_LIMIT_RANGE)?,
             log_level: texts.level(LOG_LEVEL)?,
             unknown_variables: sources.unknown_variables.clone(),
         };
@@ -283,6 +289,7 @@ impl Configuration {
             row(CLUSTER_LAYOUT, &self.cluster_layout),
             row(NODE_NAME, &self.node_name),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
+            row(REPLICA_SNAPSHOT_SECONDS, &self.replica_snapshot_seconds),
             row(LOG_LEVEL, &self.log_level),
         ]
     }

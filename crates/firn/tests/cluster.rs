@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use firn_base::network::Role;
+use firn_cluster::Layout;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
@@ -45,15 +47,15 @@ impl Cluster {
         Cluster { directory: directory.to_owned(), parent }
     }
 
-    /// The ports of the nodes that may answer clients.
-    fn ports(&self) -> Vec<u16> {
+    /// The ports of the nodes with a role that may answer clients.
+    fn ports(&self, role: Role) -> Vec<u16> {
         let layout = fs::read_to_string(self.directory.join("cluster.toml")).unwrap_or_default();
-        let ports = layout.lines().filter_map(|line| line.strip_prefix("client_address = "));
-        ports.filter_map(|at| at.trim_matches('"').rsplit(':').next()?.parse().ok()).collect()
+        let Ok(layout) = Layout::parse(&layout) else { return Vec::new() };
+        layout.with_role(role).filter_map(|node| Some(node.client_address?.port())).collect()
     }
 
-    fn connect_once(&self) -> Option<Conn> {
-        self.ports().into_iter().find_map(|port| {
+    fn connect_once(&self, role: Role) -> Option<Conn> {
+        self.ports(role).into_iter().find_map(|port| {
             let options = OptsBuilder::new()
                 .ip_or_hostname(Some("127.0.0.1"))
                 .tcp_port(port)
@@ -64,11 +66,16 @@ impl Cluster {
         })
     }
 
-    /// A connection to the node that answers.
+    /// A connection to the node that writes.
     fn connect(&self) -> Conn {
+        self.connect_to(Role::Database)
+    }
+
+    /// A connection to a node with a role that answers.
+    fn connect_to(&self, role: Role) -> Conn {
         let until = Instant::now() + PATIENCE;
         loop {
-            if let Some(connection) = self.connect_once() {
+            if let Some(connection) = self.connect_once(role) {
                 return connection;
             }
             assert!(Instant::now() < until, "nobody answers:\n{}", self.logs());
@@ -118,9 +125,11 @@ fn signal(name: &str, process: &str) {
         Command::new("kill").args([&format!("-{name}"), process]).stderr(Stdio::null()).status();
 }
 
-/// Inserts numbers until it is told to stop; returns those that were acknowledged.
-fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool) -> BTreeSet<u64> {
-    let mut acknowledged = BTreeSet::new();
+/// The numbers whose insertion was acknowledged.
+type Acknowledged = Mutex<BTreeSet<u64>>;
+
+/// Inserts numbers until it is told to stop, and notes those that were acknowledged.
+fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool, acknowledged: &Acknowledged) {
     let mut connection = cluster.connect();
     let mut number = writer;
     while !stop.load(Ordering::Relaxed) {
@@ -129,13 +138,12 @@ fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool) -> BTreeSet<u64> {
             .query_drop(format!("INSERT INTO kept.t VALUES ({number}, REPEAT('x', 300))"))
         {
             Ok(()) => {
-                acknowledged.insert(number);
+                acknowledged.lock().unwrap().insert(number);
             }
             // The number may be stored or not. The next one goes to the node that answers then.
             Err(_) => connection = cluster.connect(),
         }
     }
-    acknowledged
 }
 
 fn kill_nodes(arguments: &[&str]) {
@@ -150,10 +158,12 @@ fn kill_nodes(arguments: &[&str]) {
         .unwrap();
     drop(connection);
     let stop = AtomicBool::new(false);
-    let acknowledged: BTreeSet<u64> = std::thread::scope(|scope| {
-        let (cluster, stop) = (&cluster, &stop);
-        let writers = (0..WRITERS).map(|writer| scope.spawn(move || write(cluster, writer, stop)));
-        let writers: Vec<_> = writers.collect();
+    let acknowledged = Acknowledged::default();
+    std::thread::scope(|scope| {
+        let (cluster, stop, acknowledged) = (&cluster, &stop, &acknowledged);
+        for writer in 0..WRITERS {
+            scope.spawn(move || write(cluster, writer, stop, acknowledged));
+        }
         for round in 0..kills {
             std::thread::sleep(Duration::from_millis(1_500));
             let processes = cluster.processes();
@@ -166,8 +176,8 @@ fn kill_nodes(arguments: &[&str]) {
             drop(cluster.connect());
         }
         stop.store(true, Ordering::Relaxed);
-        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
     });
+    let acknowledged = acknowledged.into_inner().unwrap();
     let mut connection = cluster.connect();
     let kept: Vec<u64> = connection.query("SELECT n FROM kept.t ORDER BY n").unwrap();
     let kept = BTreeSet::from_iter(kept);
@@ -216,4 +226,91 @@ fn a_cluster_tells_its_state_and_goes_on_where_it_ended() {
     let found: Option<String> = again.connect().query_first("SHOW DATABASES LIKE 'kept'").unwrap();
     assert_eq!(found.as_deref(), Some("kept"));
     again.end();
+}
+
+/// Reads all numbers at a replica again and again. Each read has what was acknowledged before it
+/// began, and what an earlier read has seen. Returns how many reads were answered.
+fn follow(cluster: &Cluster, stop: &AtomicBool, acknowledged: &Acknowledged) -> u64 {
+    let (mut seen, mut answered) = (BTreeSet::new(), 0);
+    let mut connection = cluster.connect_to(Role::Replica);
+    while !stop.load(Ordering::Relaxed) {
+        let mut expected = acknowledged.lock().unwrap().clone();
+        expected.append(&mut seen);
+        match connection.query::<u64, _>("SELECT n FROM kept.t ORDER BY n") {
+            Ok(now) => {
+                let now = BTreeSet::from_iter(now);
+                let gone: Vec<_> = expected.difference(&now).collect();
+                assert!(gone.is_empty(), "the replica does not see {gone:?}");
+                answered += 1;
+                seen = now;
+            }
+            // The replica was killed, or is opened again beside another writer; or nobody is sure
+            // to lead.
+            Err(_) => {
+                seen = expected;
+                connection = cluster.connect_to(Role::Replica);
+            }
+        }
+    }
+    answered
+}
+
+#[test]
+fn a_replica_answers_reads_while_nodes_of_each_tier_are_killed() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(directory.path(), &["--separate", "--replicas", "1"]);
+    let mut connection = cluster.connect();
+    connection.query_drop("CREATE DATABASE kept").unwrap();
+    connection.query_drop("CREATE TABLE kept.t (n BIGINT PRIMARY KEY, v TEXT)").unwrap();
+    drop(connection);
+    wait_for(&cluster, &BTreeSet::new());
+    let refused = cluster.connect_to(Role::Replica).query_drop("INSERT INTO kept.t VALUES (0, '')");
+    let Err(mysql::Error::MySqlError(refused)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.code, 1290);
+    let stop = AtomicBool::new(false);
+    let acknowledged = Acknowledged::default();
+    std::thread::scope(|scope| {
+        let (cluster, stop, acknowledged) = (&cluster, &stop, &acknowledged);
+        for writer in 0..2 {
+            scope.spawn(move || write(cluster, writer, stop, acknowledged));
+        }
+        let reader = scope.spawn(move || follow(cluster, stop, acknowledged));
+        for name in ["database-1", "pages-1", "replica-1", "logger-1", "database-2", "pages-2"] {
+            std::thread::sleep(Duration::from_millis(1_000));
+            let processes = cluster.processes();
+            if let Some((_, process)) = processes.iter().find(|(found, _)| found == name) {
+                signal("KILL", process);
+            }
+            drop(cluster.connect());
+            drop(cluster.connect_to(Role::Replica));
+        }
+        std::thread::sleep(Duration::from_millis(1_000));
+        stop.store(true, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(!acknowledged.is_empty());
+    wait_for(&cluster, &acknowledged);
+    let mut connection = cluster.connect_to(Role::Replica);
+    let checked: Vec<(String, String, String, String)> =
+        connection.query("CHECK TABLE kept.t").unwrap();
+    assert_eq!(checked[0].3, "OK");
+    cluster.end();
+}
+
+/// Waits until a replica sees all of these numbers.
+fn wait_for(cluster: &Cluster, numbers: &BTreeSet<u64>) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let seen: Result<Vec<u64>, _> =
+            cluster.connect_to(Role::Replica).query("SELECT n FROM kept.t");
+        if let Ok(seen) = &seen
+            && numbers.is_subset(&BTreeSet::from_iter(seen.iter().copied()))
+        {
+            return;
+        }
+        assert!(Instant::now() < until, "the replica does not catch up: {seen:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -151,8 +151,34 @@ impl Endpoint {
         seams: ComputeSeams,
         options: &EndpointOptions,
     ) -> Result<Endpoint, EndpointError> {
+        let count = |bytes: ColumnCacheBytes| node.count_column_cache(bytes);
+        Endpoint::start_on(environment, seams, options, &count)
+    }
+
+    /// Like [`Endpoint::start`], over a node that only reads: sessions that want to write are
+    /// refused as with `super_read_only`. Blocks.
+    ///
+    /// # Errors
+    /// As [`Endpoint::start`].
+    pub fn start_replica(
+        environment: &Environment,
+        rows: Arc<dyn DatabaseNode>,
+        options: &EndpointOptions,
+    ) -> Result<Endpoint, EndpointError> {
+        let seams = ComputeSeams { rows, server: Arc::new(LocalServerState::of_one_node()) };
+        let endpoint = Endpoint::start_on(environment, seams, options, &|_| {})?;
+        endpoint.instance.refuse_writes();
+        Ok(endpoint)
+    }
+
+    fn start_on(
+        environment: &Environment,
+        seams: ComputeSeams,
+        options: &EndpointOptions,
+        count_column_cache: &dyn Fn(ColumnCacheBytes),
+    ) -> Result<Endpoint, EndpointError> {
         let limits = Arc::new(Limits::new(&limit_values(options)));
-        let instance = open_instance(environment, node, seams, &limits, options)?;
+        let instance = open_instance(environment, seams, &limits, options, count_column_cache)?;
         memory::register_cache(&(Arc::clone(&instance) as Arc<dyn memory::Cache>));
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
@@ -214,22 +240,25 @@ pub fn open_rows(node: &Arc<Node>) -> Result<Arc<dyn DatabaseNode>, EngineError>
     ))
 }
 
+/// Tells the size of the column cache in bytes.
+type ColumnCacheBytes = Box<dyn Fn() -> u64 + Send + Sync>;
+
 /// The compute node behind an endpoint.
 fn open_instance(
     environment: &Environment,
-    node: &Arc<Node>,
     seams: ComputeSeams,
     limits: &Arc<Limits>,
     options: &EndpointOptions,
+    count_column_cache: &dyn Fn(ColumnCacheBytes),
 ) -> Result<Arc<Instance>, EndpointError> {
     let variables = variables(options);
     let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
     variables.install("server_uuid", Setting::text(&uuid.to_string()));
     let vectorised = Arc::new(vectorised(options));
     let columns = Arc::downgrade(&vectorised);
-    node.count_column_cache(move || {
+    count_column_cache(Box::new(move || {
         columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
-    });
+    }));
     Ok(Instance::open(InstanceOptions {
         environment: environment.clone(),
         node: seams.rows,

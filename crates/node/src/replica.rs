@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use firn_base::Environment;
 use firn_engine::EngineError;
-use firn_engine::replica::{Replica, ReplicaOptions, ReplicaStorage};
+use firn_engine::replica::{RegionWriter, Replica, ReplicaOptions, ReplicaStorage};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_sql_collation::Collations;
 
@@ -30,9 +30,16 @@ pub fn open_beside(
         pages: node.storage().pages(),
         // No other node reads these regions, so any growing number serves as an epoch.
         fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
-        writer: Arc::clone(node.regions()),
-        // A local node numbers its commits itself.
-        is_dense: true,
+        writer: Arc::new(as_writer(node)?),
     };
     Ok(Arc::new(Replica::open(environment, storage, options, Arc::new(Collations))?))
+}
+
+/// The node as replicas of this process see it.
+///
+/// # Errors
+/// If the node is closing.
+pub fn as_writer(node: &Node) -> Result<RegionWriter, EngineError> {
+    // A node numbers its commits itself.
+    Ok(RegionWriter::connect(Arc::clone(node.regions()), true)?)
 }

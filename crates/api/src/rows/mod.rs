@@ -16,6 +16,7 @@ mod cancellation;
 mod error;
 pub mod expression;
 mod filter;
+mod freshness;
 mod metadata;
 mod summary;
 
@@ -37,6 +38,7 @@ pub use cancellation::{CancelListener, Cancellation};
 pub use error::RowsError;
 pub use expression::ExpressionEvaluator;
 pub use filter::{Filter, FilteredScan};
+pub use freshness::{Freshness, ReadConsistency};
 pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
     MetadataLocks,
@@ -781,6 +783,11 @@ pub trait DatabaseNode: Send + Sync {
         lock_wait_timeout: Duration,
         cancelled: Option<&Arc<Cancellation>>,
     ) -> RowsResult<Box<dyn IndexBuild>>;
+
+    /// How reads of this node wait for what is newest elsewhere; `None`: this node has it.
+    fn freshness(&self) -> Option<Arc<dyn Freshness>> {
+        None
+    }
 
     /// Grants metadata locks on tables.
     fn metadata_locks(&self) -> Arc<dyn MetadataLocks>;

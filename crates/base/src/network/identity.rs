@@ -31,6 +31,8 @@ pub enum Role {
     Pages = 3,
     /// Decides who is in the cluster and what lies where.
     Control = 4,
+    /// Follows the log and answers reads.
+    Replica = 5,
 }
 
 /// A set of roles. Bits that this release does not know are kept.
@@ -97,8 +99,8 @@ impl fmt::Display for NodeId {
 }
 
 impl Role {
-    pub const ALL: [Role; 5] =
-        [Role::Compute, Role::Database, Role::Log, Role::Pages, Role::Control];
+    pub const ALL: [Role; 6] =
+        [Role::Compute, Role::Database, Role::Log, Role::Pages, Role::Control, Role::Replica];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -108,6 +110,7 @@ impl Role {
             Role::Log => "log",
             Role::Pages => "pages",
             Role::Control => "control",
+            Role::Replica => "replica",
         }
     }
 }
@@ -142,7 +145,7 @@ impl FromStr for Roles {
         };
         roles.map(|roles| Roles::of(&roles)).ok_or_else(|| NotAnIdentity {
             text: text.to_owned(),
-            expected: "roles; join compute, database, log, pages and control by '+'",
+            expected: "roles; join compute, database, log, pages, control and replica by '+'",
         })
     }
 }

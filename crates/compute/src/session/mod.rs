@@ -41,6 +41,7 @@ mod execution;
 mod executor;
 mod explain;
 mod flush;
+mod freshness;
 mod handler;
 mod handover;
 mod kill;
@@ -158,7 +159,7 @@ impl SqlSession {
         session.runner.rights.refresh()?;
         session.runner.settings_changed()?;
         if let Some(schema) = schema {
-            session.runner.use_schema(&schema)?;
+            session.runner.use_fresh_schema(&schema)?;
         }
         let schema = session.runner.state.connection.schema.as_deref();
         statement_measurement::note_login(instance, &session.runner.facts, schema);
@@ -237,7 +238,7 @@ impl SqlSession {
     /// 1820, and as `USE`.
     pub(crate) fn use_schema(&mut self, schema: &str) -> Result<()> {
         self.runner.rights.refuse_sandboxed()?;
-        self.runner.use_schema(schema)
+        self.runner.use_fresh_schema(schema)
     }
 
     /// OK to a command that is not a statement.

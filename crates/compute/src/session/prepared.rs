@@ -159,6 +159,7 @@ impl NumberedStatements<'_> {
         runner.facts.status.count_command(Command::StmtPrepare);
         let _promise = memory::ask(2 * text.len())?;
         let text = runner.settings.decode(text)?;
+        runner.catch_up(&text)?;
         runner.state.diagnostics.clear();
         let prepared = PreparedStatement::new(runner, &text, runner.settings.grammar_mode())?;
         let (columns, types) = prepared.known_columns(runner)?;

@@ -56,7 +56,10 @@ impl PreparedExecution<'_> {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
         let began =
             StatementMeasurement::of(self.runner).begin(&self.prepared.text, Some(self.arguments));
-        let done = self.run_until_current(replies);
+        let done = match self.runner.catch_up(&self.prepared.text) {
+            Ok(()) => self.run_until_current(replies),
+            Err(error) => Err(self.runner.refused(error)),
+        };
         let text = &self.prepared.text;
         StatementMeasurement::of(self.runner).end(began, text, Some(self.arguments), &done);
         done

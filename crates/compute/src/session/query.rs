@@ -62,7 +62,8 @@ impl TextStatements<'_> {
     fn run_text(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
         let began = StatementMeasurement::of(self.runner).begin(text, None);
-        let done = match self.runner.rights.count_use() {
+        let counted = self.runner.rights.count_use();
+        let done = match counted.and_then(|()| self.runner.catch_up(text)) {
             Ok(()) => self.run_until_current(text, replies),
             Err(error) => Err(wire_error(error)),
         };

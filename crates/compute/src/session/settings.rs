@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::rows::IsolationLevel;
+use firn_api::rows::{IsolationLevel, ReadConsistency};
+use firn_base::Cts;
 use firn_format::value::CollationId;
 use firn_sql::collation::{self, Charset};
 use firn_sql::error::{Result, SqlError};
@@ -45,6 +46,10 @@ pub(crate) struct Settings {
     pub(crate) max_execution_time_ms: u64,
     /// `firn_executor`; `None`: the cost decides.
     pub(crate) executor: Option<Executor>,
+    /// `firn_read_consistency`, with the variables that belong to it.
+    pub(crate) read_consistency: ReadConsistency,
+    /// `firn_read_wait_ms`: how long a read waits to be so new.
+    pub(crate) read_wait: Duration,
     /// `firn_analytic_cost`
     pub(crate) analytic_cost: u64,
     /// `firn_statement_memory`: how much memory a statement may hold before it spills to disk.
@@ -119,6 +124,12 @@ impl Settings {
                 "VECTORISED" => Some(Executor::Vectorised),
                 _ => None,
             },
+            read_consistency: read_consistency(
+                text("firn_read_consistency"),
+                is_on("firn_shared_timestamps"),
+                Cts(number("firn_read_position")),
+            )?,
+            read_wait: Duration::from_millis(number("firn_read_wait_ms")),
             analytic_cost: number("firn_analytic_cost"),
             statement_memory_bytes: number("firn_statement_memory"),
             long_query_us: match variables.known("long_query_time") {
@@ -245,6 +256,28 @@ fn sql_mode(names: &str) -> Result<SqlMode> {
 fn time_zone(name: &str) -> Result<TimeZone> {
     let unknown = || SqlError::new(1298, format!("Unknown or incorrect time zone: '{name}'"));
     TimeZone::parse(name).ok_or_else(unknown)
+}
+
+/// The value of `firn_read_consistency`.
+fn read_consistency(text: &str, shares: bool, position: Cts) -> Result<ReadConsistency> {
+    let invalid = || {
+        let message = format!(
+            "Variable 'firn_read_consistency' can't be set to the value of '{text}': it is STRONG, \
+             SESSION, BOUNDED(milliseconds) or STALE"
+        );
+        SqlError::new(1231, message)
+    };
+    let upper = text.trim().to_ascii_uppercase();
+    Ok(match &*upper {
+        "STRONG" => ReadConsistency::Strong { shares },
+        "SESSION" => ReadConsistency::Position(position),
+        "STALE" => ReadConsistency::Stale,
+        bounded => {
+            let age = bounded.strip_prefix("BOUNDED(").and_then(|rest| rest.strip_suffix(')'));
+            let age = age.and_then(|age| age.trim().parse().ok()).ok_or_else(invalid)?;
+            ReadConsistency::Bounded(Duration::from_millis(age))
+        }
+    })
 }
 
 /// The isolation level of a value of `transaction_isolation`. READ UNCOMMITTED behaves like READ

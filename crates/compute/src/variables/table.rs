@@ -89,6 +89,10 @@ static OWN: &[Definition] = &[
     number("firn_analytic_cost", Scope::Both, 0, u64::MAX, "100000"),
     switch("firn_column_cache", Scope::Both, "ON"),
     words("firn_executor", Scope::Both, &["AUTO", "ROW", "VECTORISED"], "AUTO"),
+    text("firn_read_consistency", Scope::Both, "STRONG"),
+    number("firn_read_position", Scope::Session, 0, u64::MAX, "0"),
+    number("firn_read_wait_ms", Scope::Both, 0, 3600000, "5000"),
+    switch("firn_shared_timestamps", Scope::Both, "ON"),
     number("firn_statement_memory", Scope::Both, 65536, 18446744073709551615, "268435456"),
     words(
         "explain_format",

@@ -23,8 +23,12 @@ pub mod buffer;
 pub mod completions;
 pub mod writer;
 
-/// The region of one word with the durable position of a node's log.
+/// The region with the durable position of a node's log, in word 0.
 pub(crate) const DURABLE_REGION: &str = "durable-lsn";
+/// Word of the region: the epoch in which the node writes its log.
+pub(crate) const EPOCH_WORD: usize = 1;
+/// Words of the region.
+pub(crate) const DURABLE_WORDS: usize = 2;
 
 pub use buffer::{Admission, LogBuffer};
 pub use completions::{CommitListener, Completion};

@@ -42,7 +42,8 @@ struct Appended {
     completions: Completions,
     durable: AtomicU64,
     rounds: AtomicU64,
-    /// Called with every new durable position; the node publishes it in its fabric region.
+    /// Called with each durable position, perhaps again with an older one; the node publishes the
+    /// highest in its fabric region.
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
 }
 
@@ -53,9 +54,9 @@ impl LogSource for Appended {
 
     fn advance(&self, durable: Lsn) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
-        if self.durable.fetch_max(durable.0, Ordering::SeqCst) < durable.0 {
-            (self.on_durable)(durable);
-        }
+        // Published first: what this node takes for durable, its peers find durable too.
+        (self.on_durable)(durable);
+        self.durable.fetch_max(durable.0, Ordering::SeqCst);
     }
 
     fn tell(&self, outcome: Result<Lsn, &LogError>) {
@@ -91,7 +92,7 @@ impl Purpose {
 
 impl RedoLog {
     /// Starts to write a stream: the first group goes to the end of its tail. `on_durable` is
-    /// called with every new durable position and must return quickly.
+    /// called with each durable position, perhaps again with an older one, and must return quickly.
     pub fn start(
         opened: OpenedLog,
         options: RedoLogOptions,

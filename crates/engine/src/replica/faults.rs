@@ -149,7 +149,8 @@ impl Applying {
             }
             Fault::PlaceTooFar => {
                 self.apply_rightly(group, &group.group)?;
-                Ok(self.place.advance(self.shared.versions.newest())?)
+                self.place.look(self.shared.versions.newest())?;
+                Ok(())
             }
             Fault::IgnoredGap | Fault::ReorderedCommits => {
                 self.change_pages(group.start, &group.group)?;

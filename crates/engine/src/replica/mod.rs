@@ -3,15 +3,16 @@
 //! ```text
 //!   log ──► Replay ──► pages ──► transaction table ──► definitions ──► visible
 //!             │ begins            ends                   what changed     what snapshots see
-//!   regions of the writer ──► AppliedCommits (where visibility starts),
-//!                             the writer's horizon (what it may purge)
+//!   the writer ──► AppliedCommits (where visibility starts),
+//!                  the writer's horizon (what it may purge)
 //! ```
 //!
 //! A replica writes nothing: it has no redo, undo, locks or purge, and completes no split that the
 //! writer left unfinished. Everything it knows comes from the log, from the page store at its own
-//! position, and from the writer's regions. The regions tell it up to which timestamp the writer's
-//! commits are durable. They also hold the replica's place, which keeps the writer from purging
-//! what the replica's snapshots see.
+//! position, and from the writer ([`firn_api::WriterNode`]). The writer tells it up to which
+//! timestamp its commits are durable. It also has the replica's place, which keeps it from purging
+//! what the replica's snapshots see. A writer of this machine is seen through its regions
+//! ([`RegionWriter`]).
 //!
 //! How a replica starts: it first takes its place at the writer, so nothing that it can see is
 //! purged from then on. Then it reads the durable end of the log, P, and after that the last
@@ -24,14 +25,20 @@
 //! 2. A transaction is in the table before its first record is on a page. A commit is visible only
 //!    once its records, the table and the definitions include it ([`replay`]).
 //! 3. The place at the writer is at or below every snapshot that is open here or will be opened.
+//!    Snapshots that are open for too long are given up, and what they read from then on is refused.
+//! 4. Log is applied only if the place was surely held when it was written: it is of the writer's
+//!    epoch ([`replay`]), and arrived within the place's lease.
 //!
 //! Departure from 001: the replica learns of the writer's transactions from the log, not by
 //! fetching the writer's list of active transactions, so its own table answers without a round
 //! trip.
 
+mod ages;
 mod commits;
 #[cfg(test)]
 mod faults;
+mod newest;
+mod regions;
 mod replay;
 #[cfg(test)]
 mod tests;
@@ -43,13 +50,14 @@ use std::time::Duration;
 
 use firn_api::{
     FollowOptions, Followed, FollowedGroup, LogFollower, LogStore, PageFilter, PageStore,
+    WriterError, WriterNode, WriterPlace, WriterPositions,
 };
 use firn_base::clock::Clock;
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Cts, Environment, Lsn};
 use firn_buffer::{ApplyFailure, BufferPool, BufferPoolOptions, LogApplier};
-use firn_fabric::{Fabric, Peer};
+use firn_fabric::Fabric;
 use firn_format::key::CollationKeys;
 use firn_format::redo::Group;
 use parking_lot::Mutex;
@@ -61,13 +69,18 @@ use crate::pages::ReadPages;
 use crate::recovery::open_transactions;
 use crate::space::DroppedSpaces;
 use crate::transaction::commit_order::MAX_COMMITTED_WORD;
-use crate::transaction::remote::{RemoteSnapshot, RemoteTransactions};
-use crate::transaction::table::Outcome;
 use crate::transaction::{TransactionOptions, Versions};
 use crate::tree::ForestReader;
 
+use ages::Ages;
 use commits::AppliedCommits;
+use newest::Newest;
 use replay::{Replay, ReplayedCommit};
+
+pub use regions::RegionWriter;
+
+/// The pause before a writer that did not answer is asked again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// What a replica is built on.
 #[derive(Clone)]
@@ -78,10 +91,8 @@ pub struct ReplicaStorage {
     pub pages: Arc<dyn PageStore>,
     /// Makes the replica's own regions; has none of the engine's names yet.
     pub fabric: Arc<dyn Fabric>,
-    /// The writer's regions.
-    pub writer: Arc<dyn Peer>,
-    /// Whether the writer numbers its commits itself, so that timestamps have no gaps.
-    pub is_dense: bool,
+    /// The node that writes, in its present epoch.
+    pub writer: Arc<dyn WriterNode>,
 }
 
 /// The settings of a replica.
@@ -95,10 +106,13 @@ pub struct ReplicaOptions {
     pub transactions: TransactionOptions,
     /// How much log is applied before the replica checks whether anything else is due.
     pub piece_bytes: usize,
-    /// The longest time between two looks at the writer's regions while no log comes.
+    /// The longest time between two looks at the writer while no log comes.
     pub interval: Duration,
     /// The most log that may be held back for the replica.
     pub hold_limit_bytes: u64,
+    /// How long a snapshot may be open, about; older ones are given up, so that they do not keep the
+    /// writer from purging. `None`: there is no limit.
+    pub snapshot_limit: Option<Duration>,
     /// How long opening waits for the first snapshot.
     pub start_timeout: Duration,
     /// What the replica does wrong, so that tests show that they find it.
@@ -115,6 +129,7 @@ impl Default for ReplicaOptions {
             piece_bytes: 256 << 10,
             interval: Duration::from_millis(10),
             hold_limit_bytes: 16 << 30,
+            snapshot_limit: None,
             start_timeout: Duration::from_secs(30),
             #[cfg(test)]
             fault: None,
@@ -126,6 +141,7 @@ impl Default for ReplicaOptions {
 pub struct Replica {
     shared: Arc<Shared>,
     pool: Arc<BufferPool>,
+    newest: Newest,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
@@ -137,6 +153,10 @@ struct Shared {
     is_ready: AtomicBool,
     stopping: AtomicBool,
     failure: OnceLock<EngineError>,
+    /// Whether the writer did not answer the last look.
+    is_cut_off: AtomicBool,
+    /// What the writer said last.
+    positions: Mutex<WriterPositions>,
     /// More is visible, or the task has failed.
     moved: Event,
 }
@@ -149,10 +169,10 @@ struct Applying {
     replay: Replay,
     dropped: Arc<DroppedSpaces>,
     commits: AppliedCommits,
-    log: Arc<dyn LogStore>,
-    writer: RemoteTransactions,
     /// Rule 3.
-    place: RemoteSnapshot,
+    place: Box<dyn WriterPlace>,
+    /// When the last successful look at the writer began.
+    held_at: Duration,
     /// The timestamp that the first snapshot must see.
     first: Cts,
     /// The newest timestamp at which definitions were read; never goes back.
@@ -161,6 +181,7 @@ struct Applying {
     options: ReplicaOptions,
     clock: Arc<dyn Clock>,
     looked_at: Duration,
+    ages: Ages,
     #[cfg(test)]
     late: faults::Late,
 }
@@ -178,10 +199,8 @@ impl Replica {
         options: ReplicaOptions,
         collations: Arc<dyn CollationKeys>,
     ) -> Result<Replica, EngineError> {
-        let writer = RemoteTransactions::connect(Arc::clone(&storage.writer))?;
-        let place = writer.open()?.ok_or_else(|| {
-            EngineError::Invalid("the node that writes has no place for another replica".to_owned())
-        })?;
+        let held_at = environment.clock.monotonic();
+        let mut place = storage.writer.take_place(&options.name)?;
         let follower = storage.log.follow(FollowOptions {
             name: options.name.clone(),
             from: storage.log.durable_lsn(),
@@ -190,7 +209,8 @@ impl Replica {
             hold_limit_bytes: options.hold_limit_bytes,
         })?;
         let start = follower.position();
-        let first = writer.last_handed_out()?;
+        let positions = place.look(place.snapshot())?;
+        let first = positions.handed_out;
         let (pool, applier) = BufferPool::at_position(
             environment,
             Arc::clone(&storage.pages),
@@ -200,52 +220,60 @@ impl Replica {
         let pages = ReadPages { pool: Arc::clone(&pool) };
         let dropped: Arc<DroppedSpaces> = Arc::default();
         let forest = Arc::new(ForestReader::new(pages.clone(), Arc::clone(&dropped)));
-        let versions =
-            Versions::register(&storage.fabric, forest, None, place.cts(), &options.transactions)?;
+        let versions = Versions::register(
+            &storage.fabric,
+            forest,
+            None,
+            place.snapshot(),
+            &options.transactions,
+        )?;
         let versions = Arc::new(versions);
         let open = open_transactions(&pages)?;
         for trx in &open {
             versions.table().begin(*trx, versions.snapshots().horizon())?;
             // The writer's durable commits stay below one that is being decided, but not below one
             // that was in doubt when the writer started.
-            if !storage.is_dense && writer.outcome(*trx)? == Outcome::Committing {
+            if storage.writer.is_committing(*trx)? {
                 versions.table().set_committing(*trx);
             }
         }
         let clock = Arc::clone(&environment.clock);
         let dictionary =
             DictionaryReader::open_following(&versions, Arc::clone(&clock), collations)?;
-        let replay = Replay::new(*dictionary.trees(), open);
+        let replay = Replay::new(*dictionary.trees(), positions.epoch, open);
         let shared = Arc::new(Shared {
             versions,
             dictionary,
             is_ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
+            is_cut_off: AtomicBool::new(false),
+            positions: Mutex::new(positions),
             moved: Event::new(),
         });
-        let start_timeout = options.start_timeout;
+        let (start_timeout, is_dense) = (options.start_timeout, storage.writer.is_dense());
         let mut applying = Applying {
             shared: Arc::clone(&shared),
             follower,
             applier,
             replay,
             dropped,
-            commits: AppliedCommits::new(storage.is_dense),
-            log: storage.log,
-            writer,
+            commits: AppliedCommits::new(is_dense),
             place,
+            held_at,
             first,
             followed: Cts(0),
-            is_dense: storage.is_dense,
+            is_dense,
             options,
             looked_at: Duration::ZERO,
+            ages: Ages::default(),
             clock,
             #[cfg(test)]
             late: faults::Late::default(),
         };
         let task = environment.spawner.spawn("replica", Box::new(move || applying.run()));
-        let replica = Replica { shared, pool, task: Mutex::new(Some(task)) };
+        let newest = Newest::new(storage.writer, Arc::clone(&environment.clock));
+        let replica = Replica { shared, pool, newest, task: Mutex::new(Some(task)) };
         replica.wait_until_ready(start_timeout)?;
         Ok(replica)
     }
@@ -294,6 +322,29 @@ impl Replica {
         self.shared.moved.wait_until(Some(timeout), is_over) && self.visible() >= cts
     }
 
+    /// What is newest at the writer, for reads that wait for it.
+    pub(crate) fn newest(&self) -> &Newest {
+        &self.newest
+    }
+
+    /// How often reads have asked the writer what is newest.
+    #[must_use]
+    pub fn newest_questions(&self) -> u64 {
+        self.newest.questions()
+    }
+
+    /// What the writer last said of itself. Does not block.
+    #[must_use]
+    pub fn writer_positions(&self) -> WriterPositions {
+        *self.shared.positions.lock()
+    }
+
+    /// Whether the writer did not answer when it was asked last.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.shared.is_cut_off.load(Ordering::Acquire)
+    }
+
     /// Why the replica has stopped following. Its visible state no longer changes.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
@@ -303,6 +354,7 @@ impl Replica {
     /// Stops following, and returns the place at the writer and the lease on the log. Blocks.
     pub fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
+        self.shared.moved.notify_all();
         if let Some(task) = self.task.lock().take() {
             task.join();
         }
@@ -336,6 +388,9 @@ impl Applying {
     fn step(&mut self) -> Result<bool, EngineError> {
         match self.follower.next(self.options.piece_bytes, self.options.interval)? {
             Followed::Piece(piece) => {
+                if !self.wait_for_place()? {
+                    return Ok(false);
+                }
                 for group in piece.groups() {
                     self.apply_group(&group)?;
                 }
@@ -417,22 +472,63 @@ impl Applying {
         Ok(())
     }
 
+    /// Rule 4: asks the writer until the place is surely held. False if the replica is closed.
+    fn wait_for_place(&mut self) -> Result<bool, EngineError> {
+        while self.clock.monotonic().saturating_sub(self.held_at) >= self.place.lease() {
+            if self.shared.stopping.load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            self.look()?;
+            if self.is_cut_off() {
+                let stopping = || self.shared.stopping.load(Ordering::Acquire);
+                self.shared.moved.wait_until(Some(RETRY), stopping);
+            }
+        }
+        Ok(true)
+    }
+
     /// Now and then: asks the writer what is durable, and reports what is still needed here.
     fn look_at_writer(&mut self) -> Result<(), EngineError> {
-        let now = self.clock.monotonic();
-        if now.saturating_sub(self.looked_at) < self.options.interval {
-            return Ok(());
-        }
-        self.looked_at = now;
-        if !self.is_dense || !self.shared.is_ready.load(Ordering::Acquire) {
-            // In this order: durable commits lie before the end of the durable log.
-            let durable = self.writer.durable_commits()?;
-            self.commits.announce(durable, self.log.durable_lsn());
-        }
+        let passed = self.clock.monotonic().saturating_sub(self.looked_at);
+        let pause = if self.is_cut_off() { RETRY } else { self.options.interval };
+        if passed < pause { Ok(()) } else { self.look() }
+    }
+
+    fn is_cut_off(&self) -> bool {
+        self.shared.is_cut_off.load(Ordering::Acquire)
+    }
+
+    /// Asks the writer. One that does not answer is asked again later.
+    fn look(&mut self) -> Result<(), EngineError> {
+        let began = self.clock.monotonic();
         let versions = &self.shared.versions;
+        self.ages.note(began, versions.newest());
+        if let Some(oldest) =
+            self.options.snapshot_limit.and_then(|limit| self.ages.at(began, limit))
+        {
+            versions.snapshots().give_up_below(oldest);
+        }
         let horizon = versions.snapshots().advance_horizon(versions.newest());
         versions.table().recycle(horizon);
-        self.place.advance(horizon)?;
-        Ok(())
+        let looked = self.place.look(horizon);
+        self.looked_at = self.clock.monotonic();
+        match looked {
+            Ok(positions) => {
+                self.held_at = began;
+                self.shared.is_cut_off.store(false, Ordering::Release);
+                *self.shared.positions.lock() = positions;
+                if !self.is_dense || !self.shared.is_ready.load(Ordering::Acquire) {
+                    self.commits.announce(positions.durable_commits, positions.durable_lsn);
+                }
+                Ok(())
+            }
+            Err(error @ WriterError::Unreachable { .. }) => {
+                if !self.shared.is_cut_off.swap(true, Ordering::AcqRel) {
+                    tracing::warn!(%error, "the replica cannot reach the node that writes");
+                }
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -13,6 +13,7 @@
 
 use std::collections::hash_map::Entry;
 
+use firn_api::{LogEpoch, WriterError};
 use firn_base::{Cts, Lsn, PageNo, TrxId};
 use firn_format::redo::{Change, Group};
 use firn_format::space::UNDO_SPACE;
@@ -42,23 +43,31 @@ pub(crate) struct ReplayedCommit {
 
 pub(crate) struct Replay {
     trees: SystemTrees,
+    /// The writer's epoch.
+    epoch: LogEpoch,
     /// Transactions that have not ended, with the definitions they have changed so far.
     open: FxHashMap<TrxId, Touched>,
     said: Vec<Said>,
 }
 
 impl Replay {
-    /// A replay that knows the transactions that are open where it starts. It is unknown which
-    /// definitions these have changed.
-    pub(crate) fn new(trees: SystemTrees, open: impl IntoIterator<Item = TrxId>) -> Replay {
+    /// A replay of the log of one epoch, which knows the transactions that are open where it starts.
+    /// It is unknown which definitions these have changed.
+    pub(crate) fn new(
+        trees: SystemTrees,
+        epoch: LogEpoch,
+        open: impl IntoIterator<Item = TrxId>,
+    ) -> Replay {
         let open = open.into_iter().map(|trx| (trx, Touched::All)).collect();
-        Replay { trees, open, said: Vec::new() }
+        Replay { trees, epoch, open, said: Vec::new() }
     }
 
     /// Notes what the group says, before its pages change.
     ///
     /// # Errors
-    /// If the group is damaged, or the fabric has no memory for the transaction table.
+    /// If the group is damaged, or the fabric has no memory for the transaction table;
+    /// [`WriterError::Ended`] if another writer has begun. Nothing of its log is applied: it has
+    /// never seen the replica's place, and may have purged what snapshots see here.
     pub(crate) fn begin_group(
         &mut self,
         versions: &Versions,
@@ -82,6 +91,10 @@ impl Replay {
                     self.note(versions, &undo)?;
                 }
                 Change::SpaceDropped => dropped.note(record.page.space),
+                Change::WriterBegins { epoch } if epoch > self.epoch.0 => {
+                    let reason = format!("another node writes the log, in epoch {epoch}");
+                    return Err(WriterError::Ended { reason }.into());
+                }
                 _ => {}
             }
         }

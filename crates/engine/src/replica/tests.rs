@@ -12,7 +12,7 @@ use firn_api::Timestamps;
 use firn_api::WriterEpoch;
 use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMode, RowsError, WaitPolicy};
 use firn_base::{Environment, TableId};
-use firn_fabric::{Epoch, InProcessFabric};
+use firn_fabric::{Epoch, InProcessFabric, Peer};
 use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, IndexState};
 use firn_format::key::BinaryCollation;
 use firn_format::value::{ColumnType, IntWidth, Value, ValueRef};
@@ -82,22 +82,29 @@ impl Writer {
         Writer::over(directory, timestamps)
     }
 
+    fn as_seen(&self) -> Arc<dyn WriterNode> {
+        let is_dense = matches!(self.timestamps, Timestamps::Local);
+        Arc::new(RegionWriter::connect(Arc::clone(&self.peer), is_dense).unwrap())
+    }
+
     fn replica(&self) -> Replica {
         self.open_replica(None).unwrap()
     }
 
     /// A replica with a fault.
     fn open_replica(&self, fault: Option<Fault>) -> Result<Replica, EngineError> {
+        self.open_replica_with(ReplicaOptions { fault, ..ReplicaOptions::default() })
+    }
+
+    fn open_replica_with(&self, options: ReplicaOptions) -> Result<Replica, EngineError> {
         let storage = ReplicaStorage {
             log: self.storage.log.clone(),
             pages: self.storage.pages.clone(),
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
-            writer: Arc::clone(&self.peer),
-            is_dense: matches!(self.timestamps, Timestamps::Local),
+            writer: self.as_seen(),
         };
         // Smaller than what is read, so that pages are read again at the applied position.
-        let options =
-            ReplicaOptions { buffer_pool_bytes: 1 << 20, fault, ..ReplicaOptions::default() };
+        let options = ReplicaOptions { buffer_pool_bytes: 1 << 20, ..options };
         Replica::open(&self.environment, storage, options, Arc::new(BinaryCollation))
     }
 
@@ -276,6 +283,38 @@ fn the_writer_purges_nothing_that_a_snapshot_of_the_replica_sees() {
         writer.engine.system().snapshots().horizon() >= newest
     };
     assert!((0..500).any(is_purged), "the replica gives back what it does not need");
+    replica.close();
+    writer.close();
+}
+
+#[test]
+fn a_snapshot_that_is_open_for_too_long_is_refused_and_holds_nothing() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..10, 1);
+    let limit = Duration::from_millis(200);
+    let options = ReplicaOptions { snapshot_limit: Some(limit), ..ReplicaOptions::default() };
+    let replica = Arc::new(writer.open_replica_with(options).unwrap());
+    let node = ReplicaNode::new(Arc::clone(&replica), TIMEOUT);
+    let mut old = node.begin(IsolationLevel::RepeatableRead).unwrap();
+    old.open_snapshot();
+    let here = old.table_for_read(table.id()).unwrap();
+    let mut key = Vec::new();
+    table.primary_key(&[ValueRef::Int(3)], &mut key).unwrap();
+    let mut read = || old.get(&here, &key, ReadMode::Consistent, &mut Vec::new());
+    assert!(read().unwrap());
+    let newest = writer.engine.system().order().max_committed();
+    let is_purged = |id| {
+        writer.insert(&table, 1000 + id..1001 + id, 1);
+        firn_base::task::sleep(Duration::from_millis(10));
+        writer.engine.system().snapshots().horizon() > newest
+    };
+    assert!((0..500_i64).any(is_purged), "the old snapshot does not hold the writer up for ever");
+    let refused = read().unwrap_err();
+    assert_eq!(refused.mysql_code(), 1412, "{refused}");
+    let mut new = node.begin(IsolationLevel::RepeatableRead).unwrap();
+    assert!(new.get(&here, &key, ReadMode::Consistent, &mut Vec::new()).unwrap());
+    drop((old, new));
     replica.close();
     writer.close();
 }

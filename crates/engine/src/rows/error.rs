@@ -31,6 +31,9 @@ impl From<EngineError> for RowsError {
                 RowsError::OutcomeUnknown { reason: error.to_string().into() }
             }
             EngineError::Log(error) => of_log(error),
+            EngineError::Writer(error) => {
+                RowsError::Unavailable { reason: error.to_string().into() }
+            }
             error @ (EngineError::RecordTooLong { .. }
             | EngineError::Row(RowError::TooLarge { .. })
             | EngineError::Definition(DefinitionError::Row(RowError::TooLarge {

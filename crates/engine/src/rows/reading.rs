@@ -33,6 +33,11 @@ pub(super) trait OverReader: RowsTransaction {
     fn reader_mut(&mut self) -> &mut Self::Reader;
     /// The meaning of expressions.
     fn evaluator(&self) -> &dyn ExpressionEvaluator;
+    /// The result of a read, or a refusal if the snapshot may have lost what it sees meanwhile.
+    #[inline]
+    fn checked<R>(&self, read: RowsResult<R>) -> RowsResult<R> {
+        read
+    }
 }
 
 /// Whether `table`, looked up while the definitions had `version`, holds for the snapshot, which is
@@ -134,16 +139,17 @@ struct RowScan<T> {
     transactions: PhantomData<fn(&mut T)>,
 }
 
-/// The engine's own of a transaction behind the seam.
-fn reader_of<T: OverReader>(trx: &mut dyn RowsTransaction) -> RowsResult<&mut T::Reader> {
+/// A transaction behind the seam, as this node made it.
+fn own<T: OverReader>(trx: &mut dyn RowsTransaction) -> RowsResult<&mut T> {
     let any: &mut dyn Any = trx;
-    let trx = any.downcast_mut::<T>().ok_or_else(|| RowsError::of_another_node("transaction"))?;
-    Ok(trx.reader_mut())
+    any.downcast_mut::<T>().ok_or_else(|| RowsError::of_another_node("transaction"))
 }
 
 impl<T: OverReader> Scan for RowScan<T> {
     fn fetch(&mut self, trx: &mut dyn RowsTransaction) -> RowsResult<bool> {
-        Ok(self.scan.fetch(reader_of::<T>(trx)?)?)
+        let trx = own::<T>(trx)?;
+        let fetched = self.scan.fetch(trx.reader_mut());
+        trx.checked(fetched.map_err(RowsError::from))
     }
 
     fn fetch_unless_held(
@@ -151,7 +157,9 @@ impl<T: OverReader> Scan for RowScan<T> {
         trx: &mut dyn RowsTransaction,
         held: HeldLeaves<'_>,
     ) -> RowsResult<Fetched> {
-        Ok(self.scan.fetch_unless_held(reader_of::<T>(trx)?, held)?)
+        let trx = own::<T>(trx)?;
+        let fetched = self.scan.fetch_unless_held(trx.reader_mut(), held);
+        trx.checked(fetched.map_err(RowsError::from))
     }
 
     fn len(&self) -> usize {

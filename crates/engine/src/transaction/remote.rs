@@ -32,7 +32,7 @@ use super::table::overflow::{
     segment_name,
 };
 use super::table::{self, Entry, Outcome, SLOT_WORDS, active, committing, moving};
-use crate::log::DURABLE_REGION;
+use crate::log::{DURABLE_REGION, EPOCH_WORD};
 use crate::sync::{Mutex, spin};
 
 /// The transactions of one owner, as a peer sees them. Ends with the owner's epoch.
@@ -102,6 +102,27 @@ impl RemoteTransactions {
         let mut word = [0];
         self.durable_lsn.read(0, &mut word)?;
         Ok(Lsn(word[0]))
+    }
+
+    /// The epoch in which the owner writes its log. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn log_epoch(&self) -> Result<u64, FabricError> {
+        let mut word = [0];
+        self.durable_lsn.read(EPOCH_WORD, &mut word)?;
+        Ok(word[0])
+    }
+
+    /// What a snapshot that is taken at the owner sees; its commits may not be durable yet. Blocks
+    /// for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn visible(&self) -> Result<Cts, FabricError> {
+        let mut word = [0];
+        self.timestamps.read(commit_order::MAX_COMMITTED_WORD, &mut word)?;
+        Ok(Cts(word[0]))
     }
 
     /// The last timestamp that was handed out to a commit. Blocks for a round trip.

@@ -72,6 +72,8 @@ pub struct Snapshots {
     free: FreeList<usize>,
     /// Slots at and above this index were never used.
     used: AtomicUsize,
+    /// Open snapshots below this are given up: they hold nothing any more. Only on a replica.
+    given_up: AtomicU64,
 }
 
 /// A place for one snapshot at a time. A session keeps one.
@@ -93,7 +95,13 @@ impl Snapshots {
         let limit = (region.words().len() / STRIDE_WORDS).saturating_sub(2 + PEER_PLACES);
         region.words()[ANNOUNCED_WORD].store(horizon.0, Ordering::SeqCst);
         region.words()[HORIZON_WORD].store(horizon.0, Ordering::SeqCst);
-        Snapshots { region, limit, free: FreeList::new(), used: AtomicUsize::new(0) }
+        Snapshots {
+            region,
+            limit,
+            free: FreeList::new(),
+            used: AtomicUsize::new(0),
+            given_up: AtomicU64::new(0),
+        }
     }
 
     /// The memory of a registry with `limit` slots, in bytes.
@@ -184,7 +192,8 @@ impl Snapshots {
     }
 
     fn oldest(&self, limit: u64) -> u64 {
-        let open = self.places().filter_map(snapshot_in);
+        let given_up = self.given_up.load(Ordering::SeqCst);
+        let open = self.places().filter_map(snapshot_in).filter(|snapshot| *snapshot >= given_up);
         open.min().unwrap_or(limit).min(limit)
     }
 
@@ -197,6 +206,18 @@ impl Snapshots {
         let horizon = self.oldest(candidate);
         self.horizon_word().fetch_max(horizon, Ordering::SeqCst);
         self.horizon()
+    }
+
+    /// From now on, snapshots below `cts` hold nothing. What they see may be purged, so a reader looks
+    /// at [`Snapshots::given_up`] after it has read. Called before the horizon advances.
+    pub fn give_up_below(&self, cts: Cts) {
+        self.given_up.fetch_max(cts.0, Ordering::SeqCst);
+    }
+
+    /// Snapshots below this may see too little.
+    #[must_use]
+    pub fn given_up(&self) -> Cts {
+        Cts(self.given_up.load(Ordering::SeqCst))
     }
 
     /// The horizon that was last computed.

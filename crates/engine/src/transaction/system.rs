@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::Timestamps;
 use firn_api::rows::DetachedLocks;
+use firn_api::{LogEpoch, Timestamps};
 use firn_base::{Cts, Environment, Lsn, PageId, PageNo, TrxId};
 use firn_fabric::Fabric;
 use firn_format::overflow::OverflowPage;
@@ -291,6 +291,19 @@ impl TransactionSystem {
         let _ = mtr.commit();
         self.trx_limit.store(trx, Ordering::Release);
         self.cts_limit.store(cts, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes the first record of this node's epoch to the log: readers of the log learn by it that
+    /// the writers before have ended.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub(crate) fn begin_epoch(&self, epoch: LogEpoch) -> Result<(), EngineError> {
+        let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+        let about = PageId::new(UNDO_SPACE, PageNo::NONE);
+        mtr.note(about, &Change::WriterBegins { epoch: epoch.0 });
+        let _ = mtr.commit();
         Ok(())
     }
 

@@ -63,10 +63,13 @@ struct Process {
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let mut signals = listen()?;
     let directory: &PathBuf = matches.get_one("dir").expect("clap requires it");
-    let shape = match matches.get_flag("separate") {
+    let mut shape = match matches.get_flag("separate") {
         true => separate(),
         false => alike(*matches.get_one("nodes").expect("it has a default")),
     };
+    let replicas: u64 = *matches.get_one("replicas").expect("it has a default");
+    let replica = |number| (format!("replica-{number}"), Roles::of(&[Role::Replica]));
+    shape.extend((1..=replicas).map(replica));
     let layout = layout(directory, shape)?;
     let buffer_pool = matches.get_one::<String>("buffer_pool").expect("it has a default");
     let nodes = layout.nodes().map(|node| Process { node: node.clone(), child: None, due: None });
@@ -96,14 +99,21 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
 }
 
 fn how_to_use(directory: &Path, layout: &Layout) -> String {
-    let clients: Vec<_> =
-        layout.nodes().filter_map(|node| Some(node.client_address?.to_string())).collect();
+    let clients = |role| {
+        let nodes = layout.with_role(role);
+        let addresses = nodes.filter_map(|node| Some(node.client_address?.to_string()));
+        addresses.collect::<Vec<_>>()
+    };
+    let replicas = match clients(Role::Replica) {
+        replicas if replicas.is_empty() => String::new(),
+        replicas => format!("firn: reads are answered at {} too\n", replicas.join(", ")),
+    };
     format!(
         "firn: a cluster of {} nodes in {}; one of them leads and answers at {}\n\
-         firn: firn cluster status --dir {} shows its state; Ctrl-C ends it",
+         {replicas}firn: firn cluster status --dir {} shows its state; Ctrl-C ends it",
         layout.nodes().count(),
         directory.display(),
-        clients.join(" or "),
+        clients(Role::Database).join(" or "),
         directory.display(),
     )
 }
@@ -145,8 +155,7 @@ fn layout(directory: &Path, shape: Shape) -> Result<Layout, CommandError> {
     let mut taken = Vec::new();
     let mut entries = Vec::new();
     for (place, (name, roles)) in (0..).zip(shape) {
-        let client_address = roles
-            .has(Role::Database)
+        let client_address = (roles.has(Role::Database) || roles.has(Role::Replica))
             .then(|| free_address(FIRST_CLIENT_PORT + place, &mut taken))
             .transpose()?;
         entries.push(NodeEntry {

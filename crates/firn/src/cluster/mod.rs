@@ -54,6 +54,14 @@ pub(crate) fn command() -> Command {
                         ),
                 )
                 .arg(
+                    Arg::new("replicas")
+                        .long("replicas")
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(u64).range(0..=32))
+                        .default_value("0")
+                        .help("How many nodes of a new cluster follow the log and answer reads"),
+                )
+                .arg(
                     Arg::new("buffer_pool")
                         .long("buffer-pool")
                         .value_name("SIZE")

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use firn_base::Environment;
+use firn_base::network::Role;
 use firn_base::task::sleep;
 use firn_cluster::{DatabaseState, ProcessOptions, RunningProcess};
 use parking_lot::Mutex;
@@ -64,8 +65,9 @@ pub(crate) fn run_node(
         node.roles, layout.cluster, node.address
     )?;
     out.flush()?;
+    let part = if node.has(Role::Replica) { "replica" } else { "engine" };
     let mut tell = |state: &DatabaseState| {
-        let line = line_about(name, state);
+        let line = line_about(name, part, state);
         writeln!(out, "{line}").and_then(|()| out.flush())
     };
     let ended = wait_for_end(&process, &mut signals, &input, &mut || {
@@ -88,6 +90,10 @@ fn options(
         directory: configuration.data_dir.value.clone(),
         node: configuration.node_options(),
         endpoint,
+        replica_snapshot_limit: match configuration.replica_snapshot_seconds.value {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        },
         patience: Duration::from_secs(configuration.shutdown_patience_seconds.value),
         on_state: Arc::new(move |state| {
             // At the end of the process nobody listens any more.
@@ -96,17 +102,17 @@ fn options(
     }
 }
 
-/// What has become of the node's engine, for people.
-fn line_about(name: &str, state: &DatabaseState) -> String {
+/// What has become of the node's engine or replica, for people.
+fn line_about(name: &str, part: &str, state: &DatabaseState) -> String {
     match state {
         DatabaseState::Standby => format!("firn: {name} stands by"),
-        DatabaseState::Opening => format!("firn: {name} leads and opens its engine"),
+        DatabaseState::Opening => format!("firn: {name} opens its {part}"),
         DatabaseState::Serving(address) => format!(
             "firn: {name} answers clients: mysql -h {} -P {} -u root",
             address.ip(),
             address.port()
         ),
-        DatabaseState::Failing(reason) => format!("firn: {name} cannot open its engine: {reason}"),
+        DatabaseState::Failing(reason) => format!("firn: {name} cannot open its {part}: {reason}"),
     }
 }
 

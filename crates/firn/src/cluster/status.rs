@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use firn_base::network::{Address, NodeId, NodeIdentity, Roles};
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
-use firn_cluster::{AskError, NodeEntry, NodeStatus, ask};
+use firn_cluster::{AskError, NodeEntry, NodeStatus, ReplicaStatus, ask};
 use firn_link::{Caller, CallerSettings, LocalNode};
 use firn_node::size::Size;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -80,7 +80,17 @@ type Answer<'a> = (&'a NodeEntry, Result<NodeStatus, AskError>);
 fn table(answers: &[Answer<'_>]) -> String {
     let end = answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()?.log.as_ref());
     let end = end.map(|log| log.durable).max().unwrap_or(Lsn(0));
-    let heads = ["node", "address", "roles", "log", "durable", "kept", "pages behind", "clients"];
+    let heads = [
+        "node",
+        "address",
+        "roles",
+        "log",
+        "durable",
+        "kept",
+        "pages behind",
+        "replica",
+        "clients",
+    ];
     let mut rows = vec![heads.map(str::to_owned)];
     rows.extend(answers.iter().map(|(node, answer)| row(node, answer, end)));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -109,11 +119,11 @@ fn failures(status: &NodeStatus) -> Vec<String> {
     [log, pages, status.failure.clone()].into_iter().flatten().collect()
 }
 
-fn row(node: &NodeEntry, answer: &Result<NodeStatus, AskError>, end: Lsn) -> [String; 8] {
+fn row(node: &NodeEntry, answer: &Result<NodeStatus, AskError>, end: Lsn) -> [String; 9] {
     let none = || "-".to_owned();
     let fixed = [node.name.clone(), node.address.to_string(), node.roles.to_string()];
     let told = match answer {
-        Err(_) => ["does not answer".to_owned(), none(), none(), none(), none()],
+        Err(_) => ["does not answer".to_owned(), none(), none(), none(), none(), none()],
         Ok(status) => {
             let log = status.log.as_ref();
             let part = log.map(|log| match (log.leads, log.leader) {
@@ -128,11 +138,21 @@ fn row(node: &NodeEntry, answer: &Result<NodeStatus, AskError>, end: Lsn) -> [St
                 status.pages.as_ref().filter(|pages| pages.is_open).map_or_else(none, |pages| {
                     Size(end.0.saturating_sub(pages.applied.0)).to_string()
                 }),
+                status.replica.as_ref().map_or_else(none, replica),
                 status.serves.clone().unwrap_or_else(none),
             ]
         }
     };
     let [name, address, roles] = fixed;
-    let [part, durable, kept, behind, clients] = told;
-    [name, address, roles, part, durable, kept, behind, clients]
+    let [part, durable, kept, behind, replica, clients] = told;
+    [name, address, roles, part, durable, kept, behind, replica, clients]
+}
+
+/// How far a replica is behind the log.
+fn replica(status: &ReplicaStatus) -> String {
+    if !status.is_open {
+        return "is opened".to_owned();
+    }
+    let behind = format!("{} behind, {} ms", Size(status.behind_bytes), status.behind_ms);
+    if status.is_cut_off { format!("{behind}, no writer") } else { behind }
 }

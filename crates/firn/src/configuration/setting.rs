@@ -63,11 +63,13 @@ pub(crate) const CLUSTER_LAYOUT: &str = "cluster_layout";
 pub(crate) const NODE_NAME: &str = "node_name";
 /// The node's certificates.
 pub(crate) const CLUSTER_CERTIFICATES: &str = "cluster_certificates";
+/// How long snapshots of a replica may hold up the writer's purge.
+pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
 /// The least important events that are logged.
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 18] = [
+pub(crate) const SETTINGS: [Setting; 19] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -169,6 +171,12 @@ pub(crate) const SETTINGS: [Setting; 18] = [
         value_name: "DIR",
         default: "",
         help: "Directory of the node's certificates (firn admin certificates node); plaintext on this machine if empty",
+    },
+    Setting {
+        name: REPLICA_SNAPSHOT_SECONDS,
+        value_name: "SECONDS",
+        default: "3600",
+        help: "Older snapshots of a replica are refused, so that the writer can purge; 0: no limit",
     },
     Setting {
         name: LOG_LEVEL,

@@ -91,7 +91,9 @@ pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), 
         Change::UndoLink { next } => undo::link(page, next),
         Change::UndoAppend { record } => undo::append(page, record),
         Change::OverflowInit { next, owner, bytes } => overflow::init(page, id, next, owner, bytes),
-        Change::SpaceDropped | Change::Watermark { .. } => Err(ApplyError::NotAboutAPage(id)),
+        Change::SpaceDropped | Change::Watermark { .. } | Change::WriterBegins { .. } => {
+            Err(ApplyError::NotAboutAPage(id))
+        }
     }
 }
 

@@ -146,6 +146,11 @@ pub enum Change<'a> {
         /// The first commit timestamp that was not handed out.
         cts_limit: Cts,
     },
+    /// The first record of a writer of the log: what follows is of this epoch, until a record with
+    /// a later one.
+    WriterBegins {
+        epoch: u64,
+    },
 }
 
 impl<'a> From<&'a FieldWrite> for Change<'a> {
@@ -186,6 +191,7 @@ const OVERFLOW_INIT: u8 = 15;
 const SPACE_DROPPED: u8 = 16;
 const WATERMARK: u8 = 17;
 const TREE_INSERT_RUN: u8 = 18;
+const WRITER_BEGINS: u8 = 19;
 
 const INFINITE: u16 = u16::MAX;
 
@@ -219,13 +225,17 @@ impl<'a> Change<'a> {
             Change::OverflowInit { .. } => OVERFLOW_INIT,
             Change::SpaceDropped => SPACE_DROPPED,
             Change::Watermark { .. } => WATERMARK,
+            Change::WriterBegins { .. } => WRITER_BEGINS,
         }
     }
 
     /// Whether the change is of one page; otherwise its record has no page number.
     #[must_use]
     pub fn is_about_a_page(&self) -> bool {
-        !matches!(self, Change::SpaceDropped | Change::Watermark { .. })
+        !matches!(
+            self,
+            Change::SpaceDropped | Change::Watermark { .. } | Change::WriterBegins { .. }
+        )
     }
 
     /// Appends the change's record to `group`.
@@ -307,6 +317,7 @@ impl<'a> Change<'a> {
                 body.extend_from_slice(&trx_id_limit.0.to_le_bytes());
                 body.extend_from_slice(&cts_limit.0.to_le_bytes());
             }
+            Change::WriterBegins { epoch } => body.extend_from_slice(&epoch.to_le_bytes()),
             _ => unreachable!("tree changes were written before"),
         }
     }
@@ -316,7 +327,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// Why it is not a change; no later record may be applied.
     pub fn decode(record: &RawRecord<'a>) -> Result<Change<'a>, ChangeDamage> {
-        if !(FORMAT..=TREE_INSERT_RUN).contains(&record.kind) {
+        if !(FORMAT..=WRITER_BEGINS).contains(&record.kind) {
             return Err(ChangeDamage::Kind(record.kind));
         }
         let mut body = ByteReader::new(record.body);
@@ -414,6 +425,7 @@ fn read_other_body<'a>(kind: u8, body: &mut ByteReader<'a>) -> Option<Change<'a>
         WATERMARK => {
             Change::Watermark { trx_id_limit: TrxId(body.u64()?), cts_limit: Cts(body.u64()?) }
         }
+        WRITER_BEGINS => Change::WriterBegins { epoch: body.u64()? },
         _ => return None,
     })
 }

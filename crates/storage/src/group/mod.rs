@@ -118,6 +118,16 @@ impl GroupStore {
         self.shared.core.lock().member.leads()
     }
 
+    /// Whether this member leads in `term`, and no other one can have been elected up to now: nobody
+    /// but the writer of this process can have acknowledged anything. Does not block.
+    #[must_use]
+    pub fn surely_leads(&self, term: Term) -> bool {
+        self.shared.event(|core| {
+            self.shared.catch_up(core);
+            core.member.leads() == Some(term) && core.member.has_lease()
+        })
+    }
+
     /// The leader, as far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<MemberId> {

@@ -1,6 +1,6 @@
 //! Tests of a whole node, an engine over log and pages: killed as a real process over a real disk,
 //! crashed under the simulator over its own disk, over a log in copies elsewhere, over page nodes
-//! or over a replicated group, and checked by the reads of its transactions.
+//! or over a replicated group, and checked by the reads of its transactions and of its replicas.
 //!
 //! ```text
 //!   FIRN_ROUNDS=200 FIRN_SEED=7 cargo test --release -p firn-testing --test node kill_loop -- --nocapture

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 use crate::test_support::{HybridClock, Oracle};
 use crate::transaction::Prepared;
+use crate::transaction::remote::RemoteTransactions;
 
 /// Sources with gaps: an oracle, and a hybrid logical clock.
 pub(super) fn sources() -> [Timestamps; 2] {

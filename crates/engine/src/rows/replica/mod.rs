@@ -13,6 +13,7 @@
 //! that writes, and need not: a statement keeps the definitions that it has begun with, and what
 //! they name stays readable for as long as its snapshot is open (rule 3 of [`crate::replica`]).
 
+mod freshness;
 mod transaction;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use firn_api::report::{LogReport, NodeReport};
 use firn_api::rows::{
-    Cancellation, DatabaseNode, Definitions, Estimate, ExpressionEvaluator, IndexBuild,
+    Cancellation, DatabaseNode, Definitions, Estimate, ExpressionEvaluator, Freshness, IndexBuild,
     IsolationLevel, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
@@ -141,6 +142,10 @@ impl DatabaseNode for ReplicaNode {
         _cancelled: Option<&Arc<Cancellation>>,
     ) -> RowsResult<Box<dyn IndexBuild>> {
         not_leader()
+    }
+
+    fn freshness(&self) -> Option<Arc<dyn Freshness>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn metadata_locks(&self) -> Arc<dyn MetadataLocks> {

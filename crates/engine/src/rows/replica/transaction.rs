@@ -76,6 +76,17 @@ impl OverReader for ReplicaTransaction {
     fn evaluator(&self) -> &dyn ExpressionEvaluator {
         self.dictionary.evaluator()
     }
+
+    /// Looks after the read: a purge that a snapshot was given up for is applied later than that.
+    fn checked<R>(&self, read: RowsResult<R>) -> RowsResult<R> {
+        let given_up = self.dictionary.versions().snapshots().given_up();
+        if self.inner.snapshot().is_none_or(|snapshot| snapshot >= given_up) {
+            return read;
+        }
+        let message = "This snapshot is older than replica_snapshot_seconds allows, and the \
+                       node that writes may have purged what it sees; please retry the transaction";
+        Err(RowsError::Other { code: 1412, message: message.to_owned() })
+    }
 }
 
 impl RowsTransaction for ReplicaTransaction {
@@ -115,10 +126,11 @@ impl RowsTransaction for ReplicaTransaction {
     /// No metadata lock keeps the writer from dropping or copying a table after a statement has
     /// looked it up: then it has changed, and the statement looks again.
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef> {
-        match self.dictionary.table_for_read(&mut self.inner, table) {
+        let found = match self.dictionary.table_for_read(&mut self.inner, table) {
             Err(EngineError::NoSuchTable(gone)) => Err(RowsError::TableChanged(gone)),
-            found => Ok(found?),
-        }
+            found => found.map(|table| table as TableRef).map_err(RowsError::from),
+        };
+        self.checked(found)
     }
 
     fn is_current(&mut self, table: &TableRef, version: u64) -> bool {
@@ -130,7 +142,8 @@ impl RowsTransaction for ReplicaTransaction {
     }
 
     fn check_table(&mut self, table: &TableRef) -> RowsResult<Vec<String>> {
-        reading::check_table(&mut self.inner, table)
+        let problems = reading::check_table(&mut self.inner, table);
+        self.checked(problems)
     }
 
     #[inline]
@@ -141,7 +154,8 @@ impl RowsTransaction for ReplicaTransaction {
         mode: ReadMode,
         payload: &mut Vec<u8>,
     ) -> RowsResult<bool> {
-        Ok(engine_table(table)?.get(&mut self.inner, key, mode, payload)?)
+        let found = engine_table(table)?.get(&mut self.inner, key, mode, payload);
+        self.checked(found.map_err(RowsError::from))
     }
 
     fn get_by_entry(
@@ -155,7 +169,8 @@ impl RowsTransaction for ReplicaTransaction {
     ) -> RowsResult<bool> {
         let row = &mut self.buffers.get().row;
         let found = (primary_key, payload);
-        reading::get_by_entry(&mut self.inner, table, (index, entry), mode, row, found)
+        let found = reading::get_by_entry(&mut self.inner, table, (index, entry), mode, row, found);
+        self.checked(found)
     }
 
     fn summarise(
@@ -180,7 +195,8 @@ impl RowsTransaction for ReplicaTransaction {
         range: Range<u64>,
         into: &mut Vec<u8>,
     ) -> RowsResult<()> {
-        Ok(engine_table(table)?.read_part(&self.inner, reference, range, into)?)
+        let read = engine_table(table)?.read_part(&self.inner, reference, range, into);
+        self.checked(read.map_err(RowsError::from))
     }
 
     fn insert(&mut self, _table: &TableRef, _row: &[ValueRef<'_>]) -> RowsResult<()> {

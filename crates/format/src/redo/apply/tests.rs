@@ -447,12 +447,13 @@ fn any_change() -> impl Strategy<Value = OwnedChange> {
             16 => Change::SpaceDropped,
             18 => Change::TreeInsertRun { slot, entries },
             17 => Change::Watermark { trx_id_limit: TrxId(9), cts_limit: Cts(u64::from(number)) },
+            19 => Change::WriterBegins { epoch: u64::from(number) },
             _ => Change::TreeKill,
         };
         encoded(&change)
     });
     let arbitrary = (any::<u8>(), proptest::collection::vec(any::<u8>(), 0..64))
-        .prop_map(|(kind, body)| OwnedChange(kind % 20, body));
+        .prop_map(|(kind, body)| OwnedChange(kind % 21, body));
     prop_oneof![9 => plausible, 1 => arbitrary]
 }
 

@@ -224,6 +224,7 @@ fn other_changes_are_laid_out_as_drawn() {
             Change::Watermark { trx_id_limit: TrxId(1000), cts_limit: Cts(2000) },
             &[(8, "transaction id limit"), (8, "commit timestamp limit")],
         ),
+        draw("WriterBegins", Change::WriterBegins { epoch: 3 }, &[(8, "epoch")]),
     ];
     expect![[r#"
         Format
@@ -294,6 +295,13 @@ fn other_changes_are_laid_out_as_drawn() {
         8      ffffffff                  page
         12     e803000000000000          transaction id limit
         20     d007000000000000          commit timestamp limit
+        WriterBegins
+        0      13                        kind
+        1      00                        reserved
+        2      0800                      body length
+        4      07000000                  space
+        8      ffffffff                  page
+        12     0300000000000000          epoch
     "#]]
     .assert_eq(&drawings.concat());
 }
@@ -311,7 +319,7 @@ fn a_record_is_about_a_page_exactly_if_its_change_is() {
     assert_eq!(decode(TREE_KILL, nowhere, &[]), Err(ChangeDamage::Page(TREE_KILL, nowhere)));
     assert_eq!(decode(SPACE_DROPPED, PAGE, &[]), Err(ChangeDamage::Page(SPACE_DROPPED, PAGE)));
     assert_eq!(decode(0, PAGE, &[]), Err(ChangeDamage::Kind(0)));
-    assert_eq!(decode(19, PAGE, &[]), Err(ChangeDamage::Kind(19)));
+    assert_eq!(decode(20, PAGE, &[]), Err(ChangeDamage::Kind(20)));
     assert_eq!(decode(TREE_KILL, PAGE, &[0]), Err(ChangeDamage::Body(TREE_KILL)));
 }
 

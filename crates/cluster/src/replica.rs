@@ -1,0 +1,299 @@
+//! A process's replica: it follows the log of the cluster and answers reads at its own port.
+//!
+//! ```text
+//!   looking for the writer ──► opening ──► serving ── the writer has been replaced ──► looking …
+//!        log members ── log ──►  replica  ◄── pages ── page nodes
+//!        writer ── place, positions ──┘
+//! ```
+//!
+//! A replica belongs to one writer in one epoch. When another node writes, or the replica has lost
+//! its place or its log, connections are closed and it is opened again, at the end of the log and
+//! with an empty pool. It applies durable log alone, so nothing has to be taken back.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::{LogError, LogStore, PageStore};
+use firn_base::{Environment, Lsn};
+use firn_engine::EngineError;
+use firn_engine::replica::{Replica, ReplicaOptions, ReplicaStorage};
+use firn_engine::rows::replica::ReplicaNode;
+use firn_fabric::{Epoch, InProcessFabric};
+use firn_link::Caller;
+use firn_log_service::{RemoteLog, RemoteLogOptions};
+use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
+use firn_page_service::RemotePages;
+use firn_sql_collation::Collations;
+use firn_sql_evaluation::PureEvaluator;
+use firn_writer_service::RemoteWriter;
+use parking_lot::Mutex;
+
+use crate::database::{DatabaseState, OnState};
+use crate::message::ReplicaStatus;
+use crate::task::{Stop, Task};
+
+/// The replica's files are in this directory below the process's own.
+pub(crate) const DIRECTORY: &str = "replica";
+/// How often the task looks at its replica.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it asks for another writer while its own does not answer.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+/// The pause before the replica is opened again.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How long a node has to say whether it writes.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// How often the accounts are read again while the node that writes commits.
+const ACCOUNTS: Duration = Duration::from_secs(1);
+/// How long a transaction waits for a snapshot that another node has chosen.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Positions of the log that are remembered for the replica's lag: one for each look of a minute.
+const MOST_REMEMBERED: usize = 1200;
+
+/// The other processes that a replica needs.
+pub(crate) struct ReplicaLinks {
+    /// The members of the log group.
+    pub(crate) log: Vec<Arc<Caller>>,
+    pub(crate) pages: Arc<RemotePages>,
+    /// The nodes that may write.
+    pub(crate) writers: Vec<Arc<Caller>>,
+}
+
+/// How a replica and its endpoint are set up.
+pub(crate) struct ReplicaRoleOptions {
+    pub(crate) replica: ReplicaOptions,
+    pub(crate) endpoint: EndpointOptions,
+    /// How long statements may run on when the process ends.
+    pub(crate) patience: Duration,
+    pub(crate) on_state: OnState,
+}
+
+/// The task that opens and closes the replica.
+pub(crate) struct ReplicaRole {
+    shared: Arc<Shared>,
+    task: Task,
+}
+
+struct Shared {
+    environment: Environment,
+    links: ReplicaLinks,
+    options: ReplicaRoleOptions,
+    state: Mutex<DatabaseState>,
+    status: Mutex<ReplicaStatus>,
+}
+
+/// Why a replica is not open.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error("no node of the cluster says that it writes")]
+    NoWriter,
+    #[error("its directory cannot be made: {0}")]
+    Directory(std::io::Error),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+}
+
+impl ReplicaRole {
+    pub(crate) fn start(
+        environment: &Environment,
+        links: ReplicaLinks,
+        options: ReplicaRoleOptions,
+    ) -> ReplicaRole {
+        let shared = Arc::new(Shared {
+            environment: environment.clone(),
+            links,
+            options,
+            state: Mutex::new(DatabaseState::Opening),
+            status: Mutex::default(),
+        });
+        let own = Arc::clone(&shared);
+        let task = Task::start(environment, "replica-role", move |stop| own.run(stop));
+        ReplicaRole { shared, task }
+    }
+
+    pub(crate) fn state(&self) -> DatabaseState {
+        self.shared.state.lock().clone()
+    }
+
+    pub(crate) fn status(&self) -> ReplicaStatus {
+        self.shared.status.lock().clone()
+    }
+
+    /// Closes the replica in order, if it is open, and ends the task.
+    pub(crate) fn close(&self) {
+        self.task.close();
+        self.shared.links.pages.close();
+    }
+}
+
+impl Shared {
+    fn set(&self, state: DatabaseState) {
+        let before = std::mem::replace(&mut *self.state.lock(), state.clone());
+        if before != state {
+            (self.options.on_state)(&state);
+        }
+    }
+
+    fn run(&self, stop: &Stop) {
+        let mut log = None;
+        while !stop.is_set() {
+            if let Err(error) = self.serve(&mut log, stop) {
+                self.set(DatabaseState::Failing(error.to_string()));
+                self.status.lock().is_open = false;
+                stop.pause(PAUSE);
+            }
+        }
+        if let Some(log) = log {
+            log.close();
+        }
+        self.set(DatabaseState::Standby);
+    }
+
+    /// One life of the replica.
+    fn serve(&self, log: &mut Option<Arc<RemoteLog>>, stop: &Stop) -> Result<(), ServeError> {
+        let writer =
+            RemoteWriter::find(&self.links.writers, TIMEOUT).ok_or(ServeError::NoWriter)?;
+        let log = match log {
+            Some(log) => Arc::clone(log),
+            None => Arc::clone(log.insert(self.open_log()?)),
+        };
+        let replica = Arc::new(self.open_replica(&log, &writer)?);
+        let rows = ReplicaNode::new(Arc::clone(&replica), SNAPSHOT_TIMEOUT)
+            .with_evaluator(Arc::new(PureEvaluator));
+        let options = &self.options.endpoint;
+        self.environment.disk.create_directory(&options.data_dir).map_err(ServeError::Directory)?;
+        let served = Endpoint::start_replica(&self.environment, Arc::new(rows), options)
+            .map(|endpoint| self.attend(&replica, &writer, &log, &endpoint, stop));
+        replica.close();
+        Ok(served?)
+    }
+
+    fn open_log(&self) -> Result<Arc<RemoteLog>, LogError> {
+        RemoteLog::open(&self.environment, self.links.log.clone(), RemoteLogOptions::default())
+    }
+
+    fn open_replica(
+        &self,
+        log: &Arc<RemoteLog>,
+        writer: &RemoteWriter,
+    ) -> Result<Replica, EngineError> {
+        let environment = &self.environment;
+        let storage = ReplicaStorage {
+            log: Arc::clone(log) as Arc<dyn LogStore>,
+            pages: Arc::clone(&self.links.pages) as Arc<dyn PageStore>,
+            // Other processes cannot reach these regions, so any growing number serves as an epoch.
+            fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
+            writer: Arc::new(writer.clone()),
+        };
+        Replica::open(environment, storage, self.options.replica.clone(), Arc::new(Collations))
+    }
+
+    /// Answers clients until the replica has lost its writer or the process ends.
+    fn attend(
+        &self,
+        replica: &Replica,
+        writer: &RemoteWriter,
+        log: &RemoteLog,
+        endpoint: &Endpoint,
+        stop: &Stop,
+    ) {
+        if let Some(address) = endpoint.address() {
+            self.set(DatabaseState::Serving(address));
+        }
+        let now = || self.environment.clock.monotonic();
+        let mut patience = self.options.patience;
+        let mut lag = Lag::default();
+        let (mut asked_at, mut accounts_at, mut accounts_of) = (now(), now(), replica.visible());
+        while !stop.pause(LOOK) {
+            lag.note(now(), log.durable_lsn());
+            self.tell(replica, log, lag.of(now(), replica.applied_lsn()));
+            if now().saturating_sub(accounts_at) >= ACCOUNTS && accounts_of != replica.visible() {
+                (accounts_at, accounts_of) = (now(), replica.visible());
+                endpoint.instance().accounts_may_have_changed();
+            }
+            let is_replaced = replica.is_cut_off()
+                && now().saturating_sub(asked_at) >= ASK_AGAIN
+                && self.is_replaced(writer, &mut asked_at);
+            if is_replaced || replica.failure().is_some() {
+                let failure = replica.failure().map(|failure| failure.to_string());
+                tracing::warn!(failure, "this replica has lost its writer and is opened again");
+                patience = Duration::ZERO;
+                break;
+            }
+        }
+        self.status.lock().is_open = false;
+        if !stop.is_set() {
+            self.set(DatabaseState::Opening);
+        }
+        if !endpoint.shutdown(patience) {
+            tracing::warn!("some connections did not end in time");
+        }
+    }
+
+    /// Whether another node writes, in a later epoch.
+    fn is_replaced(&self, writer: &RemoteWriter, asked_at: &mut Duration) -> bool {
+        *asked_at = self.environment.clock.monotonic();
+        let found = RemoteWriter::find(&self.links.writers, TIMEOUT);
+        found.is_some_and(|found| found.epoch() > writer.epoch())
+    }
+
+    fn tell(&self, replica: &Replica, log: &RemoteLog, lag: Duration) {
+        let applied = replica.applied_lsn();
+        let positions = replica.writer_positions();
+        *self.status.lock() = ReplicaStatus {
+            is_open: true,
+            epoch: positions.epoch.0,
+            applied,
+            visible: replica.visible(),
+            behind_bytes: log.durable_lsn().0.saturating_sub(applied.0),
+            behind_ms: lag.as_millis() as u64,
+            is_cut_off: replica.is_cut_off(),
+        };
+    }
+}
+
+/// How long ago the oldest log became known that is not applied yet.
+#[derive(Default)]
+struct Lag {
+    /// Ends of the durable log, with the times at which they were seen.
+    seen: VecDeque<(Duration, Lsn)>,
+}
+
+impl Lag {
+    fn note(&mut self, now: Duration, durable: Lsn) {
+        let is_new = self.seen.back().is_none_or(|(_, last)| durable > *last);
+        if is_new && self.seen.len() < MOST_REMEMBERED {
+            self.seen.push_back((now, durable));
+        }
+    }
+
+    fn of(&mut self, now: Duration, applied: Lsn) -> Duration {
+        while self.seen.front().is_some_and(|(_, durable)| *durable <= applied) {
+            self.seen.pop_front();
+        }
+        self.seen.front().map_or(Duration::ZERO, |(seen, _)| now.saturating_sub(*seen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lag_is_the_age_of_the_oldest_log_that_is_not_applied() {
+        let at = Duration::from_millis;
+        let mut lag = Lag::default();
+        lag.note(at(0), Lsn(100));
+        assert_eq!(lag.of(at(5), Lsn(100)), at(0));
+        lag.note(at(10), Lsn(200));
+        lag.note(at(20), Lsn(200));
+        lag.note(at(30), Lsn(300));
+        assert_eq!(lag.of(at(40), Lsn(150)), at(30));
+        assert_eq!(lag.of(at(40), Lsn(200)), at(10));
+        assert_eq!(lag.of(at(40), Lsn(300)), at(0));
+    }
+}
