@@ -3,12 +3,14 @@
 use firn_format::value::{Date, DateTime};
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::Result;
+use firn_sql_types::temporal::format::date_text;
 use firn_sql_types::temporal::parse::{DateRules, MAX_TIME, parse_date_time};
 use firn_sql_types::{Datum, SqlType, TimeZone, TypeKind, calendar, cast};
 
 use super::value::{
-    by_mode, complete, date, date_time, date_time_result, fsp_of, fsp_of_read, fsp_of_seconds,
-    fuzzy, moment, span_result, time, time_result,
+    by_mode, complete, date, date_of_long_months, date_time, date_time_of_long_months,
+    date_time_result, fsp_of, fsp_of_read, fsp_of_seconds, fuzzy, moment, span_result, time,
+    time_result,
 };
 use crate::arguments::{decimal, int, shown, text};
 use crate::signature::{Want, bigint, long_text};
@@ -41,7 +43,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     })
     .shaped_by(&[0]),
     strict!("TO_DAYS", 1..=1, [Temporal] => bigint, |a: &[Datum], call: &Call<'_>| {
-        let value = date(a, 0, call, complete(call));
+        let value = date_of_long_months(a, 0, call, complete(call));
         Ok(value.map_or(Datum::Null, |value| Datum::Int(calendar::day_number(value.date))))
     }),
     strict!("TO_SECONDS", 1..=1, [Temporal] => bigint, |a: &[Datum], call: &Call<'_>| {
@@ -56,9 +58,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }))
     }),
     strict!("LAST_DAY", 1..=1, [Temporal] => date_type, |a: &[Datum], call: &Call<'_>| {
-        // A month is enough.
-        let value = date(a, 0, call, fuzzy(call)).filter(|value| value.date.month > 0);
-        Ok(value.and_then(|value| calendar::last_day(value.date)).map_or(Datum::Null, Datum::from))
+        Ok(date_of_long_months(a, 0, call, fuzzy(call)).map_or(Datum::Null, |v| last_day(v, call)))
     }),
     strict!("MAKEDATE", 2..=2, [Int] => date_type, make_date),
     strict!("MAKETIME", 3..=3, resolve_make_time, make_time).shaped_by(&[2]),
@@ -191,6 +191,16 @@ fn resolve_unix_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Re
     Ok(Signature { arguments: vec![Want::Temporal.of(&types[0], context)], result })
 }
 
+/// The last day of a moment's month; the day itself may be 0.
+fn last_day(value: DateTime, call: &Call<'_>) -> Datum {
+    let last = calendar::last_day(value.date).filter(|_| value.date.month > 0);
+    if last.is_none() {
+        let shown = date_text(value.date);
+        call.context.warn(1292, || format!("Truncated incorrect date value: '{shown}'"));
+    }
+    last.map_or(Datum::Null, Datum::from)
+}
+
 fn unix_timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if a.is_empty() {
         return Ok(Datum::UInt((call.context.statement_time_us / SECOND_US).max(0) as u64));
@@ -198,7 +208,18 @@ fn unix_timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
-    let Some(value) = date_time(a, 0, call, fuzzy(call)) else { return Ok(zero_timestamp(call)) };
+    let Some(value) = date_time_of_long_months(a, 0, call, fuzzy(call)) else {
+        return Ok(zero_timestamp(call));
+    };
+    // The 30th of February is a day of March.
+    let is_incomplete = value.date.month == 0 || value.date.day == 0;
+    let value = match calendar::is_on_calendar(value.date) || is_incomplete {
+        true => value,
+        false => {
+            let date = calendar::date_of_day_number(calendar::day_number(value.date));
+            DateTime { date: date.unwrap_or(value.date), ..value }
+        }
+    };
     let instant_us = call.context.time_zone.to_timestamp_us(value).unwrap_or(0);
     // The first second is none, whatever its fraction.
     let in_range = (SECOND_US..=MAX_UNIX_TIME_US).contains(&instant_us);

@@ -6,7 +6,9 @@ use firn_sql_types::temporal::interval::IntervalUnit as Unit;
 use firn_sql_types::temporal::parse::parse_date_time;
 use firn_sql_types::{Datum, SqlType, TypeKind, calendar};
 
-use super::value::{complete, date, date_time, fsp_of_read, fuzzy, span_result, time, unit};
+use super::value::{
+    complete, date_of_long_months, date_time, fsp_of_read, fuzzy, span_result, time, unit,
+};
 use crate::signature::{Want, bigint};
 use crate::{Call, Function, ResolveContext, Signature, strict};
 
@@ -19,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn date_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let day = |at| {
-        let value = date(a, at, call, complete(call));
+        let value = date_of_long_months(a, at, call, complete(call));
         value.map(|value| calendar::day_number(value.date))
     };
     let difference = day(0).zip(day(1)).map(|(a, b)| a - b);

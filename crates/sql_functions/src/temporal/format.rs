@@ -9,14 +9,14 @@ use firn_sql_types::temporal::parse::time_of_day;
 use firn_sql_types::{Datum, SqlType};
 
 use super::parts::{MONTHS, WEEKDAYS, weekday};
-use super::value::{date_time, fuzzy, time};
+use super::value::{date_time_of_long_months, fuzzy, time};
 use crate::arguments::{room, text};
 use crate::signature::{self, text_chars, text_of};
 use crate::{Call, Function, ResolveContext, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DATE_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
-        let value = date_time(a, 0, call, fuzzy(call));
+        let value = date_time_of_long_months(a, 0, call, fuzzy(call));
         value.map_or(Ok(Datum::Null), |value| format_date_time(&text(&a[1]), value, call))
     }),
     strict!("TIME_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {

@@ -1,14 +1,15 @@
 //! Parts of dates and times: `YEAR`, `WEEK`, `HOUR`, `EXTRACT`, `DAYNAME`, …
 
 use firn_format::value::{Date, DateTime, Time};
+use firn_sql_types::Datum;
 use firn_sql_types::calendar::{self, WeekMode};
-use firn_sql_types::cast;
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::interval::IntervalUnit as Unit;
 use firn_sql_types::temporal::parse::{parse_date_time, time_of_day};
-use firn_sql_types::{Datum, TypeKind};
 
-use super::value::{complete, date, date_time, fuzzy, time, unit};
+use super::value::{
+    complete, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy, time, unit,
+};
 use crate::arguments::int;
 use crate::signature::{self, bigint};
 use crate::{Call, Function, lenient, strict};
@@ -61,7 +62,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(value.map_or(Datum::Null, |value| Datum::text(WEEKDAYS[usize::from(weekday(value))])))
     }),
     strict!("MONTHNAME", 1..=1, [Temporal] => signature::text::<9>, |a: &[Datum], call: &Call<'_>| {
-        let value = date(a, 0, call, fuzzy(call));
+        let value = date_of_long_months(a, 0, call, fuzzy(call));
         let month = value.and_then(|value| usize::from(value.date.month).checked_sub(1));
         Ok(month.and_then(|month| MONTHS.get(month)).map_or(Datum::Null, |name| Datum::text(*name)))
     }),
@@ -98,11 +99,8 @@ fn quarter(value: DateTime) -> i64 {
 }
 
 fn fuzzy_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
-    let is_year = call.arguments[0].kind == TypeKind::Year;
-    if let Some(date) = cast::date_of_small_number(&a[0]).filter(|_| !is_year) {
-        return Datum::Int(part(DateTime { date, ..DateTime::default() }));
-    }
-    date(a, 0, call, fuzzy(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
+    let value = date_of_long_months(a, 0, call, fuzzy(call));
+    value.map_or(Datum::Null, |value| Datum::Int(part(value)))
 }
 
 fn complete_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
@@ -149,7 +147,7 @@ fn is_date_unit(unit: Unit) -> bool {
 fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let unit = unit(&a[0])?;
     if is_date_unit(unit) {
-        let value = date_time(a, 1, call, fuzzy(call));
+        let value = date_time_of_long_months(a, 1, call, fuzzy(call));
         return Ok(value.map_or(Datum::Null, |value| Datum::Int(date_part(unit, value, call))));
     }
     let of_date = match &a[1] {
@@ -158,7 +156,8 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
             Some(value)
         }
         Datum::Int(_) | Datum::UInt(_) if int(&a[1]) > LARGEST_TIME_NUMBER => {
-            let Some(value) = date_time(a, 1, call, fuzzy(call)) else { return Ok(Datum::Null) };
+            let value = date_time_of_long_months(a, 1, call, fuzzy(call));
+            let Some(value) = value else { return Ok(Datum::Null) };
             Some(value)
         }
         Datum::Text(octets) => {

@@ -65,21 +65,19 @@ pub(super) fn moment(
     let datum = arguments.get(at)?;
     let taken = |value: DateTime, has_time| match rules.fault_of(value.date) {
         None => Some(Moment { value, has_time }),
+        Some(Fault::ZeroDate | Fault::ZeroInDate) => None,
         Some(_) => {
             incorrect("datetime", datum, call);
             None
         }
     };
     match datum {
-        Datum::Date(packed) => {
-            taken(DateTime { date: Date::unpack(*packed), ..DateTime::default() }, false)
-        }
+        Datum::Date(packed) => taken(at_midnight(Date::unpack(*packed)), false),
         Datum::DateTime(packed) => taken(DateTime::unpack(*packed), true),
         Datum::Time(packed) => Some(Moment { value: today_at(*packed, call)?, has_time: true }),
         Datum::Null | Datum::Json(_) => None,
         Datum::UInt(year) if call.arguments.get(at).is_some_and(|ty| ty.kind == TypeKind::Year) => {
-            let date = Date { year: *year as u16, month: 1, day: 1 };
-            taken(DateTime { date, ..DateTime::default() }, false)
+            taken(at_midnight(Date { year: *year as u16, month: 1, day: 1 }), false)
         }
         Datum::Text(octets) => {
             // A zero date in a column has its parts; for one that is written, the modes decide.
@@ -101,20 +99,58 @@ pub(super) fn date_time(
     moment(arguments, at, call, rules).map(|moment| moment.value)
 }
 
-/// An argument as a date, for functions that need no time of day.
+/// An argument as a date, for functions that need no time of day. Of a number, the whole part
+/// counts.
 pub(super) fn date(
     arguments: &[Datum],
     at: usize,
     call: &Call<'_>,
     rules: DateRules,
 ) -> Option<DateTime> {
-    match arguments.get(at)? {
-        Datum::Time(packed) => {
-            let date = cast::date_of_time(*packed, call.context)?;
-            Some(DateTime { date, ..DateTime::default() })
-        }
-        _ => date_time(arguments, at, call, rules),
+    let (datum, ty) = (arguments.get(at)?, call.arguments.get(at)?);
+    if let Datum::Time(packed) = datum {
+        return cast::date_of_time(*packed, call.context).map(at_midnight);
     }
+    let Some(parsed) = cast::date_of_number(datum, ty, rules) else {
+        return date_time(arguments, at, call, rules);
+    };
+    if parsed.value.is_none() {
+        match datum {
+            Datum::Int(_) | Datum::UInt(_) => incorrect("datetime", datum, call),
+            _ => truncated("date", datum, call),
+        }
+    }
+    parsed.value.map(at_midnight)
+}
+
+/// As [`date`], but in a number every month has 31 days.
+pub(super) fn date_of_long_months(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<DateTime> {
+    date(arguments, at, call, long_months(&arguments[at], rules))
+}
+
+/// As [`date_time`], but in a number every month has 31 days.
+pub(super) fn date_time_of_long_months(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<DateTime> {
+    date_time(arguments, at, call, long_months(&arguments[at], rules))
+}
+
+fn long_months(datum: &Datum, rules: DateRules) -> DateRules {
+    let is_number =
+        matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_));
+    DateRules { allow_invalid_dates: is_number || rules.allow_invalid_dates, ..rules }
+}
+
+fn at_midnight(date: Date) -> DateTime {
+    DateTime { date, ..DateTime::default() }
 }
 
 fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> Option<Moment> {
@@ -153,7 +189,14 @@ fn from_number(number: &Datum, rules: DateRules) -> Parsed<WrittenDateTime> {
     let fraction = whole.and_then(|whole| number.subtract(&whole));
     let microseconds = fraction.and_then(|fraction| fraction.multiply(&1_000_000_i64.into()));
     let microseconds = microseconds.and_then(|microseconds| microseconds.to_i64()).unwrap_or(0);
-    if let Some(written) = &mut parsed.value
+    if number.is_negative() {
+        // Nothing before zero is a date, however close to it.
+        return none;
+    }
+    if microseconds > 0 && parsed.value.is_some_and(|written| !written.has_time) {
+        // A day alone has no fraction of a second.
+        parsed.fault = Some(Fault::Truncated);
+    } else if let Some(written) = &mut parsed.value
         && microseconds > 0
     {
         written.date_time =

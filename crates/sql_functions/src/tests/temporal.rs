@@ -1,4 +1,4 @@
-use firn_sql_types::{EvaluationContext, TimeZone};
+use firn_sql_types::{EvaluationContext, SqlMode, TimeZone};
 
 use super::harness::{check, check_in};
 
@@ -47,6 +47,46 @@ fn parts() {
         EXTRACT('HOUR_SECOND', '10:30:05') → 103005
         EXTRACT('NONSENSE', '10:30:05') → !1064
         ",
+    );
+}
+
+#[test]
+fn numbers_are_dates_with_zeros_and_with_months_of_31_days() {
+    check(
+        "
+        LAST_DAY(20200230) → 2020-02-29
+        LAST_DAY(700100) → 1970-01-31
+        LAST_DAY(100) → 2000-01-31
+        LAST_DAY(0) → NULL ~1292
+        LAST_DAY(20200232) → NULL ~1292
+        LAST_DAY('2020-02-30') → NULL ~1292
+        DAYOFMONTH(20200230) → 30
+        MONTH(100000000) → 1
+        YEAR(20201231235959.9999999) → 2020
+        TO_DAYS(20200230) → 737850
+        DATEDIFF(20200230, 20200101) → 60
+        MONTHNAME(20200231) → February
+        DATE_FORMAT(20200230, '%d.%m.%Y') → 30.02.2020
+        UNIX_TIMESTAMP(20200230) → 1583020800
+        EXTRACT('DAY', 20200230) → 30
+        DAYNAME(20200230) → NULL ~1292
+        DAYOFYEAR(20200230) → NULL ~1292
+        DATE(20200230) → NULL ~1292
+        DATE(0) → NULL ~1292
+        DATE(20200101250000) → 2020-01-01
+        DATE(99999999) → NULL ~1292
+        DAYNAME(20200228235959.9999999) → Friday
+        DAYNAME(DATE'0000-00-00') → NULL
+        TO_DAYS(TIMESTAMP'2020-00-00 00:00:00') → NULL
+        ",
+    );
+    check_in(
+        "
+        DATE(0) → 2000-00-00
+        DATE(700000) → 1970-00-00
+        DATE(100.99) → 2000-01-00
+        ",
+        || EvaluationContext { sql_mode: SqlMode::NONE, ..EvaluationContext::default() },
     );
 }
 

@@ -40,7 +40,7 @@ pub use held::{held, is_readable_date};
 pub use json::{json_scalar, parse_json};
 pub use json_fitting::{fitting_context, fitting_value};
 pub use number::{to_decimal, to_double, to_signed, to_unsigned};
-pub use temporal::{date_of_small_number, date_of_time, to_date, to_date_time, to_time, to_year};
+pub use temporal::{date_of_number, date_of_time, to_date, to_date_time, to_time, to_year};
 pub use text::{to_binary, to_text};
 
 /// Whether [`assign`] would return the value unchanged; false means unknown.

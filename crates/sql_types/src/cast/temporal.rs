@@ -179,28 +179,23 @@ pub fn to_date(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
         return Ok(date_of_time(*time_us, ctx));
     }
     let rules = DateRules::from_mode(ctx.sql_mode);
-    let small = date_of_small_number(datum).filter(|_| from.kind != TypeKind::Year);
-    if let Some(date) = small.filter(|_| !rules.no_zero_in_date) {
-        return Ok(Some(date));
-    }
-    let parsed = read_date_time(datum, from, rules, ctx);
+    let parsed = match date_of_number(datum, from, rules) {
+        Some(parsed) => parsed.map(at_midnight),
+        None => read_date_time(datum, from, rules, ctx),
+    };
     Ok(reported(parsed, "date", datum, from, ctx)?.map(|value| value.date))
 }
 
-/// Numbers up to 100 are month and day of the year 2000, one of them 0.
+/// The date that the whole part of a number names, with its fault; `None` for what is no number.
 #[must_use]
-pub fn date_of_small_number(datum: &Datum) -> Option<Date> {
-    let exact = match datum {
-        Datum::Int(number) => Decimal::from(*number),
-        Datum::UInt(number) => Decimal::from(*number),
-        Datum::Double(number) => Decimal::from_double(*number)?,
-        Datum::Decimal(number) => *number,
-        _ => return None,
+pub fn date_of_number(datum: &Datum, from: &SqlType, rules: DateRules) -> Option<Parsed<Date>> {
+    let is_number = match datum {
+        Datum::Int(_) | Datum::UInt(_) => from.kind != TypeKind::Year,
+        datum => matches!(datum, Datum::Double(_) | Datum::Decimal(_)),
     };
-    let whole = exact.round(0, Rounding::Truncate)?.to_i64()?;
-    let (month, day) = (whole / 100, whole % 100);
-    let is_one = (0..=100).contains(&whole) && day <= 31;
-    is_one.then_some(Date { year: 2000, month: month as u8, day: day as u8 })
+    let number = number_of(datum, from).filter(|_| is_number)?;
+    let whole = split_fraction(&number, DateRules { truncate_fraction: true, ..rules }).0;
+    Some(parse::date_from_number(whole, rules))
 }
 
 /// To a `DATETIME(fsp)`; `None`, with a warning, for an invalid one.

@@ -120,7 +120,9 @@ impl<T> Parsed<T> {
         Parsed { value: None, fault: Some(fault) }
     }
 
-    fn map<U>(self, convert: impl FnOnce(T) -> U) -> Parsed<U> {
+    /// The value converted, with the same fault.
+    #[must_use]
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Parsed<U> {
         Parsed { value: self.value.map(convert), fault: self.fault }
     }
 }
@@ -492,6 +494,30 @@ pub fn date_time_from_number(number: i64, rules: DateRules) -> Parsed<WrittenDat
     let (hour, minute, second) = (hour as u8, minute as u8, second as u8);
     let date_time = DateTime { date, hour, minute, second, microsecond: 0 };
     Parsed::good(WrittenDateTime { date_time, has_time, offset_seconds: None, fraction_digits: 0 })
+}
+
+/// Reads the date of a number such as 20261121 or 261121150405. The clock behind it may be wrong,
+/// and month and day may be 0, also of a number of few digits: 0 is 2000-00-00.
+#[must_use]
+pub fn date_from_number(number: i64, rules: DateRules) -> Parsed<Date> {
+    const CENTURY_20: i64 = 19_000_000;
+    const CENTURY_21: i64 = 20_000_000;
+    const CLOCK: i64 = 1_000_000;
+    let day = match number {
+        0..=699_999 => number + CENTURY_21,
+        700_000..=991_231 => number + CENTURY_20,
+        991_232..=99_999_999 => number,
+        100_000_000..=699_999_999_999 => number / CLOCK + CENTURY_21,
+        700_000_000_000..=991_231_999_999 => number / CLOCK + CENTURY_20,
+        991_232_000_000..=99_999_999_999_999 => number / CLOCK,
+        _ => return Parsed::bad(Fault::OutOfRange),
+    };
+    let date = Date {
+        year: (day / 10_000) as u16,
+        month: (day / 100 % 100) as u8,
+        day: (day % 100) as u8,
+    };
+    rules.fault_of(date).map_or(Parsed::good(date), Parsed::bad)
 }
 
 /// The smallest number that has a date before its time.
