@@ -13,6 +13,8 @@ macro_rules! modes {
             /// them.
             pub const NAMES: &'static [(&'static str, SqlMode)] =
                 &[$((stringify!($name), SqlMode::$name)),*];
+            /// Every mode.
+            pub const ALL: SqlMode = SqlMode($(SqlMode::$name.0)|*);
         }
     };
 }

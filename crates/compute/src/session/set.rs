@@ -9,7 +9,7 @@ use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{
     AccessMode, Expr, SetItem, SetTransaction, SetValue, TransactionScope, VariableScope,
 };
-use firn_sql::types::Datum;
+use firn_sql::types::{Datum, SqlMode};
 
 use super::runner::StatementRunner;
 use super::settings::{self, charset, exchanged, isolation, isolation_name};
@@ -61,6 +61,9 @@ impl SetStatements<'_> {
         let name = canonical(name);
         let given = self.setting_of(name, value)?;
         let given = given.map(|given| named_value(name, given)).transpose()?;
+        if let ("sql_mode", Some(Setting::Text(modes))) = (name, &given) {
+            self.warn_of_modes(modes);
+        }
         if let Some(Setting::Text(text)) = &given
             && scope != VariableScope::Session
         {
@@ -80,6 +83,25 @@ impl SetStatements<'_> {
                 let (kept, _) = self.runner.instance.variables.checked(name, given.as_ref())?;
                 self.runner.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
+        }
+    }
+
+    /// Warnings 3135 and 3090 for modes that later versions join with others, or drop.
+    fn warn_of_modes(&self, modes: &str) {
+        const MERGED: &str = "'NO_ZERO_DATE', 'NO_ZERO_IN_DATE' and 'ERROR_FOR_DIVISION_BY_ZERO' \
+                              sql modes should be used with strict mode. They will be merged with \
+                              strict mode in a future release.";
+        const DROPPED: &str = "Changing sql mode 'PAD_CHAR_TO_FULL_LENGTH' is deprecated. It will \
+                               be removed in a future release.";
+        let Ok(mode) = SqlMode::parse(modes) else { return };
+        let merged =
+            [SqlMode::NO_ZERO_DATE, SqlMode::NO_ZERO_IN_DATE, SqlMode::ERROR_FOR_DIVISION_BY_ZERO];
+        let whole = if mode.is_strict() { merged.len() } else { 0 };
+        if merged.iter().filter(|one| mode.contains(**one)).count() != whole {
+            self.runner.evaluation.warn(3135, || MERGED.to_owned());
+        }
+        if mode.contains(SqlMode::PAD_CHAR_TO_FULL_LENGTH) {
+            self.runner.evaluation.warn(3090, || DROPPED.to_owned());
         }
     }
 
@@ -368,10 +390,22 @@ fn named_value(name: &str, given: Setting) -> Result<Setting> {
     };
     Ok(match (name, &given) {
         ("sql_mode", Setting::Number(bits)) => {
-            Setting::text(&firn_sql::types::SqlMode(*bits as u64).to_string())
+            const BITS: i64 = 1 << 33;
+            if !(0..BITS).contains(bits) {
+                let why = format!("Variable 'sql_mode' can't be set to the value of '{bits}'");
+                return Err(SqlError::new(1231, why));
+            }
+            // A bit of old versions that means nothing.
+            const UNUSED: u64 = 1 << 4;
+            let unknown = *bits as u64 & !(SqlMode::ALL.0 | UNUSED);
+            if unknown != 0 {
+                let why = format!("sql_mode=0x{unknown:08x} is not supported.");
+                return Err(SqlError::new(3899, why));
+            }
+            Setting::text(&SqlMode(*bits as u64).to_string())
         }
         ("sql_mode", Setting::Text(names)) => {
-            let mode = firn_sql::types::SqlMode::parse(names).map_err(|name| {
+            let mode = SqlMode::parse(names).map_err(|name| {
                 let why = format!("Variable 'sql_mode' can't be set to the value of '{name}'");
                 SqlError::new(1231, why)
             })?;
