@@ -73,7 +73,7 @@ mod tests;
 
 pub use literal_rows::{LiteralRows, literal_rows};
 pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
-pub use placeholders::placeholders;
+pub use placeholders::{Placeholders, placeholders};
 pub use render::{render, render_query, render_unqualified};
 pub use split::{Split, split};
 

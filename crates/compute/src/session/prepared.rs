@@ -57,6 +57,8 @@ pub(super) struct PreparedStatement {
     pub(super) is_written_out: bool,
     /// Its key in the plan cache if that is not its text.
     pub(super) key_text: Option<Box<str>>,
+    /// The numbers of the parameters that are row counts of `LIMIT`.
+    row_counts: Vec<usize>,
     /// The plan of the last execution.
     pub(super) last: Option<LastPlan>,
 }
@@ -79,9 +81,12 @@ impl PreparedStatement {
         if parsed.parameter_count > 0 {
             refuse_parameters(&parsed.statement)?;
         }
+        let placeholders = match parsed.parameter_count {
+            0 => grammar::Placeholders::default(),
+            _ => grammar::placeholders(text, mode),
+        };
         let is_written_out = parsed.parameter_count > 0
-            && (!takes_parameters(&parsed.statement)
-                || grammar::placeholders(text, mode).in_escape);
+            && (!takes_parameters(&parsed.statement) || placeholders.in_escape);
         let mut normalised = grammar::Normalised::default();
         let is_plain = grammar::normalise(text, mode, &mut normalised)
             && normalised.literals().iter().all(|one| one.kind == LiteralKind::Parameter);
@@ -92,6 +97,7 @@ impl PreparedStatement {
             long_texts: parsed.long_texts,
             parameter_count: parsed.parameter_count as usize,
             is_written_out,
+            row_counts: placeholders.row_counts,
             key_text: is_plain.then(|| normalised.text().into()),
             last: None,
         })
@@ -248,6 +254,13 @@ impl NamedStatements<'_> {
             let user_variables = &self.runner.state.connection.user_variables;
             let found = user_variables.get(variable.to_lowercase().as_str());
             arguments.push(found.cloned().unwrap_or((Datum::Null, SqlType::null())));
+        }
+        // The protocol's own execution takes a text for a row count, this one does not.
+        let is_text =
+            |number: &usize| matches!(arguments.values.get(*number), Some(Datum::Text(_)));
+        if prepared.row_counts.iter().any(is_text) {
+            let error = SqlError::new(1210, "Incorrect arguments to EXECUTE");
+            return Err(self.runner.refused(error));
         }
         let (runner, handlers) = (&mut *self.runner, &mut *self.handlers);
         PreparedExecution { runner, handlers, prepared, arguments: &arguments, buffers }
