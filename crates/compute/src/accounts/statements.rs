@@ -324,12 +324,7 @@ impl AccountContext<'_> {
     /// 1410 for unknown accounts, 1144 for privileges that do not exist at the level, 1045 for
     /// privileges that the session does not have with `GRANT OPTION`.
     pub fn grant(&mut self, statement: &Grant) -> Result<()> {
-        let level = self.level(&statement.level)?;
-        let mut wanted = self.wanted(&statement.privileges, &level)?;
-        if statement.with_grant_option {
-            wanted.whole = wanted.whole.with(Privilege::GRANT_OPTION);
-        }
-        self.may_grant(&level, &wanted)?;
+        let (level, wanted) = self.granted(statement)?;
         self.book.change(|accounts| {
             for to in &statement.to {
                 let name = self.name(to);
@@ -345,6 +340,28 @@ impl AccountContext<'_> {
             }
             Ok(())
         })
+    }
+
+    /// The level and the privileges of a `GRANT` that the session may run.
+    ///
+    /// # Errors
+    /// As [`AccountContext::grant`], apart from those of the accounts.
+    fn granted(&self, statement: &Grant) -> Result<(Level, Wanted)> {
+        let level = self.level(&statement.level)?;
+        let mut wanted = self.wanted(&statement.privileges, &level)?;
+        if statement.with_grant_option {
+            wanted.whole = wanted.whole.with(Privilege::GRANT_OPTION);
+        }
+        self.may_grant(&level, &wanted)?;
+        Ok((level, wanted))
+    }
+
+    /// Refuses a `GRANT` of privileges that the session may not hand on.
+    ///
+    /// # Errors
+    /// 1044, 1045, 1142 and 1227.
+    pub fn check_grant(&self, statement: &Grant) -> Result<()> {
+        self.granted(statement).map(|_| ())
     }
 
     /// `REVOKE` of privileges.
@@ -568,27 +585,25 @@ impl AccountContext<'_> {
             Level::Schema(schema) => self.grants.on_schema(schema),
             Level::Table(schema, table) => self.grants.on_table(schema, table),
         };
+        let only_dynamic =
+            wanted.whole.is_empty() && wanted.columns.is_empty() && !wanted.dynamic.is_empty();
+        let asked = wanted.whole.with(Privilege::GRANT_OPTION);
+        let asked = wanted.columns.iter().fold(asked, |all, (_, privilege)| all.with(*privilege));
+        if !only_dynamic && !own.includes(asked) {
+            return Err(match level {
+                Level::Global => self.access_denied(),
+                Level::Schema(schema) => self.schema_denied(schema),
+                Level::Table(schema, table) => self.table_denied(schema, table, asked),
+            });
+        }
         let may_dynamic = |name: &String| {
             self.grants.dynamic.get(name) == Some(&true)
                 || self.grants.on_schema("mysql").contains(Privilege::UPDATE)
         };
-        if !wanted.dynamic.iter().all(may_dynamic) {
-            return Err(denied("GRANT OPTION"));
+        match wanted.dynamic.iter().all(may_dynamic) {
+            true => Ok(()),
+            false => Err(denied("GRANT OPTION")),
         }
-        let only_dynamic = wanted.whole.is_empty() && wanted.columns.is_empty();
-        if only_dynamic && !wanted.dynamic.is_empty() {
-            return Ok(());
-        }
-        let asked = wanted.whole.with(Privilege::GRANT_OPTION);
-        let asked = wanted.columns.iter().fold(asked, |all, (_, privilege)| all.with(*privilege));
-        if own.includes(asked) {
-            return Ok(());
-        }
-        Err(match level {
-            Level::Global => self.access_denied(),
-            Level::Schema(schema) => self.schema_denied(schema),
-            Level::Table(schema, table) => self.table_denied(schema, table, asked),
-        })
     }
 
     fn access_denied(&self) -> SqlError {

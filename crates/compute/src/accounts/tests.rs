@@ -196,6 +196,8 @@ fn who_has_not_cannot_give() {
     run(&book, "GRANT SELECT ON shop.* TO app@localhost").unwrap();
     let code = |result: std::result::Result<(), SqlError>| result.map_err(|error| error.code);
     assert_eq!(code(run_as(&book, "app", "GRANT SELECT ON shop.* TO app@localhost")), Err(1044));
+    assert_eq!(code(run_as(&book, "app", "GRANT ALL ON *.* TO app@localhost")), Err(1045));
+    assert_eq!(code(run_as(&book, "app", "GRANT BACKUP_ADMIN ON *.* TO app@localhost")), Err(1227));
     assert_eq!(code(run_as(&book, "app", "CREATE USER b")), Err(1227));
     assert_eq!(code(run_as(&book, "app", "ALTER USER app@localhost IDENTIFIED BY 'n'")), Ok(()));
     assert_eq!(code(run(&book, "CREATE USER app@localhost")), Err(1396));

@@ -106,6 +106,8 @@ impl AccountStatements<'_> {
                 context.drop_accounts("DROP ROLE", *if_exists, roles)?;
             }
             Statement::Grant(statement) => {
+                // What may not be granted does not tell whether it exists.
+                context.check_grant(statement)?;
                 self.refuse_grant_on_missing(statement)?;
                 context.grant(statement)?;
             }
