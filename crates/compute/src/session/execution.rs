@@ -221,7 +221,9 @@ impl StatementRunner {
             (true, true) => Evaluated::WriteIgnore,
         };
         let node = &*self.instance.node;
-        let open = self.transactions.for_statement(node, &self.settings, &self.facts)?;
+        let uses_tables = !plan.plan.tables.is_empty();
+        let (settings, facts) = (&self.settings, &self.facts);
+        let open = self.transactions.for_statement(node, settings, facts, uses_tables)?;
         if kind != StatementKind::Select && open.read_only {
             return Err(super::read_only::read_only_transaction());
         }

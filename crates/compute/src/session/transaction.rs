@@ -88,7 +88,8 @@ impl Transactions {
         }
     }
 
-    /// The transaction for a statement; it begins if none is open.
+    /// The transaction for a statement; it begins if none is open. Without autocommit it lasts,
+    /// unless the statement uses no table.
     ///
     /// # Errors
     /// If the node has as many open transactions as it was set up for.
@@ -97,9 +98,10 @@ impl Transactions {
         node: &dyn DatabaseNode,
         settings: &Settings,
         facts: &Facts,
+        uses_tables: bool,
     ) -> Result<&mut OpenTransaction> {
         if self.open.is_none() {
-            self.begin(node, settings, facts, !settings.autocommit, None)?;
+            self.begin(node, settings, facts, !settings.autocommit && uses_tables, None)?;
         }
         Ok(self.open.as_mut().expect("just begun"))
     }
