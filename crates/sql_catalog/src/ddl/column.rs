@@ -12,8 +12,7 @@ use super::super::model::{ColumnModel, DefaultValue, Generated};
 use super::super::options::ColumnOptions;
 use super::super::type_text;
 use super::charset;
-use super::default;
-use super::{DdlContext, check_identifier, expression_text};
+use super::{DdlContext, check_identifier, default, deprecated, expression_text};
 
 const MAX_FSP: u8 = 6;
 const MAX_DISPLAY_WIDTH: u32 = 255;
@@ -46,6 +45,7 @@ pub(super) fn column(
         ..blank(name, ordinal)
     };
     check_comment(name, &column.comment)?;
+    deprecated::warn(context, definition);
     let kind = set_type(&mut column, &definition.column_type, table_collation)?;
     let not_null =
         definition.nullable == Some(false) || definition.primary_key || definition.auto_increment;

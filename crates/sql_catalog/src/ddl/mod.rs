@@ -17,6 +17,7 @@ mod column;
 mod copy;
 mod create;
 mod default;
+mod deprecated;
 mod difference;
 mod drop;
 mod follow;

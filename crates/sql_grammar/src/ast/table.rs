@@ -64,6 +64,35 @@ pub struct ColumnDefinition {
     pub srid: Option<u32>,
     /// Other attributes, accepted and ignored: `COLUMN_FORMAT`, `STORAGE`, engine attributes.
     pub ignored: Vec<(String, String)>,
+    /// What of its type MySQL warns of.
+    pub deprecated: Vec<Deprecated>,
+}
+
+/// Ways to write a column's type that later versions of MySQL may refuse.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Deprecated {
+    Zerofill,
+    /// `INT(5)`
+    DisplayWidth,
+    /// `FLOAT(7,3)`
+    FloatingDigits,
+    /// `UNSIGNED` of a number with digits after the point.
+    UnsignedFraction,
+    UnsignedYear,
+    /// `YEAR(4)`
+    YearWidth,
+    /// `CHAR(5) BINARY`
+    BinaryAttribute,
+    /// `CHAR(5) ASCII` or `UNICODE`
+    CharsetAttribute(&'static str),
+    /// `NCHAR` and its relatives.
+    National,
+    /// `CHARACTER SET utf8`
+    Utf8,
+    /// `CHARACTER SET utf8mb3`
+    Utf8mb3,
+    /// A collation of `utf8mb3`, by its full name.
+    Utf8mb3Collation(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

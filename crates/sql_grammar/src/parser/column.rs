@@ -7,7 +7,7 @@ use super::super::ast::{
     NumberAttributes, TextAttributes,
 };
 use super::super::lexer::Kind;
-use super::{Parser, dml, expression, table, transaction};
+use super::{Parser, deprecated, dml, expression, table, transaction};
 
 /// A column's name, type and attributes.
 pub(super) fn column_definition(parser: &mut Parser<'_>) -> Result<ColumnDefinition> {
@@ -21,7 +21,9 @@ pub(super) fn column_definition_of(
     name: String,
 ) -> Result<ColumnDefinition> {
     let serial = parser.is("SERIAL");
+    let from = parser.at;
     let column_type = column_type(parser)?;
+    let to = parser.at;
     let mut column = ColumnDefinition {
         name,
         column_type,
@@ -38,11 +40,13 @@ pub(super) fn column_definition_of(
         references: None,
         srid: None,
         ignored: Vec::new(),
+        deprecated: Vec::new(),
     };
     if parser.accept_all(&["GENERATED", "ALWAYS"]) || parser.is("AS") {
         generated(parser, &mut column)?;
     }
     while column_attribute(parser, &mut column)? {}
+    column.deprecated = deprecated::of_type(parser, from..to, &column.column_type);
     Ok(column)
 }
 

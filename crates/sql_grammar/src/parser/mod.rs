@@ -13,6 +13,7 @@ mod account;
 mod admin;
 mod alter;
 mod column;
+mod deprecated;
 mod dml;
 mod expression;
 mod from;

@@ -325,6 +325,7 @@ fn a_table_with_most_of_what_there_is() {
                             references: None,
                             srid: None,
                             ignored: [],
+                            deprecated: [],
                         },
                     ),
                     Column(
@@ -366,6 +367,7 @@ fn a_table_with_most_of_what_there_is() {
                             references: None,
                             srid: None,
                             ignored: [],
+                            deprecated: [],
                         },
                     ),
                     Column(
@@ -396,6 +398,7 @@ fn a_table_with_most_of_what_there_is() {
                             references: None,
                             srid: None,
                             ignored: [],
+                            deprecated: [],
                         },
                     ),
                     Column(
@@ -437,6 +440,7 @@ fn a_table_with_most_of_what_there_is() {
                             references: None,
                             srid: None,
                             ignored: [],
+                            deprecated: [],
                         },
                     ),
                     Index(
