@@ -25,8 +25,8 @@ use super::copy::Writers;
 use super::difference::{CopyReason, Difference};
 use super::table_builder::{TableDraft, index_options, stored_column, stored_part};
 use super::{
-    DdlContext, DdlOutcome, check, copy, create, foreign_key, from_rows, is_temporary_table,
-    rename, row_size, validate, values,
+    DdlContext, DdlOutcome, check, copied_rows, copy, create, foreign_key, from_rows,
+    is_temporary_table, rename, row_size, validate, values,
 };
 
 /// The target of a table: schema and name.
@@ -53,16 +53,23 @@ pub(super) fn alter_table(
     }
     let writers = writers(statement, &table, &after, &difference);
     check_algorithm(statement, &table, &difference, writers)?;
+    let is_told = copied_rows::are_told(context, statement, &table, &after, &difference);
     let forced = statement.algorithm.as_deref() == Some("COPY") && !difference.is_rename_only();
     if difference.copy.is_some() || forced {
         let rows = copy::copy_table(context, &table, &after, &target, writers)?;
-        return Ok(DdlOutcome::altered(rows));
+        return Ok(DdlOutcome::altered(context, if is_told { rows } else { 0 }));
     }
-    alter_in_place(context, &table, &after, &difference, &target)?;
+    let rows = alter_in_place(context, &table, &after, &difference, &target)?;
     if let Some(start) = after.auto_increment_start {
         super::set_auto_increment(context, &table, start)?;
     }
-    Ok(DdlOutcome::altered(0))
+    let is_silent = |action: &AlterAction| {
+        matches!(action, AlterAction::RenameTable(_) | AlterAction::EnableKeys(_))
+    };
+    Ok(match statement.actions.iter().all(is_silent) {
+        true => DdlOutcome::done(),
+        false => DdlOutcome::altered(context, rows),
+    })
 }
 
 /// Where the table names itself or its columns, the new names are used.
@@ -183,13 +190,14 @@ fn check_algorithm(
     }
 }
 
+/// Returns how many rows new constraints were checked against.
 fn alter_in_place(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
     after: &TableDraft,
     difference: &Difference,
     target: &Name,
-) -> Result<()> {
+) -> Result<u64> {
     let mut built = Vec::new();
     let outcome = build_indexes(context, table, after, difference, &mut built)
         .and_then(|()| change_definitions(context, table, after, difference, target));
@@ -247,7 +255,7 @@ fn change_definitions(
     after: &TableDraft,
     difference: &Difference,
     target: &Name,
-) -> Result<()> {
+) -> Result<u64> {
     context.lock(table, MetadataLock::Exclusive)?;
     let mut definitions = context.definitions()?;
     for name in &difference.dropped_indexes {
@@ -260,7 +268,7 @@ fn change_definitions(
     change_in_place(&mut *definitions, table, after)?;
     alter_actions::tell_renamed_columns(context, &mut *definitions, table, after)?;
     // The table is locked now, so the checked rows stay as they are.
-    validate::new_constraints(context, table, after)?;
+    let rows = validate::new_constraints(context, table, after)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
     if before != *target {
         rename::rename(context, &mut *definitions, table, &before, target)?;
@@ -270,7 +278,7 @@ fn change_definitions(
         context.catalog.remove_temporary(&before.0, &before.1);
         context.catalog.put_temporary(&target.0, &target.1, table.id);
     }
-    Ok(())
+    Ok(rows)
 }
 
 fn add_columns(

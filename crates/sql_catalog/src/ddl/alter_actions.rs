@@ -6,7 +6,7 @@ use firn_api::rows::Definitions;
 use firn_sql_grammar::ast::{self, AlterAction, ColumnPosition};
 use firn_sql_types::error::{Result, SqlError};
 
-use super::super::model::{ColumnModel, DefaultValue, TableModel, same_name};
+use super::super::model::{ColumnModel, DefaultValue, IndexModel, TableModel, same_name};
 use super::super::type_text;
 use super::table_builder::{TableDraft, unknown_column};
 use super::{DdlContext, charset, check, column, create, default, foreign_key, index, rename};
@@ -468,9 +468,9 @@ fn add_index(
     }
     let parts_before = index_columns(draft);
     index::add(context, draft, definition)?;
-    let added =
-        draft.indexes.iter().position(|index| index.number == super::table_builder::NEW_INDEX);
-    if added.is_some() && has_twin(draft, &parts_before) {
+    let has_twin = |index: &IndexModel| parts_before.contains(&index.parts) && !index.primary;
+    let is_added = definition.kind != ast::IndexKind::Primary;
+    if is_added && draft.indexes.last().is_some_and(has_twin) {
         let name = definition.name.clone().unwrap_or_default();
         context.evaluation.warn(1831, || {
             format!(
@@ -483,12 +483,10 @@ fn add_index(
     Ok(())
 }
 
+/// The columns of each index that was not made for a foreign key: such a one is dropped for another.
 fn index_columns(draft: &TableDraft) -> Vec<Vec<super::super::model::IndexPartModel>> {
-    draft.indexes.iter().map(|index| index.parts.clone()).collect()
-}
-
-fn has_twin(draft: &TableDraft, before: &[Vec<super::super::model::IndexPartModel>]) -> bool {
-    draft.indexes.last().is_some_and(|added| before.contains(&added.parts) && !added.primary)
+    let written = draft.indexes.iter().filter(|index| !index.implicit);
+    written.map(|index| index.parts.clone()).collect()
 }
 
 fn no_such_key(index: &str, table: &str) -> SqlError {
@@ -524,6 +522,15 @@ fn option_stage(
         AlterAction::Tablespace { .. } => Err(SqlError::not_supported("tablespaces of tables")),
         AlterAction::Partition(_) | AlterAction::Partitions(_) => {
             Err(SqlError::not_supported("partitions"))
+        }
+        AlterAction::OrderBy(_) if draft.primary_key().is_some() => {
+            context.evaluation.warn(1105, || {
+                format!(
+                    "ORDER BY ignored as there is a user-defined clustered index in the table '{}'",
+                    draft.name
+                )
+            });
+            Ok(())
         }
         AlterAction::EnableKeys(_) => {
             context.evaluation.note(1031, || {

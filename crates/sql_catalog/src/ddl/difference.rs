@@ -93,6 +93,11 @@ impl Difference {
         self.rename_only
     }
 
+    /// Whether the statement orders the rows.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
     /// Whether a copy's rows correspond to the table's one by one, with the same primary keys or,
     /// without any, with the same hidden numbers, so that rows can be written to the table while it
     /// is copied. As in MySQL, stored generated values are computed with writers shut out.
@@ -190,7 +195,8 @@ fn is_stored_alike(before: &ColumnModel, after: &ColumnModel) -> bool {
         && before.geometry == after.geometry
 }
 
-fn is_kind_stored_alike(before: &TypeKind, after: &TypeKind) -> bool {
+/// Whether every stored value of one kind is a stored value of the other.
+pub(super) fn is_kind_stored_alike(before: &TypeKind, after: &TypeKind) -> bool {
     match (before, after) {
         (
             TypeKind::Char { max_chars: a, collation: c },

@@ -14,6 +14,7 @@ mod alter_actions;
 mod charset;
 mod check;
 mod column;
+mod copied_rows;
 mod copy;
 mod create;
 mod default;
@@ -173,8 +174,9 @@ impl DdlOutcome {
         DdlOutcome::Done { affected: 0, info: String::new() }
     }
 
-    fn altered(affected: u64) -> DdlOutcome {
-        let info = format!("Records: {affected}  Duplicates: 0  Warnings: 0");
+    fn altered(context: &DdlContext<'_>, affected: u64) -> DdlOutcome {
+        let warnings = context.evaluation.warning_count();
+        let info = format!("Records: {affected}  Duplicates: 0  Warnings: {warnings}");
         DdlOutcome::Done { affected, info }
     }
 }

@@ -19,7 +19,8 @@ use super::alter::table_changed;
 use super::table_builder::TableDraft;
 use super::{DdlContext, copy, default, foreign_key, from_rows, values};
 
-/// Checks a locked table before it is replaced by a draft that leaves the rows unchanged.
+/// Checks a locked table before it is replaced by a draft that leaves the rows unchanged. Returns
+/// how many rows were looked at.
 ///
 /// # Errors
 /// 3819 for a row that violates a new check, 1452 for one without a parent.
@@ -27,16 +28,17 @@ pub(super) fn new_constraints(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
     after: &TableDraft,
-) -> Result<()> {
+) -> Result<u64> {
     let is_new = |check: &&CheckModel| {
         check.enforced && !table.checks.iter().any(|old| old.name == check.name && old.enforced)
     };
     let checks: Vec<&CheckModel> = after.checks.iter().filter(is_new).collect();
+    let mut rows = 0;
     if !checks.is_empty() {
         // New columns are constants that the checks may read: the draft has their names.
-        self::checks(context, table, after, &checks)?;
+        rows = self::checks(context, table, after, &checks)?;
     }
-    foreign_keys(context, table, after, table)
+    Ok(rows.max(foreign_keys(context, table, after, table)?))
 }
 
 /// The same for a table whose rows have been rewritten; its checks have already been evaluated.
@@ -47,7 +49,7 @@ pub(super) fn new_constraints_of_copy(
     new: &Arc<TableModel>,
 ) -> Result<()> {
     let renumbered = after.renumbered();
-    foreign_keys(context, table, &renumbered, new)
+    foreign_keys(context, table, &renumbered, new).map(|_| ())
 }
 
 /// Whether a condition refuses a row: false does, NULL does not.
@@ -71,7 +73,7 @@ fn checks(
     table: &Arc<TableModel>,
     after: &TableDraft,
     checks: &[&CheckModel],
-) -> Result<()> {
+) -> Result<u64> {
     let model = context.draft_model(after)?;
     let bound: Vec<_> = checks
         .iter()
@@ -101,19 +103,22 @@ fn checks(
     })
 }
 
+/// Looks at each row, and returns how many there were.
 fn each_row(
     context: &DdlContext<'_>,
     table: &TableModel,
     mut look: impl FnMut(&mut dyn Transaction, &TableRef, &RowView<'_>) -> Result<()>,
-) -> Result<()> {
+) -> Result<u64> {
     let mut trx = context.begin(IsolationLevel::RepeatableRead)?;
     let mut other = context.begin(IsolationLevel::RepeatableRead)?;
     trx.open_snapshot();
     other.open_snapshot();
     let from = trx.table_for_read(table.id).map_err(from_rows)?;
     let mut scan = copy::full_scan(&mut *trx, &from)?;
+    let mut rows = 0;
     while scan.fetch(&mut *trx).map_err(from_rows)? {
         context.check_cancelled()?;
+        rows += scan.len() as u64;
         for number in 0..scan.len() {
             let RowContent::Payload(payload) = scan.row(number).content else {
                 return Err(table_changed());
@@ -122,19 +127,21 @@ fn each_row(
             look(&mut *other, &from, &view)?;
         }
     }
-    Ok(())
+    Ok(rows)
 }
 
-/// Looks up the parent of every row of `rows`, whose columns have the draft's numbers.
+/// Looks up the parent of every row of `rows`, whose columns have the draft's numbers. Returns how
+/// many rows were looked at.
 fn foreign_keys(
     context: &DdlContext<'_>,
     before: &TableModel,
     after: &TableDraft,
     rows: &Arc<TableModel>,
-) -> Result<()> {
+) -> Result<u64> {
     if !context.foreign_key_checks {
-        return Ok(());
+        return Ok(0);
     }
+    let mut most = 0;
     let is_new =
         |key: &&ForeignKeyModel| !before.foreign_keys.iter().any(|old| old.name == key.name);
     for key in after.foreign_keys.iter().filter(is_new) {
@@ -148,9 +155,9 @@ fn foreign_keys(
             // Keeps the parent rows that were found for children.
             context.lock(&parent, MetadataLock::NoWrite)?;
         }
-        one_foreign_key(context, after, rows, key, &parent)?;
+        most = most.max(one_foreign_key(context, after, rows, key, &parent)?);
     }
-    Ok(())
+    Ok(most)
 }
 
 /// Whether a key refers to the table itself, under its old or its new name.
@@ -165,7 +172,7 @@ fn one_foreign_key(
     rows: &TableModel,
     key: &ForeignKeyModel,
     parent: &Arc<TableModel>,
-) -> Result<()> {
+) -> Result<u64> {
     let columns: Option<Vec<u16>> = key
         .parent_columns
         .iter()
