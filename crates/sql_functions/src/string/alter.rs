@@ -20,11 +20,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("REVERSE", 1..=1, [Text] => text_of_first, reverse),
     strict!("REPLACE", 3..=3, joined [Text] => replaced, replace),
     lenient!("QUOTE", 1..=1, resolve_quote, quote),
-    strict!("SOUNDEX", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
-        Ok(Datum::text(soundex(&text(&a[0]))))
+    strict!("SOUNDEX", 1..=1, [Text] => text_of_first, |a: &[Datum], call: &Call<'_>| {
+        Ok(Datum::text(soundex_of(&a[0], call.arguments[0])))
     }),
-    strict!("SOUNDS LIKE", 2..=2, [Text] => signature::int, |a: &[Datum], _: &Call<'_>| {
-        Ok(Datum::from_bool(soundex(&text(&a[0])) == soundex(&text(&a[1]))))
+    strict!("SOUNDS LIKE", 2..=2, [Text] => signature::int, |a: &[Datum], call: &Call<'_>| {
+        let [one, other] = [0, 1].map(|at| soundex_of(&a[at], call.arguments[at]));
+        Ok(Datum::from_bool(one == other))
     }),
     lenient!("LOAD_FILE", 1..=1, [Text] => signature::binary::<MAX_CHARS>, |_, _| Ok(Datum::Null)),
 ];
@@ -109,15 +110,21 @@ fn quote(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::text(out))
 }
 
+fn soundex_of(datum: &Datum, ty: &SqlType) -> String {
+    soundex(&text(datum), ty.kind.is_binary())
+}
+
 /// The original rules: vowels are removed first, repetitions afterwards; at least four characters,
-/// no upper limit.
-fn soundex(text: &str) -> String {
+/// no upper limit. Of a text, every character beyond ASCII from À on is a letter, of bytes none is.
+fn soundex(text: &str, is_binary: bool) -> String {
+    const FIRST_LETTER: char = 'À';
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let code = |c: char| match c.to_ascii_uppercase() {
         c @ 'A'..='Z' => char::from(CODES[c as usize - 'A' as usize]),
         _ => '0',
     };
-    let mut letters = text.chars().filter(|c| c.is_alphabetic());
+    let is_letter = |c: &char| c.is_ascii_alphabetic() || !is_binary && *c >= FIRST_LETTER;
+    let mut letters = text.chars().filter(is_letter);
     let Some(first) = letters.next() else { return String::new() };
     let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);

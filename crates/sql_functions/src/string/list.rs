@@ -6,7 +6,9 @@ use firn_sql_types::{ByteString, Datum, Members, SqlType, TypeKind};
 
 use crate::arguments::{bytes, decimal, double, fits_packet, int, room, word};
 use crate::arithmetic::{Domain, domain};
-use crate::signature::{self, Want, comparing_collation, fixed, number_type, text_chars, text_of};
+use crate::signature::{
+    self, Want, comparing_collation, fixed, merge_text, number_type, text_chars, text_of,
+};
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -47,7 +49,7 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     let text = |ty: &SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
     if known().all(text) {
         let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
-        comparing_collation(&strings, "field")?;
+        merge_text(&strings, "field")?;
         return fixed(types, context, &[Want::Text], signature::int);
     }
     let exact = known().all(|ty| domain(&number_type(ty).kind) != Domain::Double);
@@ -56,7 +58,7 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
 
 fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let wanted = &arguments[0];
-    let collation = comparing_collation(call.arguments, "field")?;
+    let collation = merge_text(call.arguments, "field")?.0;
     let same = |other: &Datum| match (wanted, other) {
         (Datum::Null, _) | (_, Datum::Null) => false,
         (Datum::Text(a), Datum::Text(b)) => collation::get(collation).equal(a, b),

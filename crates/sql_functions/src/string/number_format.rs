@@ -106,10 +106,21 @@ fn format(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 fn fixed_digits(number: &Datum, decimals: u8) -> String {
     if let Datum::Double(number) = number {
         let rounded = round_double(*number, decimals.into(), Rounding::HalfUp);
-        return format!("{rounded:.*}", usize::from(decimals));
+        return shortest_digits(rounded, usize::from(decimals));
     }
     let number = decimal(number);
     number.round(decimals.into(), Rounding::HalfUp).unwrap_or(number).to_string()
+}
+
+/// A number without an exponent: its shortest digits, filled with zeros.
+fn shortest_digits(number: f64, decimals: usize) -> String {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.abs() < EXACT {
+        return format!("{number:.decimals$}");
+    }
+    // `{}` writes the shortest digits, which end before the point here.
+    let point = if decimals > 0 { "." } else { "" };
+    format!("{number}{point}{:0<decimals$}", "")
 }
 
 fn grouped(number: &str, locale: &Locale) -> String {
@@ -146,9 +157,18 @@ fn scaled(number: f64, factor: f64, units: &[&str], unit: &str, width: usize) ->
     match chosen {
         // Below the first unit there is nothing after the point, and 0 has no sign.
         None => format!("{:>width$} {unit}", number.trunc() + 0.0),
-        Some(_) if scaled.abs() >= 100_000.0 => format!("{scaled:.2e} {}", units[units.len() - 1]),
-        Some(chosen) => format!("{scaled:.2} {chosen}"),
+        Some(chosen) => format!("{} {chosen}", short_number(scaled)),
     }
+}
+
+/// A number with two digits after the point; a large one with an exponent.
+fn short_number(number: f64) -> String {
+    if number.abs() < 100_000.0 {
+        return format!("{number:.2}");
+    }
+    let text = format!("{number:.2e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    format!("{digits}e+{exponent:0>2}")
 }
 
 fn pico_time(picoseconds: f64) -> String {
@@ -163,6 +183,6 @@ fn pico_time(picoseconds: f64) -> String {
     ];
     match UNITS.iter().find(|(unit, _)| picoseconds.abs() >= *unit) {
         None => format!("{:>3} ps", picoseconds.trunc() + 0.0),
-        Some((unit, name)) => format!("{:.2} {name}", picoseconds / unit),
+        Some((unit, name)) => format!("{} {name}", short_number(picoseconds / unit)),
     }
 }

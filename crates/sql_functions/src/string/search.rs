@@ -6,7 +6,7 @@ use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, SqlType};
 
 use crate::arguments::{bytes, int};
-use crate::signature::{self, Want, comparing_collation, decoded, fixed};
+use crate::signature::{self, Want, comparing_collation, decoded, fixed, merge_text};
 use crate::string::Units;
 use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, strict};
@@ -50,7 +50,7 @@ pub(super) fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
 }
 
 fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(&types[..2], "locate")?;
+    merge_text(&types[..2], "locate")?;
     fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
 }
 
@@ -76,7 +76,8 @@ fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
 }
 
 fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {
-    let id = comparing_collation(&call.arguments[..2], "locate")?;
+    // Of two collations, that which compares bytes.
+    let id = merge_text(&call.arguments[..2], "locate")?.0;
     let collation = collation::get(id);
     let binary = SqlType::varbinary(0);
     let ty = if id == CollationId::BINARY { &binary } else { call.result };

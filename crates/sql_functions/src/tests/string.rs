@@ -129,6 +129,9 @@ fn changes() {
         QUOTE(NULL) → NULL
         SOUNDEX('Hello') → H400
         SOUNDEX('Quadratically') → Q36324
+        SOUNDEX('😀a') → 😀000
+        SOUNDEX('漢字') → 漢000
+        SOUNDEX(x'C3A9') →
         SOUNDEX('') →
         'Hello' SOUNDS LIKE 'Helo' → 1
         LOAD_FILE('/etc/passwd') → NULL
@@ -241,6 +244,9 @@ fn numbers_as_people_write_them() {
         CONCAT('[', FORMAT_BYTES(512)) → [ 512 bytes
         FORMAT_BYTES(18446644073709551615) → 16.00 EiB
         FORMAT_PICO_TIME(3501) → 3.50 ns
+        FORMAT_PICO_TIME(1e300) → 1.16e+283 d
+        FORMAT_PICO_TIME(8640000000000000000000e0) → 1.00e+05 d
+        FORMAT_BYTES(1e30) → 8.67e+11 EiB
         ",
     );
 }
