@@ -182,7 +182,7 @@ impl Accumulator {
                 }
             }
             Kind::Bits(bits) => *bits = combined(call.function, *bits, word_of(value)),
-            Kind::Bytes(bytes) => combine_bytes(call.function, bytes, value),
+            Kind::Bytes(bytes) => combine_bytes(call.function, bytes, value)?,
             Kind::Concatenation(parts) => {
                 parts.add(call, arguments, order, held, execution.context)?
             }
@@ -262,16 +262,25 @@ fn combined(function: AggregateFunction, one: u64, other: u64) -> u64 {
     }
 }
 
-fn combine_bytes(function: AggregateFunction, bytes: &mut Option<Vec<u8>>, value: &Datum) {
-    let Some(other) = value.as_bytes() else { return };
+fn combine_bytes(
+    function: AggregateFunction,
+    bytes: &mut Option<Vec<u8>>,
+    value: &Datum,
+) -> Result<()> {
+    let Some(other) = value.as_bytes() else { return Ok(()) };
     match bytes {
         None => *bytes = Some(other.to_vec()),
+        Some(bytes) if bytes.len() != other.len() => {
+            let message = "Binary operands of bitwise operators must be of equal length";
+            return Err(crate::error::SqlError::new(3513, message));
+        }
         Some(bytes) => {
             for (one, other) in bytes.iter_mut().zip(other) {
                 *one = combined(function, (*one).into(), (*other).into()) as u8;
             }
         }
     }
+    Ok(())
 }
 
 /// The result of the bit functions over no binary strings.
