@@ -197,7 +197,7 @@ fn make_recursive(binder: &mut Binder<'_>, place: usize) -> Result<Made> {
         let sides =
             steps.iter().map(|step| query::side(binder, step)).collect::<Result<Vec<_>>>()?;
         let step = one_of(&mut binder.typing, sides, true)?;
-        Ok(union::cast_columns(&mut binder.typing, step, &types))
+        Ok(union::cast_columns(&mut binder.typing, step, &types, &[]))
     })?;
     if step.columns.len() != types.len() {
         return Err(SqlError::new(

@@ -310,7 +310,7 @@ fn with_columns(typing: &mut Typing<'_>, mut query: Query) -> Query {
             column.display = column.display.map(union::of_cut_numbers);
         }
     }
-    union::cast_columns(typing, query, &types)
+    union::cast_columns(typing, query, &types, &[])
 }
 
 /// Makes a table reference with these columns a table of the innermost scope.

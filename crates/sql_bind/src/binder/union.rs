@@ -124,7 +124,9 @@ pub(crate) fn united(
     let names: Vec<_> = inputs.first().map_or_else(Vec::new, |first| {
         first.columns.iter().map(|column| column.name.clone()).collect()
     });
-    let inputs = inputs.into_iter().map(|input| cast_columns(typing, input, &types)).collect();
+    let widths: Vec<u32> = displays.iter().map(|display| display.length).collect();
+    let cast = |input| cast_columns(typing, input, &types, &widths);
+    let inputs = inputs.into_iter().map(cast).collect();
     let slots: Vec<_> = types.into_iter().map(|ty| (typing.frame.new_slot(None), ty)).collect();
     let columns = slots.iter().zip(names).zip(displays);
     let columns = columns.map(|(((slot, ty), name), display)| OutputColumn {
@@ -144,23 +146,29 @@ pub(crate) fn united(
 }
 
 /// A query with its columns cast. Columns of a plain union are cast in its sides, so that rows
-/// are compared after the cast.
-pub(crate) fn cast_columns(typing: &mut Typing<'_>, mut query: Query, types: &[SqlType]) -> Query {
+/// are compared after the cast. `widths`: how long the columns are for clients, if that is known.
+pub(crate) fn cast_columns(
+    typing: &mut Typing<'_>,
+    mut query: Query,
+    types: &[SqlType],
+    widths: &[u32],
+) -> Query {
     let is_plain = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
     if let Body::SetOperation { operation: SetOperation::Union, inputs, slots, .. } =
         &mut query.body
         && is_plain
     {
         let sides = std::mem::take(inputs).into_iter();
-        *inputs = sides.map(|side| cast_columns(typing, side, types)).collect();
+        *inputs = sides.map(|side| cast_columns(typing, side, types, widths)).collect();
         for ((column, slot), ty) in query.columns.iter_mut().zip(slots).zip(types) {
             slot.1 = ty.clone().with_nullable(slot.1.nullable);
             column.value = expression_builders::slot(slot.0, slot.1.clone());
         }
         return query;
     }
-    for (column, ty) in query.columns.iter_mut().zip(types) {
-        let value = as_stored_number(typing, column.value.clone(), ty);
+    for (number, (column, ty)) in query.columns.iter_mut().zip(types).enumerate() {
+        let width = widths.get(number).copied().unwrap_or(ty.max_text_chars());
+        let value = as_stored_number(typing, column.value.clone(), ty, width);
         let wanted = ty.clone().with_nullable(value.ty.nullable);
         column.value = coerce::cast_to(typing, value, wanted);
     }
@@ -200,9 +208,14 @@ fn with_digits_of_bits(sides: Vec<SqlType>) -> Vec<SqlType> {
 /// Digits of the largest `BIGINT UNSIGNED`.
 const LONGEST_NUMBER_CHARS: u32 = 20;
 
-/// A column of bits, years or zero-filled numbers beside texts: MySQL stores the number as text,
-/// without what its definition adds.
-fn as_stored_number(typing: &mut Typing<'_>, value: Expression, to: &SqlType) -> Expression {
+/// A column of bits, years, doubles or zero-filled numbers beside texts: MySQL stores the number as
+/// text of at most `width` characters, without what its definition adds.
+fn as_stored_number(
+    typing: &mut Typing<'_>,
+    value: Expression,
+    to: &SqlType,
+    width: u32,
+) -> Expression {
     let nullable = value.ty.nullable;
     if !matches!(to.kind, TypeKind::Varchar { .. } | TypeKind::Varbinary { .. }) {
         return value;
@@ -210,6 +223,13 @@ fn as_stored_number(typing: &mut Typing<'_>, value: Expression, to: &SqlType) ->
     let number = match value.ty.kind {
         TypeKind::Bit { .. } | TypeKind::Year => SqlType::bigint_unsigned(),
         TypeKind::Integer { .. } | TypeKind::Decimal { .. } => value.ty.clone(),
+        TypeKind::Float | TypeKind::Double => {
+            let arguments = vec![value.clone(), expression_builders::integer(width.into())];
+            return match expression_builders::call(typing, "STORED DOUBLE", arguments) {
+                Ok(text) => Expression { ty: to.clone().with_nullable(nullable), ..text },
+                Err(_) => value,
+            };
+        }
         _ => return value,
     };
     let number = number.with_nullable(nullable).with_coercibility(value.ty.coercibility);

@@ -1,10 +1,11 @@
 //! Functions that make strings longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
 
+use firn_base::number_text::NumberText;
 use firn_sql_collation::Charset;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{ByteString, Datum, SqlType};
 
-use crate::arguments::{bytes, fits_packet, int};
+use crate::arguments::{bytes, double, fits_packet, int};
 use crate::signature::{
     MAX_CHARS, Want, fixed, joined, merge_text, text_chars, text_into, text_of, text_of_all,
 };
@@ -26,6 +27,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     // The text of a ZEROFILL column; the binder puts this call around the column.
     strict!("ZEROFILL", 2..=2, [Text, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         Ok(zero_filled(bytes(&a[0]), int(&a[1])))
+    }),
+    // The text of a double that is stored in so many characters; the binder puts this call around
+    // the double.
+    strict!("STORED DOUBLE", 2..=2, [Any, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
+        let most = usize::try_from(int(&a[1])).unwrap_or(0);
+        Ok(Datum::text(&*NumberText::of_double_within(double(&a[0]), most).0))
     }),
     // Bytes as text for an operation; the binder puts this call around them.
     strict!("DECODED", 1..=1, [Any] => decoded_type, |a: &[Datum], call: &Call<'_>| {
