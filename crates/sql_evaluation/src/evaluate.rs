@@ -24,6 +24,7 @@ use firn_sql_types::{
     Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
 };
 
+use crate::chosen_number::number_of_choice;
 use crate::frame::Frame;
 use crate::known_patterns::{Known, KnownPatterns, Source};
 
@@ -199,7 +200,18 @@ fn call(
     (function.evaluate)(&values, &Call { context, arguments: &types, result })
 }
 
-fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
+/// The value of an operand, converted to a type.
+pub(crate) fn cast_operand(
+    operand: &Expression,
+    ty: &SqlType,
+    frame: &mut impl Frame,
+) -> Result<Datum> {
+    if let ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) | ExpressionKind::Call { .. } =
+        &operand.kind
+        && let Some(number) = number_of_choice(operand, ty, frame)
+    {
+        return number;
+    }
     let value = operand.operand(frame)?;
     let datum = operand.of(&value, frame)?;
     if ty.kind.is_string() && !operand.fits_as_text(datum, frame.context())? {

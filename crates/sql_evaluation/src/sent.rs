@@ -6,6 +6,7 @@ use firn_format::value::Value;
 use firn_sql_logical::expression::{Expression, ExpressionKind, Slot};
 use firn_sql_types::{Datum, SqlType, TimeZone};
 
+use crate::chosen_number::is_number_of_choice;
 use crate::purity::{is_pure_call, is_pure_cast};
 use crate::value_type::{sent_comparison, sent_operator, sent_test, sent_type};
 
@@ -60,6 +61,7 @@ impl<G: Given> Sender<'_, G> {
             ExpressionKind::Cast(operand) => {
                 if !is_pure_cast(&operand.ty.kind, &expression.ty.kind)
                     || self.is_other_column(operand)
+                    || is_number_of_choice(operand, &expression.ty)
                 {
                     return None;
                 }

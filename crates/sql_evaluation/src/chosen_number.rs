@@ -1,0 +1,127 @@
+//! The number of a value that was chosen among values of several types.
+//!
+//! ```text
+//!   IF(c, '1x', DATE'2024-02-29') + 0    1 with a warning, or 20240229: not the number of '2024-…'
+//!   COALESCE('1x', d) + 0                1 without a warning
+//! ```
+//!
+//! MySQL asks the value that `IF` or `CASE` chooses for its own number. `COALESCE`, `GREATEST` and
+//! `LEAST` give a text, whose number is taken as far as it goes.
+
+use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_types::error::{ErrorKind, Result};
+use firn_sql_types::{Coercibility, Datum, EvaluationContext, SqlType, TypeKind, cast};
+
+use crate::evaluate::{Evaluate, cast_operand};
+use crate::frame::Frame;
+
+/// Whether a cast of an operand is one of these.
+pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
+    let is_choice = match &operand.kind {
+        ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
+        ExpressionKind::Call { function, .. } => matches!(function.name, "GREATEST" | "LEAST"),
+        _ => false,
+    };
+    let is_number_of_text = !operand.ty.kind.is_numeric() && ty.kind.is_numeric();
+    is_choice && is_number_of_text && !is_text_as_written(operand, ty)
+}
+
+/// The number of an operand of a cast, if it is one of these; `None` for all others.
+pub(crate) fn number_of_choice(
+    operand: &Expression,
+    ty: &SqlType,
+    frame: &mut impl Frame,
+) -> Option<Result<Datum>> {
+    if !is_number_of_choice(operand, ty) {
+        return None;
+    }
+    Some(match &operand.kind {
+        ExpressionKind::Case { branches, otherwise } => {
+            number_of_case(branches, otherwise.as_deref(), ty, frame)
+        }
+        _ => quiet_number(operand, ty, frame),
+    })
+}
+
+/// Whether a written cast to an integer reads the text of its operand.
+fn is_text_as_written(operand: &Expression, ty: &SqlType) -> bool {
+    is_written_integer(ty) && operand.ty.kind.is_string()
+}
+
+fn is_written_integer(ty: &SqlType) -> bool {
+    ty.coercibility == Coercibility::Implicit && matches!(ty.kind, TypeKind::Integer { .. })
+}
+
+fn number_of_case(
+    branches: &[(Expression, Expression)],
+    otherwise: Option<&Expression>,
+    ty: &SqlType,
+    frame: &mut impl Frame,
+) -> Result<Datum> {
+    for (condition, value) in branches {
+        if condition.is_true(frame)? {
+            return number_of_branch(value, ty, frame);
+        }
+    }
+    otherwise.map_or(Ok(Datum::Null), |value| number_of_branch(value, ty, frame))
+}
+
+/// The number of a branch before it was converted to the type of the choice.
+fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
+    match &value.kind {
+        ExpressionKind::Cast(inner)
+            if value.ty.coercibility != Coercibility::Implicit
+                || inner.ty.kind.is_enum_or_set() =>
+        {
+            number_of_branch(inner, ty, frame)
+        }
+        // A zero-filled column.
+        ExpressionKind::Call { function, arguments } if function.name == "ZEROFILL" => {
+            match arguments.first().map(|text| &text.kind) {
+                Some(ExpressionKind::Cast(number)) => cast_operand(number, ty, frame),
+                _ => cast_operand(value, ty, frame),
+            }
+        }
+        // A date, a time or a document that the planner has made a text.
+        ExpressionKind::Literal(Datum::Text(_)) => match value.ty.before.get() {
+            Some(before)
+                if before.written.0.kind.is_temporal()
+                    || before.written.0.kind == TypeKind::Json =>
+            {
+                let own = SqlType::new(before.written.0.kind.clone());
+                let moment = cast_operand(value, &own, frame)?;
+                cast::cast(&moment, &own, ty, frame.context())
+            }
+            _ => cast_operand(value, ty, frame),
+        },
+        _ => cast_operand(value, ty, frame),
+    }
+}
+
+/// The number at the start of a text, without a warning for what follows.
+fn quiet_number(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
+    let value = operand.evaluate(frame)?;
+    let context = frame.context();
+    let told = context.warning_count();
+    let number = match &value {
+        Datum::Json(_) => {
+            let text_type = SqlType::long_text(context.connection_collation);
+            let text = cast::cast(&value, &operand.ty, &text_type, context)?;
+            if is_written_integer(ty) {
+                return cast::cast(&text, &text_type, ty, context);
+            }
+            if matches!(ty.kind, TypeKind::Decimal { .. }) {
+                return cast::exact_of(&text, &text_type, ty, context);
+            }
+            cast::cast(&text, &text_type, ty, context)
+        }
+        _ => cast::cast(&value, &operand.ty, ty, context),
+    };
+    context.forget_conditions_after(told);
+    match number {
+        Err(error) if error.kind == ErrorKind::BadValue => {
+            cast::cast(&value, &operand.ty, ty, &EvaluationContext::default())
+        }
+        number => number,
+    }
+}
