@@ -1,4 +1,4 @@
-//! One of several values: `GREATEST`, `LEAST`, `INTERVAL`.
+//! One of several values: `GREATEST`, `LEAST`, `INTERVAL`; two truth values.
 
 use std::cmp::Ordering;
 
@@ -19,6 +19,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LEAST", 2..=usize::MAX, resolve_least, |a: &[Datum], call: &Call<'_>| {
         Ok(chosen(a, call, Ordering::Less))
     }),
+    // AND that evaluates both sides; the binder makes it of a BETWEEN.
+    lenient!("BOTH", 2..=2, resolve_both, |a: &[Datum], _| Ok(both(a))),
     lenient!("INTERVAL", 2..=usize::MAX, resolve_interval, |a: &[Datum], _| Ok(interval(a))),
 ];
 
@@ -46,6 +48,20 @@ fn chosen(a: &[Datum], call: &Call<'_>, wanted: Ordering) -> Datum {
         if compare_values(call.result, next, best) == wanted { next } else { best }
     };
     a.iter().reduce(better).cloned().unwrap_or_default()
+}
+
+fn resolve_both(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
+    let result = SqlType::boolean().with_nullable(any_nullable(types));
+    Ok(Signature { arguments: types.to_vec(), result })
+}
+
+fn both(truths: &[Datum]) -> Datum {
+    let is_false = |truth: &Datum| matches!(truth, Datum::Int(0));
+    match truths.iter().any(is_false) {
+        true => Datum::Int(0),
+        false if truths.iter().any(Datum::is_null) => Datum::Null,
+        false => Datum::Int(1),
+    }
 }
 
 fn resolve_interval(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

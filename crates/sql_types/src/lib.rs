@@ -51,6 +51,8 @@ pub use display::Display;
 pub use json::JsonValue;
 pub use sort_key::write_sort_key;
 pub use sql_mode::SqlMode;
-pub use sql_type::{Before, Coercibility, IntWidth, Members, SqlType, TypeKind, WorkedOut};
+pub use sql_type::{
+    Before, Coercibility, IntWidth, Members, SqlType, TypeKind, WorkedOut, WrittenBytes,
+};
 pub use time_zone::TimeZone;
 pub use unify::unify;

@@ -38,6 +38,17 @@ pub struct WorkedOut {
     pub operand: (SqlType, Display),
     /// The operand as it was written, before any cast.
     pub written: (SqlType, Display),
+    /// How it was written, if it is a literal of bytes, which is a number beside numbers.
+    pub bytes: Option<WrittenBytes>,
+}
+
+/// A literal of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenBytes {
+    /// `x'4A'`: an unsigned number.
+    Hexadecimal,
+    /// `b'01'`: a signed one in arithmetic.
+    Bits,
 }
 
 impl Before {

@@ -252,7 +252,6 @@ DIFFERENCES = {
         '0x41',
         "b'101'",
         '+i',
-        "x'41' + 0",
     ],
     'one of the values is a constant, which has been given the common type': [
         'IFNULL(i, 0)',

@@ -133,9 +133,11 @@ pub(crate) fn aggregate_call(
     match &function.arguments {
         Arguments::List(list) => {
             for expr in list {
-                let number = literal::number_of_bytes(expr).filter(|_| of.takes_numbers());
-                call.arguments
-                    .push(number.map_or_else(|| expressions::bind_single(binder, expr), Ok)?);
+                let bound = expressions::bind_single(binder, expr)?;
+                call.arguments.push(match of.takes_numbers() {
+                    true => literal::as_number(binder.typing.context, bound),
+                    false => bound,
+                });
             }
         }
         Arguments::Wildcard if of == AggregateFunction::Count => {

@@ -1,11 +1,12 @@
 //! `CAST`, `CONVERT`, `COLLATE`, and functions with their own grammar.
 
+use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset};
 use firn_sql_functions as functions;
 use firn_sql_grammar::ast::{CastType, Digits, Expr, Function, Interval, TrimSide};
 use firn_sql_grammar::render;
 use firn_sql_logical::PlanContext;
-use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_logical::expression::{Expression, ExpressionKind, IsTest, volatility};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::hexadecimal::hexadecimal_digits;
 use firn_sql_types::temporal::interval::IntervalUnit;
@@ -43,7 +44,7 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
             let operand = expressions::bind_single(binder, expr)?;
             let operand = match to {
                 CastType::Json => json_truth(operand, expr),
-                _ => number_to_cast(expr, operand, to),
+                _ => number_to_cast(&binder.typing, operand, to),
             };
             explicit_cast(&mut binder.typing, operand, to, charset.as_deref())
         }
@@ -89,7 +90,7 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
 }
 
 /// A hexadecimal literal is a number in a cast to a numeric type.
-fn number_to_cast(expr: &Expr, operand: Expression, to: &CastType) -> Expression {
+fn number_to_cast(typing: &Typing<'_>, operand: Expression, to: &CastType) -> Expression {
     let to_text = matches!(
         to,
         CastType::Char(_)
@@ -102,7 +103,7 @@ fn number_to_cast(expr: &Expr, operand: Expression, to: &CastType) -> Expression
     );
     match to_text {
         true => operand,
-        false => literal::number_of_bytes(expr).unwrap_or(operand),
+        false => literal::as_number(typing.context, operand),
     }
 }
 
@@ -223,7 +224,8 @@ fn convert_charset(
         let shown = display::display(typing, &text);
         let operand = (text.ty.clone(), shown);
         let written = operand.clone();
-        text.ty.before = Before::of(WorkedOut { shown, nullable: true, operand, written });
+        text.ty.before =
+            Before::of(WorkedOut { shown, nullable: true, operand, written, bytes: None });
         text.ty.nullable |= matches!(text.kind, ExpressionKind::Cast(_));
     }
     Ok(text)
@@ -257,6 +259,13 @@ fn introduced(context: &PlanContext<'_>, operand: Expression, charset: &str) -> 
 fn collate(typing: &mut Typing<'_>, operand: Expression, name: &str) -> Result<Expression> {
     let found = collation::by_name(name);
     let found = found.ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))?;
+    if matches!(operand.kind, ExpressionKind::Literal(Datum::Null))
+        && operand.ty.kind == TypeKind::Null
+        && found.id != CollationId::BINARY
+    {
+        let message = format!("COLLATION '{name}' is not valid for CHARACTER SET 'binary'");
+        return Err(SqlError::new(1253, message));
+    }
     let operand = predicate::as_text(typing, operand);
     let of_operand = operand.ty.collation().map(collation::get);
     if let Some(of_operand) = of_operand.filter(|of_operand| of_operand.charset != found.charset) {
@@ -268,7 +277,8 @@ fn collate(typing: &mut Typing<'_>, operand: Expression, name: &str) -> Result<E
     let nullable = typing.context.evaluation.sql_mode.is_strict()
         || display::nullable::shown_nullable(typing, &operand);
     let of = (operand.ty.clone(), shown);
-    let before = Before::of(WorkedOut { shown, nullable, operand: of.clone(), written: of });
+    let before =
+        Before::of(WorkedOut { shown, nullable, operand: of.clone(), written: of, bytes: None });
     let ty = SqlType::varchar(operand.ty.max_text_chars(), found.id)
         .with_nullable(operand.ty.nullable)
         .with_coercibility(Coercibility::Explicit);
@@ -332,13 +342,44 @@ pub(crate) fn date_arithmetic(
 ) -> Result<Expression> {
     // A unit of several parts reads the text.
     let is_compound = IntervalUnit::by_name(interval.unit).is_some_and(IntervalUnit::is_compound);
-    let count = match literal::number_of_bytes(&interval.value) {
-        Some(number) if !is_compound => number,
-        _ => expressions::bind_single(binder, &interval.value)?,
+    let count = expressions::bind_single(binder, &interval.value)?;
+    let count = match is_compound {
+        true => count,
+        false => literal::as_number(binder.typing.context, count),
     };
     let unit = literal::literal_text(binder.typing.context, interval.unit)?;
+    let count = count_for_moment(&mut binder.typing, &date, count)?;
     let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
     expression_builders::call(&mut binder.typing, name, vec![date, count, unit])
+}
+
+/// A number of units as an operand beside a moment: it is not worked out, and does not warn, where
+/// there is no moment.
+pub(super) fn count_for_moment(
+    typing: &mut Typing<'_>,
+    moment: &Expression,
+    count: Expression,
+) -> Result<Expression> {
+    let is_at_hand = matches!(
+        count.kind,
+        ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Row(_)
+    );
+    let is_plain = matches!(count.kind, ExpressionKind::Slot(_)) && count.ty.kind != TypeKind::Json;
+    if is_at_hand || is_plain || volatility::is_row_dependent(moment) {
+        return Ok(count);
+    }
+    let moment = match moment.ty.kind.has_date() || moment.ty.kind == TypeKind::Null {
+        true => moment.clone(),
+        false if moment.ty.kind.is_temporal() || moment.ty.kind == TypeKind::Json => {
+            return Ok(count);
+        }
+        false => expression_builders::call(typing, "TO_SECONDS", vec![moment.clone()])?,
+    };
+    let is_missing = expression_builders::is(moment, IsTest::Null, false);
+    let ty = count.ty.clone().with_nullable(true);
+    let branches = vec![(is_missing, typed_null(ty.clone()))];
+    let kind = ExpressionKind::Case { branches, otherwise: Some(Box::new(count)) };
+    Ok(Expression { kind, ty })
 }
 
 fn is_char(function: &Function) -> bool {

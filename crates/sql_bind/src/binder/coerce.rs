@@ -20,7 +20,7 @@ use firn_sql_types::{
 
 use super::held::Beside;
 use super::mean::unrounded;
-use super::{Frame, Typing, display, expression_builders, held, parameter};
+use super::{Frame, Typing, display, expression_builders, held, literal, parameter};
 use crate::binder::display::nullable;
 
 /// The expression as a value of a type.
@@ -28,6 +28,10 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
     // A cast takes its behaviour from its type: CAST('hello' AS CHAR(2)) stays a cast in a
     // longer text.
     let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
+    let expression = match ty.kind.is_numeric() {
+        true => literal::as_number(typing.context, expression),
+        false => expression,
+    };
     if is_written_cast(&expression) && expression.ty.kind == ty.kind {
         return expression;
     }
@@ -78,7 +82,7 @@ fn fold_exact(typing: &Typing<'_>, cast: Expression) -> Expression {
         let shown = display::display(typing, &folded);
         let nullable = nullable::shown_nullable(typing, &folded);
         let operand = (folded.ty.clone(), shown);
-        folded.ty.before = Before::of(WorkedOut { shown, nullable, operand, written });
+        folded.ty.before = Before::of(WorkedOut { shown, nullable, operand, written, bytes: None });
     }
     folded
 }
@@ -222,6 +226,7 @@ fn before(typing: &Typing<'_>, expression: &Expression) -> Before {
         nullable: nullable::shown_nullable(typing, expression),
         operand: (operand.clone(), shown),
         written: (written.clone(), shown_written),
+        bytes: None,
     })
 }
 
@@ -272,6 +277,30 @@ pub(crate) fn compare_leniently(
     })
 }
 
+/// `left = right` of values that are compared as documents, whatever their types.
+pub(crate) fn equal_documents(
+    typing: &mut Typing<'_>,
+    left: Expression,
+    right: Expression,
+) -> Result<Expression> {
+    let kind = ComparisonKind::Json;
+    if [&left, &right].into_iter().any(is_null) {
+        return Ok(expression_builders::truth(None, true));
+    }
+    let [left, right] = [left, right].map(|side| {
+        let side = document_of_bytes(typing, side);
+        let wanted = kind.operand_type(&side.ty);
+        cast_to(typing, side, wanted)
+    });
+    let nullable = left.ty.nullable || right.ty.nullable;
+    let operator = CompareOperator::Equal;
+    let sides = Box::new([left, right]);
+    Ok(Expression {
+        kind: ExpressionKind::Compare { operator, kind, sides },
+        ty: SqlType::boolean().with_nullable(nullable),
+    })
+}
+
 /// The type in which two expressions are compared; both are converted for it.
 ///
 /// # Errors
@@ -306,6 +335,14 @@ fn comparable_beside(
     beside: Beside,
 ) -> Result<(ComparisonKind, Expression, Expression)> {
     let (left, right) = parameter::inferred_pair(typing.context, left, right);
+    let (left, right) = match beside {
+        Beside::Value => {
+            let left = held::container_beside(typing.context, left, &right);
+            let right = held::container_beside(typing.context, right, &left);
+            (left, right)
+        }
+        Beside::List => (left, right),
+    };
     let left = held::as_held(typing, as_column(left, &right, operator), &right, beside)?;
     let right = held::as_held(typing, as_column(right, &left, operator), &left, beside)?;
     let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;

@@ -30,7 +30,13 @@ pub(crate) fn truth(truth: Option<bool>, nullable: bool) -> Expression {
 pub(crate) fn worked_out(ty: &SqlType, length: u32, nullable: bool) -> Before {
     let shown = Display { length, ..Display::of_expression(ty) };
     let operand = (ty.clone(), shown);
-    Before::of(WorkedOut { shown, nullable, operand: operand.clone(), written: operand })
+    Before::of(WorkedOut {
+        shown,
+        nullable,
+        operand: operand.clone(),
+        written: operand,
+        bytes: None,
+    })
 }
 
 #[must_use]

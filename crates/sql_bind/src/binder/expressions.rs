@@ -109,7 +109,8 @@ pub(crate) fn bind_single(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expres
 /// # Errors
 /// As [`bind`].
 pub(crate) fn truth(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
-    let bound = literal::number_of_bytes(expr).map_or_else(|| bind(binder, expr), Ok)?;
+    let bound = bind(binder, expr)?;
+    let bound = literal::as_number(binder.typing.context, bound);
     if bound.ty.kind == TypeKind::Json {
         return is_not_zero(&mut binder.typing, bound);
     }
@@ -121,7 +122,8 @@ pub(crate) fn truth(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> 
 /// # Errors
 /// As [`bind`].
 pub(crate) fn test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
-    let bound = literal::number_of_bytes(expr).map_or_else(|| bind(binder, expr), Ok)?;
+    let bound = bind(binder, expr)?;
+    let bound = literal::as_number(binder.typing.context, bound);
     test_of(&mut binder.typing, bound)
 }
 
@@ -255,6 +257,10 @@ fn minus(binder: &mut Binder<'_>, operand: &Expr) -> Result<Expression> {
         return Ok(number);
     }
     let operand = bind_single(binder, operand)?;
+    if literal::written_bytes(&operand).is_some() {
+        let number = coerce::cast_to(&mut binder.typing, operand, SqlType::double().not_null());
+        return expression_builders::call(&mut binder.typing, "NEG", vec![number]);
+    }
     // The negation of a constant is exact, even if the positive number fits no integer.
     let operand = match operand.kind {
         ExpressionKind::Literal(Datum::Int(number)) if number < 0 => {
@@ -306,7 +312,12 @@ fn binary(
         }
         _ => {
             let name = operator_name(op)?;
-            let arguments = vec![bind_single(binder, left)?, bind_single(binder, right)?];
+            let mut arguments = vec![bind_single(binder, left)?, bind_single(binder, right)?];
+            if matches!(name, "+" | "-" | "*" | "/" | "DIV" | "%") {
+                let context = binder.typing.context;
+                let operands = arguments.into_iter().map(|one| literal::as_operand(context, one));
+                arguments = operands.collect();
+            }
             expression_builders::call(&mut binder.typing, name, arguments)
         }
     }

@@ -8,7 +8,7 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
-use firn_sql_types::{Before, Datum, SqlType, TypeKind};
+use firn_sql_types::{Before, Coercibility, Datum, SqlType, TypeKind};
 
 use super::cast::typed_null;
 use super::merge::is_large;
@@ -57,8 +57,8 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
                     })
                     .collect();
             }
-            let arguments =
-                with_numbers_of_bytes(binder.typing.context, &name, function, arguments)?;
+            let arguments = with_numbers_of_bytes(binder.typing.context, &name, arguments)?;
+            let arguments = with_documents(&mut binder.typing, &name, arguments)?;
             named_call(&mut binder.typing, &name, arguments)
         }
     }
@@ -67,6 +67,7 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
 /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
 fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let arguments = arguments(binder, function)?;
+    let arguments = with_documents(&mut binder.typing, "JSON_VALUE", arguments)?;
     let path = argument_expressions(function)?.get(1).copied();
     let is_written_path = |path: &Expr| {
         matches!(path, Expr::Value(Value::Text(_) | Value::Parameter(_)) | Expr::Introduced { .. })
@@ -116,6 +117,8 @@ fn named_call(
             } else {
                 (one.clone(), one)
             };
+            let two = literal::number_beside(typing.context, two, &first.ty);
+            let first = literal::number_beside(typing.context, first, &two.ty);
             let test = coerce::compare(typing, CompareOperator::Equal, first, two)?;
             // The names of an ENUM are texts from here on, and sort as texts.
             let one = match one.ty.kind.is_enum_or_set() {
@@ -142,8 +145,29 @@ fn named_call(
             )?;
             expression_builders::call(typing, name, arguments)
         }
+        ("TIMESTAMPADD", 3) => {
+            let moment = arguments[2].clone();
+            let count = std::mem::replace(&mut arguments[1], expression_builders::null());
+            arguments[1] = cast::count_for_moment(typing, &moment, count)?;
+            expression_builders::call(typing, name, arguments)
+        }
         ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
             expression_builders::call(typing, name, vec![typed_null(SqlType::varbinary(0))])
+        }
+        // Of these the type alone counts: the argument is not worked out, and does not warn.
+        ("CHARSET" | "COLLATION" | "COERCIBILITY", 1) if is_worked_out(&arguments[0]) => {
+            let ty = arguments[0].ty.clone();
+            // A written cast is no column.
+            let is_cast = matches!(arguments[0].kind, ExpressionKind::Cast(_));
+            let ty = match is_cast && (ty.kind.is_numeric() || ty.kind.is_temporal()) {
+                true => ty.with_coercibility(Coercibility::Numeric),
+                false => ty,
+            };
+            expression_builders::call(typing, name, vec![typed_null(ty)])
+        }
+        ("WEIGHT_STRING", 1) if has_no_weights(&arguments[0].ty.kind) => {
+            let ty = arguments[0].ty.clone();
+            expression_builders::call(typing, name, vec![typed_null(ty)])
         }
         ("GREATEST" | "LEAST", 2..) => expression_builders::call(typing, name, arguments),
         ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
@@ -158,17 +182,47 @@ fn named_call(
 fn with_numbers_of_bytes(
     context: &PlanContext<'_>,
     name: &str,
-    function: &Function,
     arguments: Vec<Expression>,
 ) -> Result<Vec<Expression>> {
-    let numbers: Vec<Option<Expression>> =
-        argument_expressions(function)?.into_iter().map(literal::number_of_bytes).collect();
-    if numbers.iter().all(Option::is_none) {
+    if !arguments.iter().any(|one| literal::written_bytes(one).is_some()) {
         return Ok(arguments);
     }
     let wants_number = number_arguments(context, name, &arguments)?;
-    let pairs = arguments.into_iter().zip(numbers).zip(wants_number);
-    Ok(pairs.map(|((one, number), wants)| number.filter(|_| wants).unwrap_or(one)).collect())
+    let pairs = arguments.into_iter().zip(wants_number);
+    Ok(pairs
+        .map(|(one, wants)| if wants { literal::as_number(context, one) } else { one })
+        .collect())
+}
+
+/// The arguments; those that have to be documents and never are one raise error 3146, whatever
+/// their values.
+fn with_documents(
+    typing: &mut Typing<'_>,
+    name: &str,
+    mut arguments: Vec<Expression>,
+) -> Result<Vec<Expression>> {
+    let of_all = match name {
+        "JSON_MERGE_PRESERVE" | "JSON_MERGE" | "JSON_MERGE_PATCH" => true,
+        "JSON_EXTRACT" | "JSON_VALUE" | "JSON_KEYS" | "JSON_LENGTH" | "JSON_DEPTH"
+        | "JSON_TYPE" | "JSON_CONTAINS" | "JSON_CONTAINS_PATH" | "JSON_OVERLAPS" | "JSON_SET"
+        | "JSON_INSERT" | "JSON_REPLACE" | "JSON_REMOVE" | "JSON_SEARCH" | "JSON_ARRAY_APPEND"
+        | "JSON_ARRAY_INSERT" | "JSON_PRETTY" | "JSON_STORAGE_SIZE" => false,
+        _ => return Ok(arguments),
+    };
+    let documents = if of_all { arguments.len() } else { arguments.len().min(1) };
+    for (at, argument) in arguments.iter_mut().enumerate().take(documents) {
+        let kind = &argument.ty.kind;
+        let may_be_one = kind.is_string()
+            || kind.is_enum_or_set()
+            || matches!(kind, TypeKind::Json | TypeKind::Null | TypeKind::Geometry);
+        if may_be_one || matches!(argument.kind, ExpressionKind::Parameter(_)) {
+            continue;
+        }
+        let number = expression_builders::integer(at as i64 + 1);
+        let function = literal::literal_text(typing.context, &name.to_lowercase())?;
+        *argument = expression_builders::call(typing, "NO DOCUMENT", vec![number, function])?;
+    }
+    Ok(arguments)
 }
 
 /// Which arguments a function takes as numbers.
@@ -179,13 +233,10 @@ fn number_arguments(
 ) -> Result<Vec<bool>> {
     match name {
         "IF" => Ok((0..arguments.len()).map(|at| at == 0).collect()),
-        "NULLIF" => {
-            let is_number = arguments.first().is_some_and(|first| first.ty.kind.is_numeric());
-            Ok((0..arguments.len()).map(|at| at == 1 && is_number).collect())
-        }
-        "GREATEST" | "LEAST" => {
-            let any = arguments.iter().any(|argument| argument.ty.kind.is_numeric());
-            Ok(vec![any; arguments.len()])
+        // The values of these are bytes, and some are doubles of their own kind.
+        "NULLIF" | "GREATEST" | "LEAST" => Ok(vec![false; arguments.len()]),
+        "ABS" | "FLOOR" | "CEILING" | "CEIL" | "ROUND" | "TRUNCATE" | "FORMAT" => {
+            Ok((0..arguments.len()).map(|at| at > 0).collect())
         }
         _ => {
             let wanted = expression_builders::wanted_types(context, name, arguments)?;
@@ -264,6 +315,19 @@ fn grouping_function(binder: &mut Binder<'_>, function: &Function) -> Result<Exp
         });
     }
     Ok(sum.unwrap_or_else(|| expression_builders::integer(0)))
+}
+
+/// Numbers with digits after the point: `WEIGHT_STRING` of them is NULL.
+fn has_no_weights(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Double | TypeKind::Float | TypeKind::Decimal { .. })
+}
+
+/// Whether an argument is more than a column or a constant.
+fn is_worked_out(expression: &Expression) -> bool {
+    !matches!(
+        expression.kind,
+        ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
+    )
 }
 
 fn is_document_column(expression: &Expression) -> bool {

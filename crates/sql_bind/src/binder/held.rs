@@ -16,7 +16,7 @@ use firn_sql_logical::expression::visit::any;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_logical::{PlanContext, Premise};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
-use firn_sql_types::{Datum, SqlMode, SqlType, TypeKind, cast};
+use firn_sql_types::{Datum, IntWidth, JsonValue, SqlMode, SqlType, TypeKind, cast};
 
 use super::{Frame, PlanFacts, Typing, coerce, expression_builders};
 
@@ -63,6 +63,33 @@ pub(super) fn as_held(
         (Some(None), ExpressionKind::Parameter(_)) => as_written(typing, value),
         _ => value,
     })
+}
+
+/// An array or object beside a column of `BIGINT` or `TIME`, which would store 0 for it.
+pub(super) fn container_beside(
+    context: &PlanContext<'_>,
+    value: Expression,
+    other: &Expression,
+) -> Expression {
+    let is_container = matches!(
+        &value.kind,
+        ExpressionKind::Literal(Datum::Json(document))
+            if matches!(**document, JsonValue::Array(_) | JsonValue::Object(_))
+    );
+    if !is_container || !matches!(other.kind, ExpressionKind::Slot(_)) {
+        return value;
+    }
+    let (kind, stored) = match other.ty.kind {
+        TypeKind::Integer { width: IntWidth::Eight, unsigned } => {
+            ("INTEGER", if unsigned { Datum::UInt(0) } else { Datum::Int(0) })
+        }
+        TypeKind::Time { .. } => ("TIME", Datum::Time(0)),
+        _ => return value,
+    };
+    let message = format!("Invalid JSON value for CAST to {kind} from column json at row 1");
+    let condition = Condition { level: Level::Warning, code: 3156, message };
+    context.conditions.borrow_mut().push(condition);
+    expression_builders::literal(stored, SqlType::new(other.ty.kind.clone()))
 }
 
 /// Warns of a constant that a column of dates or times cannot store.

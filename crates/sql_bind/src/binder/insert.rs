@@ -171,12 +171,12 @@ fn numbers_of_bytes(
         return;
     }
     for ((item, ordinal), output) in select.projection.iter().zip(columns).zip(outputs) {
-        let Some(expr) = item.expr() else { continue };
-        if let Some(column) = table.by_ordinal(*ordinal)
+        if item.expr().is_some()
+            && let Some(column) = table.by_ordinal(*ordinal)
             && matches!(output.value.kind, ExpressionKind::Literal(_))
         {
             let value = std::mem::replace(&mut output.value, expression_builders::null());
-            output.value = literal::number_beside(context, expr, value, &column.ty);
+            output.value = literal::number_for_column(context, value, &column.ty);
         }
     }
 }
@@ -381,7 +381,7 @@ fn bind_rows(
                 let column = columns.get(at).and_then(|ordinal| table.by_ordinal(*ordinal));
                 Ok(match column {
                     Some(column) => {
-                        literal::number_beside(binder.typing.context, expr, bound, &column.ty)
+                        literal::number_for_column(binder.typing.context, bound, &column.ty)
                     }
                     None => bound,
                 })

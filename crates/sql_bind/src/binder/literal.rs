@@ -1,14 +1,17 @@
 //! Literals and placeholders.
 
 use firn_sql_grammar as grammar;
-use firn_sql_grammar::ast::{Expr, TypedStringKind, Value};
+use firn_sql_grammar::ast::{TypedStringKind, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Before, Coercibility, Datum, Decimal, SqlType, TypeKind};
+use firn_sql_types::hexadecimal::hexadecimal_digits;
+use firn_sql_types::{
+    Before, Coercibility, Datum, Decimal, Display, SqlType, TypeKind, WorkedOut, WrittenBytes,
+};
 
 use super::parameter::TEXT_CHARS;
-use super::{Typing, coerce, expression_builders, parameter};
+use super::{Typing, coerce, expression_builders, expressions, parameter};
 
 /// A literal or placeholder.
 pub(crate) fn literal(context: &PlanContext<'_>, value: &Value) -> Result<Expression> {
@@ -17,9 +20,9 @@ pub(crate) fn literal(context: &PlanContext<'_>, value: &Value) -> Result<Expres
         Value::Text(text) => literal_text(context, text),
         Value::Hexadecimal(digits) => {
             context.watch.hold(digits.len() / 2)?;
-            Ok(bytes(hex(digits)?))
+            Ok(bytes(hex(digits)?, WrittenBytes::Hexadecimal))
         }
-        Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
+        Value::Bits(bits) => Ok(bytes(binary_digits(bits)?, WrittenBytes::Bits)),
         Value::Boolean(truth) => Ok(expression_builders::truth(Some(*truth), false)),
         Value::Null => Ok(expression_builders::null()),
         Value::Parameter(number) => Ok(placeholder(context, *number)),
@@ -71,35 +74,87 @@ fn placeholder(context: &PlanContext<'_>, number: u32) -> Expression {
     Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
 }
 
-/// A hexadecimal or bit literal as the number that it is beside numbers: 0 if it does not fit, as
-/// in MySQL.
-pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
-    let bytes = match expr {
-        Expr::Value(Value::Hexadecimal(digits)) => hex(digits).ok()?,
-        Expr::Value(Value::Bits(bits)) => binary_digits(bits).ok()?,
-        _ => return None,
-    };
-    let beyond = bytes.len().saturating_sub(8);
-    let number = match bytes[..beyond].iter().all(|byte| *byte == 0) {
-        true => bytes[beyond..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-        false => 0,
-    };
-    Some(expression_builders::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
+/// A hexadecimal or bit literal as the number that it is beside numbers; any other expression
+/// unchanged. A literal of more than 8 bytes is 0, with warning 1292.
+pub(crate) fn as_number(context: &PlanContext<'_>, bound: Expression) -> Expression {
+    let Some((number, is_whole)) = number_of_bytes(&bound) else { return bound };
+    if let (false, ExpressionKind::Literal(Datum::Text(bytes))) = (is_whole, &bound.kind) {
+        let digits = hexadecimal_digits(bytes).to_ascii_lowercase();
+        let message = format!("Truncated incorrect BINARY value: 'x'{digits}''");
+        expressions::warn(context, 1292, message);
+    }
+    number
 }
 
-/// As [`number_of_bytes`], if the other side is a number; otherwise the expression as
-/// it was bound.
+/// As [`as_number`], for an operand of arithmetic, where bits are a signed number.
+pub(crate) fn as_operand(context: &PlanContext<'_>, bound: Expression) -> Expression {
+    let Some(written) = written_bytes(&bound) else { return bound };
+    let number = as_number(context, bound);
+    let ExpressionKind::Literal(Datum::UInt(value)) = number.kind else { return number };
+    let length = number.ty.before.get().map_or(1, |before| before.shown.length);
+    let (mut operand, length) = match written {
+        WrittenBytes::Hexadecimal => (number, length),
+        WrittenBytes::Bits => (expression_builders::integer(value as i64), length + 1),
+    };
+    operand.ty.before = expression_builders::worked_out(&operand.ty, length, false);
+    operand
+}
+
+/// As [`as_number`], if the other side is a number; otherwise the expression as it was bound.
 pub(crate) fn number_beside(
     context: &PlanContext<'_>,
-    expr: &Expr,
     bound: Expression,
     other: &SqlType,
 ) -> Expression {
     let bound = parameter::inferred(context, bound, other);
-    match other.kind.is_numeric() || matches!(other.kind, TypeKind::Year) {
-        true => number_of_bytes(expr).unwrap_or(bound),
-        false => bound,
+    if is_number(other) { as_number(context, bound) } else { bound }
+}
+
+/// As [`number_beside`], for a value that is stored into a column.
+pub(crate) fn number_for_column(
+    context: &PlanContext<'_>,
+    bound: Expression,
+    column: &SqlType,
+) -> Expression {
+    let bound = parameter::inferred(context, bound, column);
+    match number_of_bytes(&bound).filter(|_| is_number(column)) {
+        Some((number, _)) => number,
+        None => bound,
     }
+}
+
+fn is_number(ty: &SqlType) -> bool {
+    ty.kind.is_numeric() || ty.kind == TypeKind::Year
+}
+
+/// How a literal of bytes was written.
+pub(crate) fn written_bytes(expression: &Expression) -> Option<WrittenBytes> {
+    match &expression.kind {
+        ExpressionKind::Literal(Datum::Text(_)) => expression.ty.before.get()?.bytes,
+        _ => None,
+    }
+}
+
+/// The number of a literal of bytes, and whether all of the literal is in it.
+fn number_of_bytes(expression: &Expression) -> Option<(Expression, bool)> {
+    written_bytes(expression)?;
+    let ExpressionKind::Literal(Datum::Text(bytes)) = &expression.kind else { return None };
+    let beyond = bytes.len().saturating_sub(8);
+    let is_whole = bytes[..beyond].iter().all(|byte| *byte == 0);
+    let last = if is_whole { &bytes[beyond..] } else { &[] };
+    let number = last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let mut literal = expression_builders::literal(Datum::UInt(number), SqlType::bigint_unsigned());
+    // Digits of the largest number of so many bytes.
+    let largest = u64::MAX.checked_shr(64 - 8 * bytes.len().min(8) as u32).unwrap_or(0);
+    let length = largest.checked_ilog10().unwrap_or(0) + 1;
+    let shown = Display { length, ..Display::of_expression(&literal.ty) };
+    let operand = (literal.ty.clone(), shown);
+    let of_bytes = expression.ty.before.get().map(|before| before.shown);
+    let of_bytes = of_bytes.unwrap_or_else(|| Display::of_expression(&expression.ty));
+    let written = (expression.ty.clone(), of_bytes);
+    literal.ty.before =
+        Before::of(WorkedOut { shown, nullable: false, operand, written, bytes: None });
+    Some((literal, is_whole))
 }
 
 /// `DATE '…'` and its relatives.
@@ -160,9 +215,21 @@ pub(crate) fn number(text: &str) -> Result<Expression> {
     }
 }
 
-fn bytes(bytes: Vec<u8>) -> Expression {
+fn bytes(bytes: Vec<u8>, written: WrittenBytes) -> Expression {
     let ty = SqlType::varbinary(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-    expression_builders::literal(Datum::text(bytes), ty.with_coercibility(Coercibility::Coercible))
+    let ty = ty.with_coercibility(Coercibility::Coercible);
+    let mut literal = expression_builders::literal(Datum::text(bytes), ty);
+    let unsigned = written == WrittenBytes::Hexadecimal;
+    let shown = Display { unsigned, ..Display::of_expression(&literal.ty) };
+    let operand = (literal.ty.clone(), shown);
+    literal.ty.before = Before::of(WorkedOut {
+        shown,
+        nullable: false,
+        operand: operand.clone(),
+        written: operand,
+        bytes: Some(written),
+    });
+    literal
 }
 
 fn hex(digits: &str) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ use firn_format::value::CollationId;
 use firn_sql_grammar::ast::{CaseWhen, Expr, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::volatility::is_row_dependent;
-use firn_sql_logical::expression::{self, CompareOperator, Expression, ExpressionKind};
+use firn_sql_logical::expression::{self, CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::collate::{among_several, comparison_collation, merge_collations};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
@@ -36,8 +36,8 @@ pub(crate) fn comparison(
     let (one, two) =
         (subquery::bind_operand(binder, left)?, subquery::bind_operand(binder, right)?);
     let one_type = one.ty.clone();
-    let one = literal::number_beside(binder.typing.context, left, one, &two.ty);
-    let two = literal::number_beside(binder.typing.context, right, two, &one_type);
+    let one = literal::number_beside(binder.typing.context, one, &two.ty);
+    let two = literal::number_beside(binder.typing.context, two, &one_type);
     let two = beside_document(&one, two, right);
     let one = beside_document(&two, one, left);
     let two = held::day_beside_date(&mut binder.typing, two, &one)?;
@@ -107,9 +107,33 @@ fn compare_lexically(
         let (right, right_again) = for_several(&mut typing.frame, right);
         let before = compare_any(typing, strict, left, right)?;
         let equal = compare_any(typing, CompareOperator::Equal, left_again, right_again)?;
-        answer = expression::or(vec![before, expression::and(vec![equal, answer])]);
+        let both = match is_bare(&answer) {
+            true => vec![equal, answer],
+            // A first value that is NULL decides, so that the others do not warn.
+            false => {
+                let is_equal = expression_builders::is(equal.clone(), IsTest::True, false);
+                vec![equal, is_equal, answer]
+            }
+        };
+        answer = expression::or(vec![before, expression::and(both)]);
     }
     Ok(answer)
+}
+
+/// Whether a condition compares only columns and constants as they are.
+fn is_bare(condition: &Expression) -> bool {
+    let is_bare_side = |side: &Expression| {
+        matches!(
+            side.kind,
+            ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
+        )
+    };
+    match &condition.kind {
+        ExpressionKind::Literal(_) => true,
+        ExpressionKind::Compare { sides, .. } => sides.iter().all(is_bare_side),
+        ExpressionKind::And(list) | ExpressionKind::Or(list) => list.iter().all(is_bare),
+        _ => false,
+    }
 }
 
 pub(crate) fn in_list(
@@ -121,7 +145,7 @@ pub(crate) fn in_list(
     let operand = subquery::bind_operand(binder, operand)?;
     let items = expressions::bind_all(binder, list)?.into_iter().zip(list);
     let list = items.map(|(item, written)| {
-        let item = literal::number_beside(binder.typing.context, written, item, &operand.ty);
+        let item = literal::number_beside(binder.typing.context, item, &operand.ty);
         beside_document(&operand, item, written)
     });
     let list = list.collect();
@@ -149,6 +173,16 @@ fn in_singles(
     }
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
         return in_any(typing, operand, list, negated);
+    }
+    if !matches!(operand.ty.kind, TypeKind::Json | TypeKind::Null)
+        && list.iter().any(|item| item.ty.kind == TypeKind::Json)
+    {
+        // The first item decides how all are compared.
+        let as_documents = list.first().is_some_and(|first| {
+            first.ty.kind == TypeKind::Json || matches!(first.kind, ExpressionKind::Literal(_))
+        });
+        let equal = if as_documents { coerce::equal_documents } else { equal_by_class };
+        return any_equal(typing, operand, list, negated, equal);
     }
     if are_unlike(&operand, &list) {
         return any_equal(typing, operand, list, negated, equal_by_class);
@@ -265,7 +299,7 @@ pub(crate) fn between(
     let operand = expressions::bind_single(binder, operand)?;
     let ends: [Result<Expression>; 2] = [low, high].map(|end| {
         let bound = expressions::bind_single(binder, end)?;
-        Ok(literal::number_beside(binder.typing.context, end, bound, &operand.ty))
+        Ok(literal::number_beside(binder.typing.context, bound, &operand.ty))
     });
     let [low, high] = ends;
     let ends = [low?, high?];
@@ -287,13 +321,32 @@ fn between_ends(
     let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
     let from = coerce::compare_leniently(typing, CompareOperator::GreaterOrEqual, first, low)?;
     let to = coerce::compare_leniently(typing, CompareOperator::LessOrEqual, again, high)?;
-    let mut both = expression::and(vec![from, to]);
+    let mut both = and_whole(typing, from, to)?;
     if is_kept {
         // In one piece, so that the two sides stay together and in order.
         let ty = both.ty.clone();
         both = Expression { kind: ExpressionKind::Coalesce(vec![both]), ty };
     }
     Ok(if negated { expressions::negated(both) } else { both })
+}
+
+/// `from AND to`; where the upper bound has to be worked out, it is worked out even if the lower one
+/// has decided, as in MySQL: it may warn.
+fn and_whole(typing: &mut Typing<'_>, from: Expression, to: Expression) -> Result<Expression> {
+    let is_worked_out = match &to.kind {
+        ExpressionKind::Compare { sides, .. } => !matches!(
+            sides[1].kind,
+            ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
+        ),
+        _ => false,
+    };
+    if !is_worked_out {
+        return Ok(expression::and(vec![from, to]));
+    }
+    let both = expression_builders::call(typing, "BOTH", vec![from, to])?;
+    // A truth value as any other.
+    let ty = both.ty.clone();
+    Ok(Expression { kind: ExpressionKind::And(vec![both]), ty })
 }
 
 /// The operand and the bounds of a `BETWEEN`, which is one comparison of three values: a text
@@ -457,7 +510,6 @@ pub(crate) fn case(
     conditions: &[CaseWhen],
     otherwise: Option<&Expr>,
 ) -> Result<Expression> {
-    let written_operand = operand;
     let operand = operand.map(|operand| expressions::bind_single(binder, operand)).transpose()?;
     let (mut operand, again) = match operand {
         Some(operand) => {
@@ -473,11 +525,8 @@ pub(crate) fn case(
             Some(operand) => {
                 let bound = expressions::bind(binder, written)?;
                 let context = binder.typing.context;
-                let condition = literal::number_beside(context, written, bound, &operand.ty);
-                let operand = match written_operand {
-                    Some(expr) => literal::number_beside(context, expr, operand, &condition.ty),
-                    None => operand,
-                };
+                let condition = literal::number_beside(context, bound, &operand.ty);
+                let operand = literal::number_beside(context, operand, &condition.ty);
                 case_test(&mut binder.typing, operand, condition)?
             }
             None => expressions::test(binder, written)?,
@@ -538,6 +587,13 @@ fn equal_by_class(
     let known = is_known(&operand) && is_known(&value);
     let (operand, value) = match (class(&operand.ty), class(&value.ty)) {
         _ if !known => (operand, value),
+        // A document is read as the date that its text may be.
+        (Class::Text, Class::Text)
+            if operand.ty.kind.has_date() && value.ty.kind == TypeKind::Json =>
+        {
+            let text = as_text(typing, value);
+            (operand, text)
+        }
         (Class::Text, Class::Text) if operand.ty.kind.is_temporal() => (operand, value),
         (Class::Text, Class::Text) if operand.ty.kind == value.ty.kind => (operand, value),
         (Class::Text, Class::Text) => (as_text(typing, operand), as_text(typing, value)),

@@ -148,7 +148,7 @@ pub(crate) fn assigned_value(
             let table = binder.typing.frame.table_of(relation)?;
             Ok(Some(match table.by_ordinal(ordinal) {
                 Some(column) => {
-                    literal::number_beside(binder.typing.context, expr, bound, &column.ty)
+                    literal::number_for_column(binder.typing.context, bound, &column.ty)
                 }
                 None => bound,
             }))

@@ -3,12 +3,19 @@
 use firn_sql_types::error::{ErrorKind, Result};
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind, cast};
 
-use super::value::{Role, document, json, path, resolve_roles, single_path};
+use super::value::{Role, document, json, no_document, path, resolve_roles, single_path};
+use crate::arguments::{int, text};
 use crate::signature::{self, MAX_CHARS};
-use crate::{Call, Function, ResolveContext, Signature, lenient};
+use crate::{Call, Function, ResolveContext, Signature, Volatility, lenient};
 use firn_format::value::CollationId;
 
 pub(super) const FUNCTIONS: &[Function] = &[
+    // An argument that has to be a document and has another type, by its number and its function;
+    // the binder puts this call in its place, so that it is not worked out.
+    lenient!("NO DOCUMENT", 2..=2, [Int, Text] => a_document, |a: &[Datum], _| {
+        Err(no_document(usize::try_from(int(&a[0])).unwrap_or(0), &text(&a[1])))
+    })
+    .volatile(Volatility::Row),
     lenient!("JSON_EXTRACT", 2..=usize::MAX, resolve_extract, |a: &[Datum], _| extract(a)),
     lenient!("->", 2..=2, resolve_extract, |a: &[Datum], _| extract(a)),
     lenient!("->>", 2..=2, resolve_extract_text, |a: &[Datum], _| Ok(match extract(a)? {
@@ -58,6 +65,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(document.map_or(Datum::Null, |_| Datum::Int(0)))
     }),
 ];
+
+fn a_document(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::new(TypeKind::Json)
+}
 
 const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
 /// JSON text has a binary collation.

@@ -96,6 +96,15 @@ pub(super) fn value_type(ty: &SqlType, context: &ResolveContext<'_>) -> SqlType 
     if ty.kind.is_enum_or_set() { Want::Text.of(ty, context) } else { ty.clone() }
 }
 
+/// Error 3146.
+pub(super) fn no_document(argument: usize, function: &str) -> SqlError {
+    let message = format!(
+        "Invalid data type for JSON data in argument {argument} to function {function}; a JSON \
+         string or JSON type is required."
+    );
+    SqlError::new(3146, message)
+}
+
 /// A document argument; `None` for NULL. Error 3141 for text that is not JSON, 3146 for other
 /// types.
 pub(super) fn document<'a>(
@@ -106,14 +115,7 @@ pub(super) fn document<'a>(
     match arguments.get(at) {
         None | Some(Datum::Null) => Ok(None),
         Some(Datum::Json(document)) => Ok(Some(Cow::Borrowed(document))),
-        Some(other) if other.as_bytes().is_none() => Err(SqlError::new(
-            3146,
-            format!(
-                "Invalid data type for JSON data in argument {} to function {function}; a JSON \
-                 string or JSON type is required.",
-                at + 1
-            ),
-        )),
+        Some(other) if other.as_bytes().is_none() => Err(no_document(at + 1, function)),
         Some(other) => match JsonValue::parse(&text(other)) {
             Ok(parsed) => Ok(Some(Cow::Owned(parsed))),
             Err(error) => Err(invalid_text(&error, at + 1, function)),

@@ -17,9 +17,6 @@ const LONGEST_MADE_CHARS: u32 = 16_777_216;
 /// Digits of the seconds since 1970 up to the year 3001.
 const SECONDS_DIGITS: u8 = 11;
 
-/// The most characters reported for an integer result of arithmetic.
-const LONGEST_INTEGER_CHARS: u32 = 22;
-
 /// The most digits reported for an integer quotient.
 const LONGEST_QUOTIENT_DIGITS: u32 = 21;
 
@@ -99,7 +96,13 @@ pub(super) fn of_call(
         }
         ("NEG", [one]) => of_negative(one, ty),
         (mean::SHOWN, [(_, display)]) => *display,
-        ("ABS", [one]) => of_same(one, ty),
+        ("ABS", [one]) => {
+            let shown = of_same(one, ty);
+            // Bits are a signed number.
+            let (written, of_written) = display::written(typing, &arguments[0]);
+            let is_signed = written.kind.is_binary() && !of_written.unsigned;
+            Display { unsigned: shown.unsigned && !is_signed, ..shown }
+        }
         ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
             let digits = arguments.get(1).map_or(Some(0), text::constant_integer);
             of_rounded(name, one, digits, ty)
@@ -275,7 +278,7 @@ fn of_arithmetic(
         _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
         _ => {
             let sign = u32::from(!ty.kind.is_unsigned());
-            Display::integer(ty, (u32::from(precision) + sign).min(LONGEST_INTEGER_CHARS))
+            Display::integer(ty, u32::from(precision.min(MAX_PRECISION)) + sign)
         }
     }
 }
@@ -353,7 +356,7 @@ fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         }
         TypeKind::Double if of.kind.is_temporal() => fixed_double(ty, of.kind.fsp()),
         TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
-            fixed_double(ty, display.decimals)
+            Display { unsigned: display.unsigned, ..fixed_double(ty, display.decimals) }
         }
         _ => Display::of_expression(ty),
     }

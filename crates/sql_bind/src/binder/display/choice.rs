@@ -4,7 +4,7 @@ use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Datum, Display, SqlType, TypeKind};
 
-use super::super::{Frame, Typing};
+use super::super::{Frame, Typing, literal};
 use crate::binder::coerce::is_written_cast;
 use crate::binder::display;
 
@@ -19,7 +19,17 @@ pub(super) fn of_choice<'e>(
         matches!(value.kind, ExpressionKind::Literal(Datum::Null))
             && value.ty.before.get().is_none()
     };
+    let values: Vec<&Expression> = values.collect();
+    // `NULLIF` of a literal of bytes, which is shown like a column of such bytes.
+    if let [null, value] = *values
+        && null.ty.kind != TypeKind::Null
+        && is_null(&null)
+        && literal::written_bytes(value).is_some()
+    {
+        return display::display(typing, value).as_stored();
+    }
     let values: Vec<(SqlType, Display)> = values
+        .into_iter()
         .filter(|value| !is_null(value))
         .map(|value| {
             let value = without_zeros(value);

@@ -29,7 +29,7 @@ use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
 use super::coerce::is_written_cast;
-use super::{Frame, Typing};
+use super::{Frame, Typing, literal};
 
 /// A truth value.
 pub(crate) const TRUTH_CHARS: u32 = 1;
@@ -201,7 +201,12 @@ pub(super) fn written<'e>(
     expression: &'e Expression,
 ) -> (&'e SqlType, Display) {
     match &expression.kind {
-        ExpressionKind::Cast(inner) => shown_operand(typing, inner),
+        ExpressionKind::Cast(inner) => match (&inner.kind, inner.ty.before.get()) {
+            (ExpressionKind::Literal(_), Some(before)) if before.written.0.kind.is_binary() => {
+                (&before.written.0, before.written.1)
+            }
+            _ => shown_operand(typing, inner),
+        },
         ExpressionKind::Literal(_) => match expression.ty.before.get() {
             Some(before) => (&before.written.0, before.written.1),
             None => shown_operand(typing, expression),
@@ -273,7 +278,11 @@ pub(crate) fn of_aggregate(
                 _ => None,
             };
             let type_code = code.or(display.type_code);
-            Display { nullable: None, type_code, ..display.as_expression() }
+            let shown = match literal::written_bytes(argument) {
+                Some(_) => display.as_stored(),
+                None => display.as_expression(),
+            };
+            Display { nullable: None, type_code, ..shown }
         }
         AggregateFunction::Sum => of_sum(of, display, ty),
         AggregateFunction::Average => of_average(typing.context, of, display, ty),

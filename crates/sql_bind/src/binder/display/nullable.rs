@@ -6,7 +6,7 @@
 use firn_sql_functions::Function;
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind};
-use firn_sql_types::TypeKind;
+use firn_sql_types::{Coercibility, TypeKind};
 
 use super::super::Typing;
 use super::super::expression_builders::is_never_null;
@@ -54,6 +54,10 @@ const NULLABLE: &[&str] = &[
 
 /// Functions that MySQL considers NULL only if an argument is.
 const BY_ARGUMENTS: &[&str] = &[
+    "DATE OF TEXT",
+    "DAY OF TEXT",
+    "DATE OF YEAR",
+    "BOTH",
     "LENGTH",
     "CHAR_LENGTH",
     "BIT_LENGTH",
@@ -148,6 +152,13 @@ fn adds_null<'e>(
         }
         ExpressionKind::Cast(operand) => {
             left.push(operand);
+            // Only a written cast of a moment may fail.
+            if operand.ty.kind.is_temporal()
+                && ty.kind.is_temporal()
+                && ty.coercibility != Coercibility::Implicit
+            {
+                return false;
+            }
             // Bytes that are not valid text become NULL; clients see this only in strict modes.
             if operand.ty.kind.is_binary() && ty.kind.is_text() {
                 return typing.context.evaluation.sql_mode.is_strict();
@@ -206,6 +217,7 @@ fn call_adds_null<'e>(
 fn may_be_null(context: &PlanContext<'_>, function: &Function, result: &TypeKind) -> bool {
     match function.name {
         "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
+        "DATE OF TEXT" | "DAY OF TEXT" | "DATE OF YEAR" => false,
         "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME" | "UTC_TIMESTAMP" => {
             false
         }
