@@ -12,7 +12,6 @@
 //! in the message, is evaluated by the statement. What may raise an error or a warning is sent; if
 //! it does raise one, the node does not know the result, and the statement evaluates the row.
 
-mod chosen_number;
 mod evaluate;
 mod frame;
 mod known_patterns;

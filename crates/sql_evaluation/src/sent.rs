@@ -6,7 +6,7 @@ use firn_format::value::Value;
 use firn_sql_logical::expression::{Expression, ExpressionKind, Slot};
 use firn_sql_types::{Datum, SqlType, TimeZone};
 
-use crate::chosen_number::is_number_of_choice;
+use crate::evaluate::is_number_of_choice;
 use crate::purity::{is_pure_call, is_pure_cast};
 use crate::value_type::{sent_comparison, sent_operator, sent_test, sent_type};
 

@@ -10,6 +10,8 @@
 //! `CASE` and `COALESCE` at the first branch that is taken. Arguments are evaluated from left to
 //! right, so `@a := …` takes effect in the written order.
 
+mod chosen_number;
+
 use std::cmp::Ordering;
 
 use firn_base::memory;
@@ -24,9 +26,11 @@ use firn_sql_types::{
     Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
 };
 
-use crate::chosen_number::number_of_choice;
 use crate::frame::Frame;
 use crate::known_patterns::{Known, KnownPatterns, Source};
+use chosen_number::number_of_choice;
+
+pub(crate) use chosen_number::is_number_of_choice;
 
 /// A value that already exists somewhere, or was computed.
 pub enum Operand {
@@ -201,11 +205,7 @@ fn call(
 }
 
 /// The value of an operand, converted to a type.
-pub(crate) fn cast_operand(
-    operand: &Expression,
-    ty: &SqlType,
-    frame: &mut impl Frame,
-) -> Result<Datum> {
+fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
     if let ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) | ExpressionKind::Call { .. } =
         &operand.kind
         && let Some(number) = number_of_choice(operand, ty, frame)

@@ -12,7 +12,7 @@ use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{ErrorKind, Result};
 use firn_sql_types::{Coercibility, Datum, EvaluationContext, SqlType, TypeKind, cast};
 
-use crate::evaluate::{Evaluate, cast_operand};
+use super::{Evaluate, cast_operand};
 use crate::frame::Frame;
 
 /// Whether a cast of an operand is one of these.
@@ -27,7 +27,7 @@ pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
 }
 
 /// The number of an operand of a cast, if it is one of these; `None` for all others.
-pub(crate) fn number_of_choice(
+pub(super) fn number_of_choice(
     operand: &Expression,
     ty: &SqlType,
     frame: &mut impl Frame,
