@@ -10,11 +10,12 @@ use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
 use firn_format::redo::{Change, Group};
-use firn_node::node::{Node, NodeError};
+use firn_node::node::Node;
 use firn_sql_collation::Collations;
 use firn_storage::local::LocalStorage;
 
 use crate::CommandError;
+use crate::backup::open_local;
 use crate::cluster::refuse_node_directory;
 use crate::configuration::Configuration;
 
@@ -60,8 +61,7 @@ pub(crate) fn check(
     require_database(environment.disk.as_ref(), path)?;
     refuse_node_directory(path)?;
     let options = configuration.node_options();
-    let storage =
-        LocalStorage::open(&environment, path, options.storage.clone()).map_err(NodeError::from)?;
+    let storage = open_local(&environment, path, options.storage.clone())?;
     let opened = Arc::new(storage.clone());
     let node = Node::open_over(&environment, opened, WriterEpoch::Next, &options)?;
     let began = environment.clock.monotonic();
@@ -111,6 +111,7 @@ fn check_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), Comm
     let (from, to) = (storage.log.truncated_lsn(), storage.log.durable_lsn());
     writeln!(out, "log: {records} records, from {from} to {to}")?;
     storage.pages.materialise_up_to(to)?;
+    storage.pages.copy_base(&mut |_| {})?;
     let images = storage.pages.verify_all(&mut |_| {})?;
     writeln!(out, "pages: {images} images, up to date to {}", storage.pages.status().applied_lsn)?;
     Ok(())

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
 use crate::logging::Verbosity;
-use crate::{CommandError, admin, certificates, cluster, demo, logging, start};
+use crate::{CommandError, admin, backup, certificates, cluster, demo, logging, start};
 
 /// The complete command line of this build.
 pub(crate) fn command() -> Command {
@@ -23,7 +23,13 @@ pub(crate) fn command() -> Command {
                         .action(ArgAction::SetTrue)
                         .hide(true)
                         .help("End when the standard input ends"),
-                ),
+                )
+                .arg(
+                    Arg::new(backup::CLONE_FLAG).long(backup::CLONE_FLAG).value_name("URL").help(
+                        "Make the data directory first, as a clone of this archive's database",
+                    ),
+                )
+                .args(backup::moment_flags()),
         ))
         .subcommand(cluster::command())
         .subcommand(firn_client::command())
@@ -34,6 +40,8 @@ pub(crate) fn command() -> Command {
                 .about("Inspect a node and its settings")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
+                .subcommand(backup::command())
+                .subcommand(backup::restore_command())
                 .subcommand(certificates::command())
                 .subcommand(with_settings(
                     Command::new("configuration")
@@ -55,7 +63,10 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
         Some(("start", matches)) => {
             let (configuration, verbosity) = started(matches)?;
             match configuration.cluster_layout.value.is_empty() {
-                true => start::run(&configuration, verbosity, out),
+                true => {
+                    backup::clone_if_asked(matches, &configuration, out)?;
+                    start::run(&configuration, verbosity, out)
+                }
                 false => {
                     let ends_with_input = matches.get_flag(cluster::ENDS_WITH_INPUT_FLAG);
                     cluster::run_node(&configuration, verbosity, ends_with_input, out)
@@ -66,6 +77,8 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
             Some(("configuration", matches)) => {
                 admin::print_configuration(&configuration(matches)?, out)
             }
+            Some(("backup", matches)) => backup::dispatch(matches, out),
+            Some(("restore", matches)) => backup::restore(matches, out),
             Some(("certificates", matches)) => certificates::dispatch(matches, out),
             Some(("check", matches)) => admin::check(&started(matches)?.0, out),
             _ => unreachable!("clap lets no other administrative command through"),

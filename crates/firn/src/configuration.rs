@@ -29,11 +29,13 @@ use tracing_subscriber::filter::LevelFilter;
 
 use firn_node::memory::MemoryPlan;
 use firn_node::size::{Size, SizeError};
+use firn_objects::ObjectUrl;
 use setting::{
-    BUFFER_POOL, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN,
-    LOG_LEVEL, LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET,
-    METRICS_LISTEN, NODE_NAME, REPLICA_SNAPSHOT_SECONDS, SECURE_FILE_PRIV, SETTINGS,
-    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
+    ARCHIVE, ARCHIVE_INTERVAL_SECONDS, ARCHIVE_LOG_LIMIT, ARCHIVE_WINDOW_HOURS, BUFFER_POOL,
+    CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL,
+    LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN,
+    NODE_NAME, REPLICA_SNAPSHOT_SECONDS, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS,
+    SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
 use sources::{Origin, Sources};
 
@@ -51,6 +53,11 @@ const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Siz
 const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
 /// At most ten years.
 const SNAPSHOT_LIMIT_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
+/// At most an hour.
+const ARCHIVE_INTERVAL_RANGE: RangeInclusive<u64> = 1..=3600;
+/// At most ten years.
+const ARCHIVE_WINDOW_RANGE: RangeInclusive<u64> = 1..=10 * 366 * 24;
+const ARCHIVE_LOG_LIMIT_RANGE: RangeInclusive<Size> = Size(64 << 20)..=Size(1 << 44);
 /// At most a day.
 const PATIENCE_RANGE: RangeInclusive<u64> = 0..=24 * 3600;
 const MAX_CONNECTIONS_RANGE: RangeInclusive<u64> = 1..=100_000;
@@ -95,6 +102,14 @@ pub(crate) struct Configuration {
     pub(crate) history_window_seconds: Placed<u64>,
     /// Log behind the last materialised point before writers are slowed down.
     pub(crate) materialise_behind_limit: Placed<Size>,
+    /// The URL of the archive, if there is one.
+    pub(crate) archive: Placed<String>,
+    /// How long new log waits before it is archived, in seconds.
+    pub(crate) archive_interval_seconds: Placed<u64>,
+    /// How far back every moment can be restored, in hours.
+    pub(crate) archive_window_hours: Placed<u64>,
+    /// Log that is kept for an archive that is away.
+    pub(crate) archive_log_limit: Placed<Size>,
     /// The file with the cluster's nodes; empty for a server of its own.
     pub(crate) cluster_layout: Placed<String>,
     /// The node of the layout that the process is.
@@ -206,6 +221,15 @@ impl Configuration {
             history_window_seconds: texts.seconds(HISTORY_WINDOW_SECONDS, &HISTORY_WINDOW_RANGE)?,
             materialise_behind_limit: texts
                 .size(MATERIALISE_BEHIND_LIMIT, &MATERIALISE_BEHIND_LIMIT_RANGE)?,
+            archive: texts.archive(ARCHIVE)?,
+            archive_interval_seconds: texts
+                .seconds(ARCHIVE_INTERVAL_SECONDS, &ARCHIVE_INTERVAL_RANGE)?,
+            archive_window_hours: texts.in_range(
+                ARCHIVE_WINDOW_HOURS,
+                &ARCHIVE_WINDOW_RANGE,
+                |_| "is not a whole number of hours".to_owned(),
+            )?,
+            archive_log_limit: texts.size(ARCHIVE_LOG_LIMIT, &ARCHIVE_LOG_LIMIT_RANGE)?,
             cluster_layout: texts.text(CLUSTER_LAYOUT).clone(),
             node_name: texts.text(NODE_NAME).clone(),
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
@@ -231,6 +255,11 @@ impl Configuration {
         if self.cluster_layout.value.is_empty() != self.node_name.value.is_empty() {
             let reason = format!("needs both {CLUSTER_LAYOUT} and {NODE_NAME}");
             return Err(ConfigurationError::bad_value(NODE_NAME, &self.node_name, reason));
+        }
+        if !self.archive.value.is_empty() && !self.cluster_layout.value.is_empty() {
+            let shown = Placed { value: "…".to_owned(), origin: self.archive.origin.clone() };
+            let reason = "is for a server of its own; nodes of a cluster are not archived yet";
+            return Err(ConfigurationError::bad_value(ARCHIVE, &shown, reason.to_owned()));
         }
         let (budget, plan) = (&self.memory_budget, self.memory_plan());
         let least = MemoryPlan::for_pool(plan.buffer_pool_bytes.max(BUFFER_POOL_RANGE.start().0));
@@ -286,6 +315,10 @@ impl Configuration {
             row(LOG_SEGMENT_SIZE, &self.log_segment_size),
             row(HISTORY_WINDOW_SECONDS, &self.history_window_seconds),
             row(MATERIALISE_BEHIND_LIMIT, &self.materialise_behind_limit),
+            row(ARCHIVE, &self.archive),
+            row(ARCHIVE_INTERVAL_SECONDS, &self.archive_interval_seconds),
+            row(ARCHIVE_WINDOW_HOURS, &self.archive_window_hours),
+            row(ARCHIVE_LOG_LIMIT, &self.archive_log_limit),
             row(CLUSTER_LAYOUT, &self.cluster_layout),
             row(NODE_NAME, &self.node_name),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
@@ -346,6 +379,18 @@ impl Texts {
         }
         self.address(setting)
             .map(|placed| Placed { value: Some(placed.value), origin: placed.origin })
+    }
+
+    /// The URL of an object store, or nothing.
+    fn archive(&self, setting: &'static str) -> Result<Placed<String>, ConfigurationError> {
+        let text = self.text(setting);
+        if let (false, Err(error)) = (text.value.is_empty(), text.value.parse::<ObjectUrl>()) {
+            // The value may have a password in it.
+            let shown = Placed { value: String::from("…"), origin: text.origin.clone() };
+            let reason = format!("is not an archive: {error}");
+            return Err(ConfigurationError::bad_value(setting, &shown, reason));
+        }
+        Ok(text.clone())
     }
 
     fn size(

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_types, reason = "files and sockets of the user who runs the binary")]
 
 mod admin;
+mod backup;
 mod certificates;
 mod cluster;
 mod command_line;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 
 use configuration::ConfigurationError;
 use firn_api::{LogError, PageStoreError};
+use firn_archive::ArchiveError;
 use firn_base::Lsn;
 use firn_bench_engine::BenchError;
 use firn_client::ClientError;
@@ -70,6 +72,17 @@ enum CommandError {
     /// A node of a cluster does not start.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// An archive cannot be written or read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// Objects of an archive are damaged or missing.
+    #[error(
+        "{findings} objects are damaged or missing; make a new archive, and keep this one until its window has passed"
+    )]
+    ArchiveDamage {
+        /// Their number.
+        findings: usize,
+    },
     /// The file with a cluster's nodes is wrong.
     #[error("{}: {error}", path.display())]
     Layout { path: PathBuf, error: firn_cluster::LayoutError },

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_api::WriterEpoch;
 use firn_base::Environment;
 use firn_base::task::sleep;
 use firn_node::endpoint::Endpoint;
@@ -12,6 +13,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 use crate::CommandError;
+use crate::backup;
 use crate::cluster::refuse_node_directory;
 use crate::configuration::Configuration;
 use crate::logging::Verbosity;
@@ -33,7 +35,10 @@ pub(crate) fn run(
     let began = environment.clock.monotonic();
     let path = &configuration.data_dir.value;
     refuse_node_directory(path)?;
-    let node = Node::open(&environment, path, &configuration.node_options())?;
+    let storage = backup::storage(&environment, configuration)?;
+    // This process has the directory's lock, so it is the one that writes.
+    let options = configuration.node_options();
+    let node = Node::open_over(&environment, storage, WriterEpoch::Next, &options)?;
     let node = Arc::new(node);
     let opened_in = environment.clock.monotonic().saturating_sub(began);
     writeln!(out, "{}", what_was_recovered(configuration, &node, opened_in))?;

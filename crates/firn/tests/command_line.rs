@@ -53,6 +53,10 @@ fn the_configuration_is_merged_from_all_three_sources() {
         log_segment_size           64M             default
         history_window_seconds     0               default
         materialise_behind_limit   1G              default
+        archive                                    default
+        archive_interval_seconds   10              default
+        archive_window_hours       168             default
+        archive_log_limit          16G             default
         cluster_layout                             default
         node_name                                  default
         cluster_certificates                       default

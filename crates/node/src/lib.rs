@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_types, reason = "files and sockets of the user who runs the binary")]
 
 pub mod allocator;
+pub mod archived;
 pub mod descriptors;
 pub mod endpoint;
 pub mod engine_status;

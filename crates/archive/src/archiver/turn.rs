@@ -174,7 +174,7 @@ impl Turns {
     fn turn(&mut self) -> Result<bool, ArchiveError> {
         let has_sent = self.ship(false)?;
         let has_imaged = self.image_step()?;
-        self.publish_idle()?;
+        self.publish_idle(IDLE_MANIFEST)?;
         self.expire()?;
         Ok(has_sent || has_imaged)
     }
@@ -205,21 +205,20 @@ impl Turns {
         }
     }
 
-    /// Sends the rest of the log, if the store takes it.
+    /// Sends the rest of the log, if the store takes it, and says that nothing followed.
     fn finish(mut self) {
         let end = self.now() + CLOSING;
-        loop {
-            let sent = self.ship(true);
-            self.tell();
-            match sent {
-                Err(error) => {
-                    note(&self.shared, &error);
-                    return;
-                }
-                Ok(false) if self.buffer.is_empty() => return,
-                Ok(_) if self.now() >= end => return,
+        let finished = loop {
+            match self.ship(true) {
+                Ok(false) if self.buffer.is_empty() => break self.publish_idle(Duration::ZERO),
+                Ok(_) if self.now() >= end => break Ok(()),
                 Ok(_) => {}
+                Err(error) => break Err(error),
             }
+        };
+        self.tell();
+        if let Err(error) = finished {
+            note(&self.shared, &error);
         }
     }
 
@@ -386,13 +385,13 @@ impl Turns {
         }
     }
 
-    /// Says every so often that there is nothing new.
-    fn publish_idle(&mut self) -> Result<(), ArchiveError> {
+    /// Says that there is nothing new, if nothing was said for as long as `interval`.
+    fn publish_idle(&mut self, interval: Duration) -> Result<(), ArchiveError> {
         let waited = self.now().saturating_sub(self.work.published_at);
         let Some(mark) = self.work.newest_mark else { return Ok(()) };
         let end = self.manifest.log_end().or(self.manifest.sets.last().map(|set| set.end));
         let is_idle = self.buffer.is_empty() && Some(mark.lsn) == end;
-        if !is_idle || waited < IDLE_MANIFEST || self.work.publishing.is_some() {
+        if !is_idle || waited < interval || self.work.publishing.is_some() {
             return Ok(());
         }
         let manifest = Manifest {

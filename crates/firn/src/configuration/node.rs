@@ -1,5 +1,6 @@
 //! Translates the settings into the options of a node's parts.
 
+use firn_archive::ArchiveOptions;
 use firn_node::endpoint::EndpointOptions;
 use firn_node::memory::MemoryPlan;
 use firn_node::node::NodeOptions;
@@ -47,6 +48,16 @@ impl Configuration {
         }
     }
 
+    /// How the archive is written.
+    pub(crate) fn archive_options(&self) -> ArchiveOptions {
+        ArchiveOptions {
+            interval_ms: self.archive_interval_seconds.value * 1000,
+            window_ms: self.archive_window_hours.value * 3600 * 1000,
+            hold_log_bytes: self.archive_log_limit.value.0,
+            ..ArchiveOptions::default()
+        }
+    }
+
     /// The options of the data directory.
     pub(crate) fn storage_options(&self) -> LocalOptions {
         LocalOptions {
@@ -59,7 +70,8 @@ impl Configuration {
                 history_window_ms: self.history_window_seconds.value * 1000,
                 ..PageStoreOptions::default()
             },
-            hold_log_bytes: None,
+            hold_log_bytes: (!self.archive.value.is_empty())
+                .then_some(self.archive_log_limit.value.0),
         }
     }
 }

@@ -57,6 +57,14 @@ pub(crate) const LOG_SEGMENT_SIZE: &str = "log_segment_size";
 pub(crate) const HISTORY_WINDOW_SECONDS: &str = "history_window_seconds";
 /// Log behind the last materialised point before writers are slowed down.
 pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
+/// Where the database is archived.
+pub(crate) const ARCHIVE: &str = "archive";
+/// How long new log waits before it is archived.
+pub(crate) const ARCHIVE_INTERVAL_SECONDS: &str = "archive_interval_seconds";
+/// How far back moments of the archive are kept.
+pub(crate) const ARCHIVE_WINDOW_HOURS: &str = "archive_window_hours";
+/// Log that is kept while the archive is away.
+pub(crate) const ARCHIVE_LOG_LIMIT: &str = "archive_log_limit";
 /// The nodes of the cluster that the process belongs to.
 pub(crate) const CLUSTER_LAYOUT: &str = "cluster_layout";
 /// Which node of the cluster the process is.
@@ -69,7 +77,7 @@ pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 19] = [
+pub(crate) const SETTINGS: [Setting; 23] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -153,6 +161,30 @@ pub(crate) const SETTINGS: [Setting; 19] = [
         value_name: "SIZE",
         default: "1G",
         help: "Log behind the last materialised point before writers are slowed down",
+    },
+    Setting {
+        name: ARCHIVE,
+        value_name: "URL",
+        default: "",
+        help: "Where log and pages are archived, such as file:///backup/firn; nowhere if empty",
+    },
+    Setting {
+        name: ARCHIVE_INTERVAL_SECONDS,
+        value_name: "SECONDS",
+        default: "10",
+        help: "How long new log waits before it is archived",
+    },
+    Setting {
+        name: ARCHIVE_WINDOW_HOURS,
+        value_name: "HOURS",
+        default: "168",
+        help: "How far back every moment can be restored from the archive",
+    },
+    Setting {
+        name: ARCHIVE_LOG_LIMIT,
+        value_name: "SIZE",
+        default: "16G",
+        help: "Log that is kept for an archive that is away; beyond it, the archive gets a gap",
     },
     Setting {
         name: CLUSTER_LAYOUT,
