@@ -20,13 +20,12 @@ pub(super) fn of_choice<'e>(
             && value.ty.before.get().is_none()
     };
     let values: Vec<&Expression> = values.collect();
-    // `NULLIF` of a literal of bytes, which is shown like a column of such bytes.
     if let [null, value] = *values
         && null.ty.kind != TypeKind::Null
         && is_null(&null)
-        && literal::written_bytes(value).is_some()
+        && let Some(shown) = of_null_or(typing, value)
     {
-        return display::display(typing, value).as_stored();
+        return shown;
     }
     let values: Vec<(SqlType, Display)> = values
         .into_iter()
@@ -40,6 +39,24 @@ pub(super) fn of_choice<'e>(
     let values: Vec<(&SqlType, Display)> =
         values.iter().map(|(of, display)| (of, *display)).collect();
     common_display(&values, ty)
+}
+
+/// The value of `NULLIF`, where it is told of as the value alone would not be in a choice.
+fn of_null_or(typing: &Typing<'_>, value: &Expression) -> Option<Display> {
+    let shown = display::display(typing, value);
+    if literal::written_bytes(value).is_some() {
+        // Like a column of such bytes.
+        return Some(shown.as_stored());
+    }
+    if matches!(value.ty.kind, TypeKind::Float | TypeKind::Double) {
+        return Some(shown.as_expression());
+    }
+    match &value.kind {
+        ExpressionKind::Cast(name) if name.ty.kind.is_enum_or_set() => {
+            Some(Display { type_code: Some(type_code::STRING), ..shown })
+        }
+        _ => None,
+    }
 }
 
 /// The number behind the text that a zero-filled column becomes beside texts.
