@@ -213,6 +213,80 @@ fn the_log_is_kept_until_the_pages_are_durable() {
     assert!(matches!(refused, OpenError::Pages(PageStoreError::StoreDamaged { .. })), "{refused}");
 }
 
+/// Copies all pages of `from` as of `position` into a directory, or only the first few.
+fn copy(from: &PageNode, path: &Path, position: Lsn, most: usize) -> Option<usize> {
+    let environment = Environment::system();
+    let mut copy = PageNode::begin_copy(&environment, path, DATABASE, position).unwrap();
+    from.materialise_up_to(position).unwrap();
+    let (mut after, mut image) = (None, PageBuf::boxed());
+    loop {
+        let pages = from.stored_pages(after, 64);
+        let Some(last) = pages.last() else { break };
+        after = Some(*last);
+        for page in pages {
+            if copy.pages() == most {
+                return None;
+            }
+            match from.read(page, PageRead::AsOf(position), &mut image) {
+                Ok(_) => copy.add(page, &image).unwrap(),
+                Err(PageStoreError::Absent(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    let pages = copy.pages();
+    copy.finish().unwrap();
+    Some(pages)
+}
+
+#[test]
+fn a_node_begins_with_the_pages_of_another_one() {
+    let place = place();
+    let log = WrittenLog::create(&place.path().join("log"));
+    let old = open(&place.path().join("old"), Arc::clone(&log.log) as _, options("old")).unwrap();
+    log.append_pages(0..200);
+    let position = log.append_pages(100..300);
+    let held = old.hold("copy", position).unwrap();
+    let kept = FollowOptions {
+        name: "copy".to_owned(),
+        from: position,
+        until: None,
+        pages: PageFilter::All,
+        hold_limit_bytes: 1 << 30,
+    };
+    let kept = LogStore::follow(log.log.as_ref(), kept).unwrap();
+    let end = log.append_pages(250..350);
+    old.materialise_up_to(end).unwrap();
+    // The lease of the old node follows what its page map names.
+    while log.log.truncated_lsn() == Lsn::FIRST {
+        log.let_go(end);
+        firn_base::task::sleep(Duration::from_millis(5));
+    }
+    let path = place.path().join("new");
+    assert_eq!(copy(&old, &path, position, 100), None, "the copy is interrupted");
+    let refused = open(&path, Arc::clone(&log.log) as _, options("new")).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, OpenError::Pages(PageStoreError::StoreDamaged { .. })), "{refused}");
+    assert_eq!(copy(&old, &path, position, usize::MAX), Some(300));
+    drop(held);
+    let new = open(&path, Arc::clone(&log.log) as _, options("new")).unwrap();
+    drop(kept);
+    assert!(log.log.truncated_lsn() > Lsn::FIRST, "no log makes the first pages");
+    for number in 0..350 {
+        // A page that was built of log has no checksum yet.
+        let sealed = |node: &PageNode| {
+            let mut page = newest(node, number, end).unwrap();
+            page.seal();
+            page
+        };
+        assert!(sealed(&old).bytes() == sealed(&new).bytes(), "page {number}");
+    }
+    let last = log.append_pages(0..10);
+    new.close();
+    drop(new);
+    let again = open(&path, Arc::clone(&log.log) as _, options("new")).unwrap();
+    assert_eq!(newest(&again, 9, last).unwrap().lsn(), last);
+}
+
 #[test]
 fn a_directory_of_another_database_is_refused() {
     let place = place();

@@ -15,7 +15,7 @@ pub mod pages;
 
 pub use directory::{DatabaseId, LocalDirectory, OpenError};
 pub use log::{LocalLog, LogMemory, LogOptions};
-pub use pages::{BasePages, LocalPages, PageStoreOptions};
+pub use pages::{BasePages, LocalPages, PageCopy, PageStoreOptions};
 
 use std::path::Path;
 use std::sync::Arc;

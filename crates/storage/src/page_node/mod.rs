@@ -12,7 +12,7 @@
 //! The page store is the one of the local directory ([`crate::local::pages`]); only its log is
 //! another one ([`ReceivedLog`]). The node's lease holds the log that the page store may still need.
 //! A node whose lease was dropped, because it was away for too long, cannot start: its pages must
-//! be copied from another node.
+//! be copied from another node ([`PageNode::begin_copy`]), as those of a node that is new.
 
 mod received_log;
 mod records;
@@ -29,7 +29,8 @@ use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::PageBuf;
 
 use crate::local::{
-    DatabaseId, LocalDirectory, LocalPages, OpenError, PageStoreOptions, pages::PageStoreStatus,
+    DatabaseId, LocalDirectory, LocalPages, OpenError, PageCopy, PageStoreOptions,
+    pages::PageStoreStatus,
 };
 
 pub use received_log::{ReceivedLog, ReceivedLogOptions, ReceivedLogStatus};
@@ -75,6 +76,27 @@ impl PageNode {
         let log = ReceivedLog::open(environment, store, options.log)?;
         let pages = LocalPages::open(&directory, options.pages, Arc::clone(&log) as _)?;
         Ok(Arc::new(PageNode { name, filter, log, pages }))
+    }
+
+    /// Begins to fill the directory of a node with pages of another one as of `position`. Once that
+    /// is finished, the node opens, if the log is kept from there on. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As [`PageNode::open`].
+    pub fn begin_copy(
+        environment: &Environment,
+        path: &Path,
+        database: DatabaseId,
+        position: Lsn,
+    ) -> Result<PageCopy, OpenError> {
+        let directory = LocalDirectory::open_for(environment, path, database)?;
+        Ok(PageCopy::begin(&directory, position)?)
+    }
+
+    /// See [`LocalPages::stored_pages`].
+    #[must_use]
+    pub fn stored_pages(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+        self.pages.stored_pages(after, limit)
     }
 
     /// Blocks until everything that ends at or before `lsn` is in stored images; the node hurries

@@ -36,6 +36,7 @@
 
 mod allocator;
 mod base;
+mod copy;
 mod history;
 mod image_buffers;
 mod loader;
@@ -80,6 +81,7 @@ use table::{Enqueued, PageTable};
 use base::Base;
 
 pub use base::BasePages;
+pub use copy::PageCopy;
 pub use options::PageStoreOptions;
 pub use status::PageStoreStatus;
 
@@ -244,6 +246,19 @@ impl LocalPages {
         table.told() >= version.position()
             || matches!(version, PageRead::Latest { at_least }
                 if table.view(page).newest_known() >= at_least)
+    }
+
+    /// The pages behind `after` that have stored images, the first `limit` of them in order. All
+    /// log before the applied position is in them.
+    #[must_use]
+    pub fn stored_pages(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+        let is_behind = |page: &PageId| after.is_none_or(|after| *page > after);
+        let stored = self.shared.table.stored().flatten().map(|(page, _)| page);
+        let mut pages: Vec<PageId> = stored.filter(is_behind).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        pages.truncate(limit);
+        pages
     }
 
     /// The state of the store. Does not block.
