@@ -16,6 +16,7 @@
 //! 5. At most one operation changes a chunk or a group, and the two name each other.
 
 mod chunks;
+mod founding;
 mod groups;
 mod members;
 mod nodes;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use firn_base::{PageId, PageNo, SpaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, EVERY_SPACE};
 use crate::group::LogGroup;
 use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId, OperationId};
 use crate::node::{Node, NodeState};
@@ -136,7 +137,7 @@ impl Catalog {
     /// The chunk that has `page`.
     #[must_use]
     pub fn chunk_of(&self, page: PageId) -> Option<ChunkId> {
-        let has = |chunk: &Chunk| chunk.space == page.space && chunk.contains(page.page_no);
+        let has = |chunk: &Chunk| chunk.contains(page.space, page.page_no);
         self.chunks.iter().find(|(_, chunk)| has(chunk)).map(|(id, _)| *id)
     }
 
@@ -194,6 +195,7 @@ impl Catalog {
                 self.acknowledge(*operation, *step, *node, *position);
                 Ok(Applied::Done)
             }
+            Proposal::Found(founding) => self.found_cluster(founding).map(done),
             _ => self.begin_operation(proposal).map(Applied::Operation),
         }
     }
@@ -258,9 +260,10 @@ impl Catalog {
 /// The pages of a space from one to another, the last one excluded.
 pub(crate) type Pages = std::ops::Range<PageNo>;
 
-/// Whether two ranges of the same space have a page in common.
+/// Whether a chunk has a page of the range of a space.
 pub(crate) fn overlap(chunk: &Chunk, space: SpaceId, pages: &Pages) -> bool {
-    chunk.space == space && chunk.first < pages.end && pages.start < chunk.end
+    let same = [chunk.space, space].contains(&EVERY_SPACE) || chunk.space == space;
+    same && chunk.first < pages.end && pages.start < chunk.end
 }
 
 #[cfg(test)]

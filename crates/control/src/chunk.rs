@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::identifiers::{Epoch, GroupId, NodeId, OperationId};
 
+/// The space of a chunk that has the pages of all spaces.
+pub const EVERY_SPACE: SpaceId = SpaceId(u32::MAX);
+
 /// How far a replica is. The order of the variants is part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ReplicaState {
@@ -59,9 +62,9 @@ impl Chunk {
             .map(|(node, _)| *node)
     }
 
-    /// Whether the chunk has `page` of its space.
+    /// Whether the chunk has the page with this number of `space`.
     #[must_use]
-    pub fn contains(&self, page: PageNo) -> bool {
-        self.first <= page && page < self.end
+    pub fn contains(&self, space: SpaceId, page: PageNo) -> bool {
+        (self.space == EVERY_SPACE || self.space == space) && self.first <= page && page < self.end
     }
 }

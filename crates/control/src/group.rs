@@ -14,6 +14,9 @@ pub struct GroupMember {
     pub role: Role,
 }
 
+/// The members of a group, as orders and a founding have them.
+pub type OrderedMembers = BTreeMap<MemberId, GroupMember>;
+
 /// A log group as the catalog has it. Consensus elects its leader; the catalog only records who it
 /// is, and the newest term wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -45,6 +45,11 @@ identifier! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DirectoryId(pub u128);
 
+impl DirectoryId {
+    /// The directory of a node that has not started yet.
+    pub const UNKNOWN: DirectoryId = DirectoryId(0);
+}
+
 impl GroupId {
     /// The group of the control nodes, which replicates the catalog.
     pub const CONTROL: GroupId = GroupId(0);

@@ -37,11 +37,11 @@ mod refusal;
 mod settings;
 
 pub use catalog::{Applied, Catalog};
-pub use chunk::{Chunk, Replica, ReplicaState};
+pub use chunk::{Chunk, EVERY_SPACE, Replica, ReplicaState};
 pub use controller::{Command, Controller, OperationStatus, ReceiveError};
 pub use encoding::{EncodingError, VERSION, check_any_bytes};
 pub use fence::Fence;
-pub use group::{GroupMember, LogGroup};
+pub use group::{GroupMember, LogGroup, OrderedMembers};
 pub use identifiers::{ChunkId, ClusterId, DirectoryId, Epoch, GroupId, NodeId, OperationId};
 pub use message::{
     ChunkReport, ControlMessage, Heartbeat, NodeMessage, Progress, ToControl, ToNode,
@@ -51,9 +51,9 @@ pub use operation::{
     Ended, MemberMove, MemberPhase, MovePhase, NewMember, Operation, OperationKind, Outcome,
     Reason, ReplicaMove, Upgrade,
 };
-pub use order::{Action, ChunkRange, Order, OrderNumber, OrderedMembers, orders, retire_stray};
+pub use order::{Action, ChunkRange, Order, OrderNumber, orders, retire_stray};
 pub use placement::place_chunk;
 pub use planner::plan;
-pub use proposal::{Join, Proposal, Started};
+pub use proposal::{FoundedChunk, Founding, Join, Proposal, Started};
 pub use refusal::{NextStep, Refusal};
 pub use settings::Settings;

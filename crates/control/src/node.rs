@@ -22,6 +22,8 @@ pub enum NodeRole {
     Page,
     /// Is a member of the control group.
     Control,
+    /// Follows the log and answers reads.
+    Replica,
 }
 
 /// Versions of messages and files that a release speaks, both ends included.
@@ -158,6 +160,7 @@ impl fmt::Display for NodeRole {
             NodeRole::Logger => "logger",
             NodeRole::Page => "page",
             NodeRole::Control => "control",
+            NodeRole::Replica => "replica",
         })
     }
 }

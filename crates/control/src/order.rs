@@ -11,15 +11,13 @@
 //! 3. An acknowledgement names the operation and its step. It counts while the operation is at that
 //!    step.
 
-use std::collections::BTreeMap;
-
 use firn_base::{Lsn, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::chunk::{Chunk, ReplicaState};
-use crate::group::{GroupMember, LogGroup};
+use crate::group::{GroupMember, LogGroup, OrderedMembers};
 use crate::identifiers::{ChunkId, Epoch, GroupId, NodeId, OperationId};
 use crate::node::Release;
 use crate::operation::{
@@ -43,9 +41,6 @@ pub struct Order {
     pub node: NodeId,
     pub action: Action,
 }
-
-/// The members of a group, as orders have them.
-pub type OrderedMembers = BTreeMap<MemberId, GroupMember>;
 
 /// What is to be done. The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use firn_base::{Lsn, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 use serde::{Deserialize, Serialize};
 
+use crate::group::OrderedMembers;
 use crate::identifiers::{ChunkId, ClusterId, DirectoryId, Epoch, GroupId, NodeId, OperationId};
 use crate::node::{Health, NodeRole, Release};
 use crate::operation::Reason;
@@ -65,6 +66,30 @@ pub enum Proposal {
     Cancel { operation: OperationId },
     /// A node has carried out the order of a step, and is at that position of the log.
     Acknowledge { operation: OperationId, step: u32, node: NodeId, position: Lsn },
+    /// The cluster begins with these nodes and groups. It is taken while there are none.
+    Found(Founding),
+}
+
+/// What a cluster begins with. The leader of the control group proposes it, so that founders whose
+/// texts differ agree on one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Founding {
+    /// Each with its number, and with [`DirectoryId::UNKNOWN`] until it starts.
+    pub nodes: Vec<Join>,
+    /// The members of the control group, then those of the others.
+    pub groups: Vec<OrderedMembers>,
+    /// What page nodes make from the beginning of the log on.
+    pub chunks: Vec<FoundedChunk>,
+}
+
+/// A chunk that a cluster begins with. All of its nodes have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundedChunk {
+    pub space: SpaceId,
+    pub first: PageNo,
+    pub end: PageNo,
+    pub group: GroupId,
+    pub nodes: BTreeSet<NodeId>,
 }
 
 /// What a node says of itself when it joins.
@@ -80,6 +105,9 @@ pub struct Join {
     pub zone: String,
     pub capacity: u64,
     pub release: Release,
+    /// The number that the node wants, for instance because its certificate has it. `None`: the
+    /// next one.
+    pub number: Option<NodeId>,
 }
 
 /// What a node says of itself when it starts again.

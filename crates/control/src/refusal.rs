@@ -17,6 +17,12 @@ pub enum Refusal {
         "the name {name} belongs to node {node} at {address}. Choose another name, or remove that node first: firn cluster remove {name}"
     )]
     NameTaken { name: String, node: NodeId, address: String },
+    #[error(
+        "number {number} was given to a node before, or a higher one was. Let the node join as number {next}"
+    )]
+    NumberTaken { number: NodeId, next: NodeId },
+    #[error("the cluster has nodes already, and is not founded again")]
+    Founded,
     #[error("{what} {value:?} is not possible: {rule}")]
     Malformed { what: &'static str, value: String, rule: &'static str },
     #[error(
@@ -60,7 +66,7 @@ pub enum Refusal {
     #[error("node {name} is {state}; nothing is placed there until it is up")]
     NotReady { name: String, state: NodeState },
     #[error(
-        "without node {name} there would be {left} page nodes, and each chunk has {wanted} replicas. Let another page node join first, or set replicas to {left}"
+        "without node {name} there would be {left} page nodes, and each chunk has {wanted} replicas. Let another page node join first, or keep fewer copies: firn cluster copies {left}"
     )]
     TooFewLeft { name: String, left: usize, wanted: usize },
     #[error("epoch {epoch} is over, the newest one is {newest}")]

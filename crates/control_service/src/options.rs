@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_base::network::{Address, ClusterId};
 use firn_consensus::MemberId;
-use firn_control::Settings;
+use firn_control::{Founding, Settings};
 
 use crate::observer::Observer;
 
@@ -22,6 +22,9 @@ pub struct ControlOptions {
     pub id: MemberId,
     /// The settings of a new cluster. Later ones are in the catalog.
     pub settings: Settings,
+    /// The nodes and groups that a new cluster begins with. The first leader proposes its own.
+    /// Without any, the control group comes into the catalog once its members have joined.
+    pub founding: Option<Founding>,
     /// Whether an empty directory becomes a founding member. A member that was founded before and
     /// has lost its directory must not be founded again: it has forgotten its votes.
     pub may_found: bool,
@@ -43,6 +46,7 @@ impl ControlOptions {
             cluster,
             id,
             settings: Settings::default(),
+            founding: None,
             may_found: true,
             tick: Duration::from_millis(100),
             file_bytes: 1 << 20,

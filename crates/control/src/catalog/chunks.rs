@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use firn_base::{Lsn, SpaceId};
 
 use super::{Catalog, Pages, overlap};
-use crate::chunk::{Chunk, Replica, ReplicaState};
+use crate::chunk::{Chunk, EVERY_SPACE, Replica, ReplicaState};
 use crate::identifiers::{ChunkId, Epoch, GroupId, NodeId};
 use crate::node::NodeRole;
 use crate::operation::{OperationKind, Reason};
@@ -20,6 +20,23 @@ impl Catalog {
         position: Lsn,
         nodes: &BTreeSet<NodeId>,
     ) -> Result<ChunkId, Refusal> {
+        let replica = Replica { state: ReplicaState::Copying, since: self.entries, position };
+        let id = self.add_chunk(space, pages, group, replica, nodes)?;
+        let kind = OperationKind::CreateChunk { chunk: id, waiting: nodes.clone() };
+        let operation = self.begin(kind, Reason::Asked);
+        self.chunks.get_mut(&id).expect("just added").operation = Some(operation);
+        Ok(id)
+    }
+
+    /// A chunk more, with the same replica on each node.
+    pub(super) fn add_chunk(
+        &mut self,
+        space: SpaceId,
+        pages: Pages,
+        group: GroupId,
+        replica: Replica,
+        nodes: &BTreeSet<NodeId>,
+    ) -> Result<ChunkId, Refusal> {
         self.group(group)?;
         if pages.is_empty() || nodes.is_empty() {
             return Err(Refusal::EmptyChunk);
@@ -30,7 +47,6 @@ impl Catalog {
         if let Some((id, _)) = self.chunks.iter().find(|(_, one)| overlap(one, space, &pages)) {
             return Err(Refusal::PagesTaken { space, chunk: *id });
         }
-        let replica = Replica { state: ReplicaState::Copying, since: self.entries, position };
         let chunk = Chunk {
             space,
             first: pages.start,
@@ -45,9 +61,6 @@ impl Catalog {
         let id = ChunkId(self.next_chunk);
         self.next_chunk += 1;
         self.chunks.insert(id, chunk);
-        let kind = OperationKind::CreateChunk { chunk: id, waiting: nodes.clone() };
-        let operation = self.begin(kind, Reason::Asked);
-        self.chunks.get_mut(&id).expect("just added").operation = Some(operation);
         Ok(id)
     }
 
@@ -93,6 +106,8 @@ impl Catalog {
             self.chunks.values().map(|chunk| (chunk.space, chunk.first, chunk.end)).collect();
         ranges.sort_unstable();
         let apart = ranges.windows(2).all(|two| two[0].0 != two[1].0 || two[0].2 <= two[1].1);
+        // The chunk of all spaces comes last, and alone.
+        let apart = apart && (ranges.len() < 2 || ranges[ranges.len() - 1].0 != EVERY_SPACE);
         (!(sound && apart)).then_some("a chunk has pages or nodes that cannot be")
     }
 }

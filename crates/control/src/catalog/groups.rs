@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use firn_consensus::{MemberId, Members, Role, Term};
 
 use super::Catalog;
-use crate::group::{GroupMember, LogGroup};
+use crate::group::{GroupMember, LogGroup, OrderedMembers};
 use crate::identifiers::{Epoch, GroupId, NodeId};
 use crate::node::{Node, NodeRole};
 use crate::operation::{OperationKind, Reason};
@@ -13,6 +13,8 @@ use crate::refusal::Refusal;
 
 /// The most members of a group.
 const MOST_MEMBERS: usize = 15;
+/// Numbers of members are below this one.
+const MOST_NUMBER: u64 = 1 << 32;
 
 impl Catalog {
     pub(super) fn found(
@@ -30,21 +32,7 @@ impl Catalog {
             }
             founders.insert(MemberId(place as u64 + 1), GroupMember { node: *node, role: *role });
         }
-        Members::new(founders.iter().map(|(id, member)| (*id, member.role)))?;
-        let wanted = usize::from(wanted_voters) + usize::from(wanted_loggers);
-        if wanted_voters == 0 || wanted.max(founders.len()) > MOST_MEMBERS {
-            return Err(Refusal::Setting("a group has 1 to 15 members, one of them a voter"));
-        }
-        let group = LogGroup {
-            next_member: founders.len() as u64 + 1,
-            members: founders,
-            wanted_voters,
-            wanted_loggers,
-            term: Term(0),
-            writer: None,
-            epoch: Epoch(1),
-            operation: None,
-        };
+        let group = new_group(founders, wanted_voters, wanted_loggers)?;
         self.next_group += 1;
         let waiting = group.members.values().map(|member| member.node).collect();
         self.groups.insert(id, group);
@@ -113,6 +101,30 @@ impl Catalog {
         });
         (!all).then_some("a group has members that cannot be")
     }
+}
+
+/// A group that nobody leads yet.
+pub(super) fn new_group(
+    members: OrderedMembers,
+    wanted_voters: u8,
+    wanted_loggers: u8,
+) -> Result<LogGroup, Refusal> {
+    Members::new(members.iter().map(|(id, member)| (*id, member.role)))?;
+    let wanted = usize::from(wanted_voters) + usize::from(wanted_loggers);
+    let last = members.keys().next_back().map_or(0, |member| member.0);
+    if wanted_voters == 0 || wanted.max(members.len()) > MOST_MEMBERS || last >= MOST_NUMBER {
+        return Err(Refusal::Setting("a group has 1 to 15 members, one of them a voter"));
+    }
+    Ok(LogGroup {
+        next_member: last + 1,
+        members,
+        wanted_voters,
+        wanted_loggers,
+        term: Term(0),
+        writer: None,
+        epoch: Epoch(1),
+        operation: None,
+    })
 }
 
 /// Whether a node has what a member of the group with that role needs.

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use super::Catalog;
 use crate::chunk::ReplicaState;
-use crate::identifiers::NodeId;
+use crate::identifiers::{DirectoryId, NodeId};
 use crate::node::{Health, Node, NodeRole, Release};
 use crate::proposal::{Join, Started};
 use crate::refusal::{NextStep, Refusal};
 
 /// The most bytes of a name, a zone or an address.
 const TEXT_BYTES: usize = 255;
+/// Numbers of nodes are below this one.
+const MOST_NUMBER: u64 = 1 << 32;
 
 impl Catalog {
     pub(super) fn join(&mut self, join: &Join) -> Result<NodeId, Refusal> {
@@ -24,16 +26,33 @@ impl Catalog {
             let (name, address) = (node.name.clone(), node.address.clone());
             return Err(Refusal::NameTaken { name, node: *id, address });
         }
-        if let Some(node) = self.nodes.values().find(|node| node.directory == join.directory) {
-            return Err(Refusal::OtherDirectory { name: node.name.clone() });
+        self.check_directory_is_free(join.directory)?;
+        self.add_node(join)
+    }
+
+    /// A node more, under the number that it wants or the next one.
+    pub(super) fn add_node(&mut self, join: &Join) -> Result<NodeId, Refusal> {
+        let id = join.number.unwrap_or(NodeId(self.next_node));
+        if id.0 < self.next_node || id.0 >= MOST_NUMBER {
+            return Err(Refusal::NumberTaken { number: id, next: NodeId(self.next_node) });
         }
-        let id = NodeId(self.next_node);
-        self.next_node += 1;
+        self.next_node = id.0 + 1;
         self.nodes.insert(id, new_node(join));
         Ok(id)
     }
 
-    fn check_join(&self, join: &Join) -> Result<(), Refusal> {
+    fn check_directory_is_free(&self, directory: DirectoryId) -> Result<(), Refusal> {
+        if directory == DirectoryId::UNKNOWN {
+            let (value, rule) = ("0".to_owned(), "a node draws a number for it");
+            return Err(Refusal::Malformed { what: "the directory", value, rule });
+        }
+        match self.nodes.values().find(|node| node.directory == directory) {
+            Some(node) => Err(Refusal::OtherDirectory { name: node.name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_join(&self, join: &Join) -> Result<(), Refusal> {
         if let Some(theirs) = join.cluster.filter(|theirs| *theirs != self.cluster) {
             let (name, ours) = (join.name.clone(), self.cluster);
             return Err(Refusal::OtherCluster { name, theirs, ours });
@@ -86,8 +105,10 @@ impl Catalog {
             return Err(Refusal::OtherCluster { name: id.to_string(), theirs, ours });
         }
         let node = self.node(id)?;
-        if node.directory != started.directory {
-            return Err(Refusal::OtherDirectory { name: node.name.clone() });
+        match node.directory {
+            DirectoryId::UNKNOWN => self.check_directory_is_free(started.directory)?,
+            known if known == started.directory => {}
+            _ => return Err(Refusal::OtherDirectory { name: node.name.clone() }),
         }
         if started.incarnation < node.incarnation {
             return Err(Refusal::OldIncarnation(id));
@@ -96,6 +117,7 @@ impl Catalog {
         started.client_address.as_deref().map_or(Ok(()), check_address)?;
         self.check_release(&started.release, Some(id))?;
         let node = self.nodes.get_mut(&id).expect("looked up above");
+        node.directory = started.directory;
         node.incarnation = started.incarnation;
         node.address.clone_from(&started.address);
         node.client_address.clone_from(&started.client_address);
@@ -155,8 +177,12 @@ impl Catalog {
 
     pub(super) fn check_nodes(&self) -> Option<&'static str> {
         let names: BTreeSet<_> = self.nodes.values().map(|node| &node.name).collect();
-        let directories: BTreeSet<_> = self.nodes.values().map(|node| node.directory).collect();
-        let unique = names.len() == self.nodes.len() && directories.len() == self.nodes.len();
+        let known = || {
+            let directories = self.nodes.values().map(|node| node.directory);
+            directories.filter(|directory| *directory != DirectoryId::UNKNOWN)
+        };
+        let directories: BTreeSet<_> = known().collect();
+        let unique = names.len() == self.nodes.len() && directories.len() == known().count();
         (!unique).then_some("two nodes have one name or one directory")
     }
 }

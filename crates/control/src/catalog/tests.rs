@@ -8,10 +8,11 @@ use firn_consensus::{MemberId, Role, Term};
 
 use super::*;
 use crate::chunk::ReplicaState;
+use crate::group::{GroupMember, OrderedMembers};
 use crate::identifiers::DirectoryId;
 use crate::node::{Health, NodeRole, Protocols, Release};
 use crate::operation::{Outcome, Reason};
-use crate::proposal::{Join, Started};
+use crate::proposal::{FoundedChunk, Founding, Join, Started};
 
 const CLUSTER: ClusterId = ClusterId(7);
 
@@ -33,6 +34,7 @@ pub(crate) fn join(number: u8) -> Join {
         zone: format!("z{}", number % 3),
         capacity: 1 << 30,
         release: release(1),
+        number: None,
     }
 }
 
@@ -108,6 +110,100 @@ fn a_node_joins_once() {
             "the directory is not that of node n3. Two processes must not use one node's identity; stop one of them, and let it join with an empty directory"
         ],
     );
+}
+
+#[test]
+fn a_node_may_bring_its_number() {
+    let mut catalog = example();
+    let wanting =
+        |name: u8, number| Proposal::Join(Join { number: Some(NodeId(number)), ..join(name) });
+    assert_eq!(catalog.apply(&wanting(4, 7)), Ok(Applied::Node(NodeId(7))));
+    assert_eq!(catalog.apply(&wanting(4, 7)), Ok(Applied::Node(NodeId(7))), "asked twice");
+    assert_eq!(catalog.apply(&Proposal::Join(join(5))), Ok(Applied::Node(NodeId(8))));
+    assert_eq!(catalog.check(), None);
+    refuses(
+        wanting(6, 3),
+        expect![
+            "number 3 was given to a node before, or a higher one was. Let the node join as number 4"
+        ],
+    );
+}
+
+/// Nodes 2, 5 and 6, of which the first two have control and log.
+fn founding() -> Founding {
+    let node = |number: u8| Join {
+        directory: DirectoryId::UNKNOWN,
+        number: Some(NodeId(number.into())),
+        ..join(number)
+    };
+    let member = |node| (MemberId(node), GroupMember { node: NodeId(node), role: Role::Voter });
+    let members: OrderedMembers = [member(2), member(5)].into();
+    let chunk = FoundedChunk {
+        space: EVERY_SPACE,
+        first: PageNo(0),
+        end: PageNo::NONE,
+        group: GroupId(1),
+        nodes: [NodeId(2), NodeId(6)].into(),
+    };
+    Founding {
+        nodes: vec![node(2), node(5), node(6)],
+        groups: vec![members.clone(), members],
+        chunks: vec![chunk],
+    }
+}
+
+#[test]
+fn a_cluster_begins_with_what_its_founders_were_told() {
+    let mut catalog = Catalog::new(CLUSTER, Settings::default()).unwrap();
+    assert_eq!(catalog.apply(&Proposal::Found(founding())), Ok(Applied::Done));
+    assert_eq!(catalog.check(), None);
+    assert_eq!(Catalog::restore(&catalog.snapshot()).as_ref(), Ok(&catalog));
+    let numbers: Vec<_> = catalog.nodes().keys().map(|id| id.0).collect();
+    assert_eq!(numbers, [2, 5, 6]);
+    assert_eq!(catalog.groups()[&GroupId(1)].members.len(), 2);
+    assert!(catalog.operations().is_empty(), "the groups are there already");
+    assert_eq!(catalog.chunk_of(PageId::new(SpaceId(77), PageNo(3))), Some(ChunkId(1)));
+    let mut beside = create(5, 0, 10);
+    if let Proposal::CreateChunk { nodes, .. } = &mut beside {
+        *nodes = [NodeId(2)].into();
+    }
+    let taken = catalog.clone().apply(&beside);
+    assert_eq!(taken, Err(Refusal::PagesTaken { space: SpaceId(5), chunk: ChunkId(1) }));
+    let mut refused = catalog.clone();
+    let again = refused.apply(&Proposal::Found(founding()));
+    assert_eq!(again, Err(Refusal::Founded), "only once");
+    // The first start of a founder tells its directory.
+    assert_eq!(catalog.apply(&Proposal::Started(started(5, 1))), Ok(Applied::Done));
+    let stranger = Started { directory: DirectoryId(99), ..started(5, 2) };
+    let refusal = catalog.apply(&Proposal::Started(stranger));
+    assert_eq!(refusal, Err(Refusal::OtherDirectory { name: "n5".to_owned() }));
+    let thief = Started { directory: DirectoryId(5), ..started(6, 1) };
+    let refusal = catalog.apply(&Proposal::Started(thief));
+    assert_eq!(refusal, Err(Refusal::OtherDirectory { name: "n5".to_owned() }));
+    assert_eq!(catalog.apply(&led(1, 2, 5)), Ok(Applied::Done));
+    assert_eq!(catalog.apply(&Proposal::Join(join(7))), Ok(Applied::Node(NodeId(7))));
+    assert_eq!(catalog.check(), None);
+}
+
+#[test]
+fn a_founding_that_contradicts_itself_changes_nothing() {
+    let empty = Catalog::new(CLUSTER, Settings::default()).unwrap();
+    let refused = |change: &dyn Fn(&mut Founding)| {
+        let (mut founding, mut catalog) = (founding(), empty.clone());
+        change(&mut founding);
+        let refusal = catalog.apply(&Proposal::Found(founding)).expect_err("it is refused");
+        assert_eq!(catalog.entries(), 1);
+        catalog.entries = 0;
+        assert_eq!(catalog, empty, "{refusal}");
+    };
+    refused(&|founding| founding.nodes[2].name = "n2".to_owned());
+    refused(&|founding| founding.nodes[2].number = Some(NodeId(5)));
+    refused(&|founding| founding.nodes[2].directory = DirectoryId(3));
+    refused(&|founding| founding.chunks[0].nodes.clear());
+    refused(&|founding| founding.chunks[0].group = GroupId(2));
+    refused(&|founding| founding.groups[1].clear());
+    refused(&|founding| founding.groups[1].values_mut().for_each(|one| one.node = NodeId(2)));
+    refused(&|founding| founding.groups[1].values_mut().for_each(|one| one.node = NodeId(3)));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn proposals_have_these_bytes() {
         expect![[r#"
         01 00 01 07 02 6e 34 04 0a 68 6f 73 74 34 3a 34
         30 30 30 00 04 01 03 04 05 02 7a 31 80 80 80 80
-        04 00 01 00 01 02"#]],
+        04 00 01 00 01 02 00"#]],
     );
     let (chunk, epoch, node) = (ChunkId(3), Epoch(300), NodeId(2));
     let (from, to, reason) = (Some(node), NodeId(4), Reason::NodeDown);

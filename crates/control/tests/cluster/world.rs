@@ -152,6 +152,7 @@ impl World {
             zone: zone.to_owned(),
             capacity,
             release: release(1),
+            number: None,
         };
         let Ok(Applied::Node(id)) = self.request(Proposal::Join(join)) else {
             panic!("a node of that name cannot join");

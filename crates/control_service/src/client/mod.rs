@@ -258,6 +258,7 @@ impl Shared {
             zone: own.zone,
             capacity: own.capacity,
             release: own.release,
+            number: None,
         }
     }
 

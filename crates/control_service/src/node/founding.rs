@@ -1,7 +1,8 @@
 //! The control group as the catalog has it.
 //!
-//! The group exists before its catalog. Its leader enters it as group 0 once all of its members
-//! have joined as nodes, so that `firn cluster status` shows it and other groups can be founded.
+//! The group exists before its catalog. Its leader enters it as group 0, so that
+//! `firn cluster status` shows it and other groups can be founded: at once, with all nodes that the
+//! cluster begins with, or once all of its members have joined as nodes.
 
 use firn_consensus::{MemberId, Role};
 use firn_control::{Catalog, GroupId, NodeId, NodeRole, Proposal};
@@ -11,6 +12,18 @@ use super::shared::Shared;
 use crate::options::ControlMembers;
 
 impl Shared {
+    /// Lets the cluster begin, if it has not. Whatever an earlier leader proposed for that is
+    /// applied when this one leads, and what nodes ask of this one comes after it.
+    pub(super) fn found_cluster(&self, core: &mut Core) {
+        let catalog = core.controller.catalog();
+        let is_new = catalog.nodes().is_empty() && catalog.groups().is_empty();
+        if let Some(founding) = self.options.founding.as_ref().filter(|_| is_new)
+            && let Err(error) = core.propose(&Proposal::Found(founding.clone()))
+        {
+            tracing::warn!(?error, "the cluster is founded when a control node leads again");
+        }
+    }
+
     /// Enters the group, if it is not there and all members are. A leader asks once: whatever an
     /// earlier one asked for is applied or gone when this one leads.
     pub(super) fn enter_group(&self, core: &mut Core) {

@@ -289,7 +289,8 @@ fn objection(core: &Core, peer: &Peer, proposal: &Proposal) -> Option<String> {
         | Proposal::Measured { .. }
         | Proposal::Lost { .. }
         | Proposal::StopUpgrade { .. }
-        | Proposal::Acknowledge { .. } => {
+        | Proposal::Acknowledge { .. }
+        | Proposal::Found(_) => {
             return Some("only the leader of the control group proposes this".to_owned());
         }
         _ => true,

@@ -163,6 +163,7 @@ impl Shared {
                 let leader = self.own_address();
                 core.end_leadership(leader.as_ref());
                 core.controller.lead(term);
+                self.found_cluster(core);
             }
             Command::Follow { .. } => {
                 if core.controller.leads().is_some() {

@@ -3,7 +3,7 @@
 use firn_base::task::sleep;
 use firn_base::{Lsn, PageNo, SpaceId};
 use firn_consensus::Role;
-use firn_control::{Applied, Catalog, GroupId, Health, NodeId, Proposal};
+use firn_control::{Applied, Catalog, GroupId, Health, NodeId, NodeState, Proposal};
 use firn_control_service::ProposeError;
 use firn_testing::simulation::{LinkFaults, assert_replays, for_each_seed};
 
@@ -39,6 +39,40 @@ fn nodes_join_fail_and_come_back() {
         cluster.wait_for("node 2 back", |catalog| is_up(catalog, 2));
         assert_eq!(client.node(), Some(id));
         assert_eq!(cluster.catalog().nodes().len(), 5, "it came back as what it was");
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn a_cluster_is_founded_once_with_its_nodes() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::new(world, 3, Bug::None);
+        cluster.is_founded = true;
+        cluster.start_controls();
+        let founded = |catalog: &Catalog| {
+            let up =
+                |id| catalog.nodes().get(&NodeId(id)).is_some_and(|node| node.health == Health::Up);
+            (1..=3).all(up) && catalog.groups()[&GroupId::CONTROL].operation.is_none()
+        };
+        cluster.wait_for("the founders up", founded);
+        let first = cluster.catalog();
+        assert_eq!(first.nodes().len(), 4);
+        assert_eq!(first.node_state(NodeId(9)), Some(NodeState::Joining));
+        let leader = cluster.wait_for_leader();
+        cluster.crash_control(leader);
+        cluster.start_node(10);
+        cluster.wait_for("a node that joins", |catalog| is_up(catalog, 10));
+        cluster.start_control(leader);
+        cluster.wait_for("all founders up", founded);
+        let last = cluster.catalog();
+        let absent = NodeId(9);
+        assert_eq!(
+            last.nodes()[&absent].address,
+            first.nodes()[&absent].address,
+            "no founding since"
+        );
+        assert_eq!(last.nodes().len(), 5);
+        assert_eq!(cluster.facts.foundings(), 0, "the group was there from the beginning");
         cluster.check_end();
     });
 }

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Role, Roles};
+use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Role as ProcessRole, Roles};
 use firn_base::task::sleep;
-use firn_consensus::MemberId;
+use firn_consensus::{MemberId, Role};
 use firn_control::{
-    Applied, Catalog, DirectoryId, Join, NodeRole, Proposal, Protocols, Release, Settings,
+    Applied, Catalog, DirectoryId, Founding, GroupMember, Join, NodeRole, Proposal, Protocols,
+    Release, Settings,
 };
 use firn_control_service::{
     ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ProposeError,
@@ -40,6 +41,9 @@ pub(crate) struct Cluster {
     pub(crate) may_found: bool,
     /// Members that start with the addresses of fewer others.
     pub(crate) forgets_last: bool,
+    /// The control nodes know from the beginning which nodes the cluster has. Each believes in an
+    /// address of its own for a node that nobody starts.
+    pub(crate) is_founded: bool,
 }
 
 pub(crate) struct Control {
@@ -74,7 +78,7 @@ fn host(id: u64) -> String {
     format!("control-{id}")
 }
 
-pub(crate) fn identity(name: &str, node: u64, role: Role) -> Arc<LocalNode> {
+pub(crate) fn identity(name: &str, node: u64, role: ProcessRole) -> Arc<LocalNode> {
     let (cluster, node) = (CLUSTER, NodeId(node));
     let identity = NodeIdentity { cluster, node, name: name.to_owned(), roles: Roles::of(&[role]) };
     Arc::new(LocalNode::new(identity, 0))
@@ -94,6 +98,7 @@ impl Cluster {
             kept_entries: 20,
             may_found: true,
             forgets_last: false,
+            is_founded: false,
         }
     }
 
@@ -103,6 +108,29 @@ impl Cluster {
 
     fn members(&self) -> ControlMembers {
         self.disks.keys().map(|id| (MemberId(*id), self.address(*id))).collect()
+    }
+
+    /// What control node `teller` was told of the cluster: the control nodes and one more.
+    fn founding(&self, teller: u64) -> Founding {
+        let node = |number: u64, name: String, address: String| Join {
+            cluster: Some(CLUSTER),
+            name,
+            directory: DirectoryId::UNKNOWN,
+            address,
+            client_address: None,
+            roles: [NodeRole::Control].into(),
+            zone: "z".to_owned(),
+            capacity: 0,
+            release: release(),
+            number: Some(NodeId(number)),
+        };
+        let controls = self.ids().into_iter();
+        let mut nodes: Vec<Join> =
+            controls.map(|id| node(id, host(id), self.address(id).to_string())).collect();
+        nodes.push(node(9, "absent".to_owned(), format!("told-by-{teller}:1")));
+        let member = |id: u64| GroupMember { node: NodeId(id), role: Role::Voter };
+        let members = self.ids().into_iter().map(|id| (MemberId(id), member(id))).collect();
+        Founding { nodes, groups: vec![members], chunks: Vec::new() }
     }
 
     pub(crate) fn address(&self, id: u64) -> Address {
@@ -137,6 +165,7 @@ impl Cluster {
         let address = self.address(id);
         let mut options = ControlOptions::new(CLUSTER, MemberId(id));
         options.settings = Settings { replicas: 2, ..Settings::default() };
+        options.founding = self.is_founded.then(|| self.founding(id));
         options.file_bytes = self.file_bytes;
         options.kept_entries = self.kept_entries;
         options.may_found = self.may_found;
@@ -146,7 +175,7 @@ impl Cluster {
         let of_client = TestNode::new(&Arc::default(), &self.facts);
         let addresses: Vec<Address> = members.values().cloned().collect();
         let description = SelfDescription {
-            node: None,
+            node: self.is_founded.then_some(NodeId(id)),
             directory: DirectoryId(CONTROL_DIRECTORY + u128::from(id)),
             // Later lives begin later.
             incarnation: self.world.clock().monotonic().as_nanos() as u64,
@@ -160,7 +189,7 @@ impl Cluster {
         let started = process.run(move |environment| {
             let mut environment = environment.clone();
             environment.disk = Arc::new(ForgetfulDisk { inner: environment.disk, bug });
-            let local = identity(&host(id), 1000 + id, Role::Control);
+            let local = identity(&host(id), 1000 + id, ProcessRole::Control);
             let node =
                 ControlNode::open(&environment, &local, Path::new(DIRECTORY), members, options);
             let node = Arc::new(node.map_err(|error| error.to_string())?);
@@ -248,7 +277,7 @@ impl Cluster {
         let addresses: Vec<Address> = self.ids().into_iter().map(|id| self.address(id)).collect();
         let of_task = Arc::clone(&node);
         let client = process.run(move |environment| {
-            let local = identity(&name, number, Role::Database);
+            let local = identity(&name, number, ProcessRole::Database);
             let options = ClientOptions::default();
             let client =
                 ControlClient::open(environment, local, &addresses, description, of_task, options);
@@ -327,6 +356,7 @@ pub(crate) fn join(name: &str) -> Proposal {
         zone: "z".to_owned(),
         capacity: 0,
         release: release(),
+        number: None,
     })
 }
 

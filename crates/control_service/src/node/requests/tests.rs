@@ -32,6 +32,7 @@ fn join(name: &str) -> Proposal {
         zone: "z".to_owned(),
         capacity: 0,
         release: release(),
+        number: None,
     })
 }
 
