@@ -61,6 +61,9 @@ pub(crate) struct DatabaseOptions {
     /// How long statements may run on when the process ends.
     pub(crate) patience: Duration,
     pub(crate) on_state: OnState,
+    /// Whether the pages of the engine that was opened last are about to leave this process. Then
+    /// it is opened again over those of other nodes.
+    pub(crate) are_pages_leaving: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// The task that opens and closes the engine.
@@ -179,6 +182,10 @@ impl Shared {
             if let Some(failure) = node.engine().failure() {
                 tracing::warn!(%failure, "this node does not write any more");
                 patience = Duration::ZERO;
+                break;
+            }
+            if (self.options.are_pages_leaving)() {
+                tracing::warn!("the pages leave this process; the engine reads elsewhere");
                 break;
             }
         }

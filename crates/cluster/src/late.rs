@@ -1,14 +1,16 @@
-//! A service whose part of the process is not open yet: the server listens before page nodes open,
-//! because they wait for a log whose members speak to each other through it.
+//! A service whose part of the process opens and closes while the server listens. The server
+//! listens before page nodes open, because they wait for a log whose members speak to each other
+//! through it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use firn_link::{Offer, Peer, Placement, Request, Responder, Service, ServiceId};
+use parking_lot::RwLock;
 
-/// A service that begins later. Until then requests have no answer, and their callers ask another
-/// node, or ask again.
+/// A service that begins later, and may end before the server does. In between requests have no
+/// answer, and their callers ask another node, or ask again.
 #[derive(Default)]
-pub(crate) struct LateService(OnceLock<Arc<dyn Service>>);
+pub(crate) struct LateService(RwLock<Option<Arc<dyn Service>>>);
 
 impl LateService {
     /// The service as an offer. What begins later runs on workers.
@@ -19,14 +21,20 @@ impl LateService {
 
     /// Requests go to `service` from now on.
     pub(crate) fn begin(&self, service: Arc<dyn Service>) {
-        let is_first = self.0.set(service).is_ok();
-        assert!(is_first, "a service begins once");
+        let before = self.0.write().replace(service);
+        assert!(before.is_none(), "the service before has ended");
+    }
+
+    /// Requests that come in from now on have no answer.
+    pub(crate) fn end(&self) {
+        *self.0.write() = None;
     }
 }
 
 impl Service for LateService {
     fn serve(&self, peer: &Peer, request: Request, responder: Responder) {
-        if let Some(service) = self.0.get() {
+        let service = self.0.read().clone();
+        if let Some(service) = service {
             service.serve(peer, request, responder);
         }
     }

@@ -8,12 +8,16 @@
 //! name = "node-1"
 //! address = "10.0.0.1:7400"              # where the other nodes reach it
 //! client_address = "10.0.0.1:3306"       # where clients reach it, while its engine runs
-//! roles = ["database", "log", "pages"]
+//! roles = ["database", "log", "pages", "control"]
 //! ```
 //!
-//! A node keeps its number for ever: it is the node's id in the log group.
+//! A node keeps its number for ever. The file says what a cluster begins with, and the founders of
+//! its groups have the numbers of their nodes as members. Later layouts are those of control's
+//! catalog (`catalog`), where nodes and members come and go.
 
-use std::collections::BTreeMap;
+pub(crate) mod catalog;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -22,17 +26,31 @@ use firn_base::network::identity::is_node_name;
 use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 use firn_consensus::{MemberId, Members, Role as MemberRole};
 use firn_page_service::client::MAX_COPIES;
+use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 
-/// The nodes of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The nodes of a cluster, and which of them are members of its groups.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     pub cluster: ClusterId,
     nodes: BTreeMap<NodeId, NodeEntry>,
+    /// The members of the log group.
+    log: BTreeMap<MemberId, LogEntry>,
+    /// The members of the control group.
+    control: BTreeMap<MemberId, NodeId>,
+    /// The nodes that have all pages, and answer reads of them.
+    pages: BTreeSet<NodeId>,
+}
+
+/// A member of the log group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LogEntry {
+    pub node: NodeId,
+    pub role: MemberRole,
 }
 
 /// One node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeEntry {
     pub number: NodeId,
     pub name: String,
@@ -58,14 +76,7 @@ impl NodeEntry {
         self.roles.has(role)
     }
 
-    /// The node's id in the log group.
-    #[must_use]
-    pub fn member(&self) -> MemberId {
-        MemberId(self.number.0)
-    }
-
-    /// What the node is in the log group, if it is a member. Only a node that can run an engine may
-    /// lead.
+    /// What the node may be in the log group. Only a node that can run an engine may lead.
     #[must_use]
     pub fn member_role(&self) -> Option<MemberRole> {
         match (self.has(Role::Log), self.has(Role::Database)) {
@@ -114,24 +125,24 @@ impl Layout {
         cluster: ClusterId,
         nodes: impl IntoIterator<Item = NodeEntry>,
     ) -> Result<Layout, LayoutError> {
-        let mut layout = Layout { cluster, nodes: BTreeMap::new() };
+        let mut layout = Layout::empty(cluster);
         let refuse = |reason| LayoutError { line: 0, reason };
         for node in nodes {
             layout.add(node).map_err(refuse)?;
         }
-        layout.check().map_err(refuse)?;
+        layout.found().map_err(refuse)?;
         Ok(layout)
+    }
+
+    fn empty(cluster: ClusterId) -> Layout {
+        let (nodes, log) = (BTreeMap::new(), BTreeMap::new());
+        Layout { cluster, nodes, log, control: BTreeMap::new(), pages: BTreeSet::new() }
     }
 
     fn add(&mut self, node: NodeEntry) -> Result<(), String> {
         let NodeEntry { number, name, address, .. } = &node;
-        if number.0 == 0 {
-            return Err("number 0 is reserved; choose another number".to_owned());
-        }
-        if !is_node_name(name) {
-            return Err(format!(
-                "'{name}' is no name of a node: letters, digits, '.', '_' and '-', at most 63"
-            ));
+        if let Some(problem) = node_problem(&node) {
+            return Err(problem);
         }
         for other in self.nodes.values() {
             if other.number == *number || other.name == *name || other.address == *address {
@@ -139,28 +150,25 @@ impl Layout {
                 return Err(format!("'{name}' has the number, name or address of '{other}'"));
             }
         }
-        if node.has(Role::Database) && !node.has(Role::Log) {
-            return Err(format!("'{name}' has the role database and needs the role log as well"));
-        }
-        if node.has(Role::Database) && node.client_address.is_none() {
-            return Err(format!("'{name}' has the role database and needs a client_address"));
-        }
-        if node.has(Role::Replica) && node.roles != Roles::of(&[Role::Replica]) {
-            return Err(format!("'{name}' has the role replica and can have no other role"));
-        }
-        if node.has(Role::Replica) && node.client_address.is_none() {
-            return Err(format!("'{name}' has the role replica and needs a client_address"));
-        }
         self.nodes.insert(node.number, node);
         Ok(())
     }
 
-    fn check(&self) -> Result<(), String> {
-        for role in [Role::Database, Role::Pages] {
+    /// All nodes are there: those with the roles for it become the members of the groups.
+    fn found(&mut self) -> Result<(), String> {
+        for role in [Role::Database, Role::Pages, Role::Control] {
             if self.with_role(role).next().is_none() {
                 return Err(format!("no node has the role {}", role.name()));
             }
         }
+        let nodes = || self.nodes.values().map(|node| (MemberId(node.number.0), node));
+        let log = nodes().filter_map(|(member, node)| {
+            Some((member, LogEntry { node: node.number, role: node.member_role()? }))
+        });
+        let control = nodes().filter(|(_, node)| node.has(Role::Control));
+        let control = control.map(|(member, node)| (member, node.number)).collect();
+        (self.log, self.control) = (log.collect(), control);
+        self.pages = self.with_role(Role::Pages).map(|node| node.number).collect();
         let copies = self.with_role(Role::Pages).count();
         if copies > MAX_COPIES {
             return Err(format!("{copies} nodes have the role pages, at most {MAX_COPIES} may"));
@@ -189,11 +197,38 @@ impl Layout {
         self.nodes.values().find(|node| node.name == name)
     }
 
-    /// The founders of the log group.
+    /// The members of the log group.
     #[must_use]
     pub fn members(&self) -> Members {
-        let member = |node: &NodeEntry| Some((node.member(), node.member_role()?));
-        Members::new(self.nodes.values().filter_map(member)).expect("a database node votes")
+        let members = self.log.iter().map(|(member, one)| (*member, one.role));
+        Members::new(members).expect("a group has a voter")
+    }
+
+    /// The members of the log group, with their nodes.
+    pub fn log_members(&self) -> impl Iterator<Item = (MemberId, &NodeEntry)> {
+        self.log.iter().filter_map(|(member, one)| Some((*member, self.nodes.get(&one.node)?)))
+    }
+
+    /// The member of the log group that runs on a node.
+    #[must_use]
+    pub fn log_member_on(&self, node: NodeId) -> Option<MemberId> {
+        self.log.iter().find(|(_, one)| one.node == node).map(|(member, _)| *member)
+    }
+
+    /// Whether a node has all pages.
+    #[must_use]
+    pub fn has_pages(&self, node: NodeId) -> bool {
+        self.pages.contains(&node)
+    }
+
+    /// The nodes that have all pages.
+    pub fn page_nodes(&self) -> impl Iterator<Item = &NodeEntry> {
+        self.pages.iter().filter_map(|node| self.nodes.get(node))
+    }
+
+    /// The members of the control group, with their nodes.
+    pub fn control_members(&self) -> impl Iterator<Item = (MemberId, &NodeEntry)> {
+        self.control.iter().filter_map(|(member, node)| Some((*member, self.nodes.get(node)?)))
     }
 
     /// How a node introduces itself.
@@ -206,6 +241,32 @@ impl Layout {
             roles: node.roles,
         }
     }
+}
+
+/// What is wrong with a node, whatever others there are.
+pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
+    let name = &node.name;
+    if node.number.0 == 0 {
+        return Some("number 0 is reserved; choose another number".to_owned());
+    }
+    if !is_node_name(name) {
+        return Some(format!(
+            "'{name}' is no name of a node: letters, digits, '.', '_' and '-', at most 63"
+        ));
+    }
+    if node.has(Role::Database) && !node.has(Role::Log) {
+        return Some(format!("'{name}' has the role database and needs the role log as well"));
+    }
+    if node.has(Role::Database) && node.client_address.is_none() {
+        return Some(format!("'{name}' has the role database and needs a client_address"));
+    }
+    if node.has(Role::Replica) && node.roles != Roles::of(&[Role::Replica]) {
+        return Some(format!("'{name}' has the role replica and can have no other role"));
+    }
+    if node.has(Role::Replica) && node.client_address.is_none() {
+        return Some(format!("'{name}' has the role replica and needs a client_address"));
+    }
+    None
 }
 
 /// Reads the text of a layout.
@@ -224,7 +285,7 @@ impl Reader<'_> {
         self.check_keys(&table, &["cluster", "node"])?;
         let cluster = self.string(&table, &whole, "cluster")?;
         let cluster = cluster.parse().map_err(|error| self.refuse(&whole, format!("{error}")))?;
-        let mut layout = Layout { cluster, nodes: BTreeMap::new() };
+        let mut layout = Layout::empty(cluster);
         let Some((_, nodes)) = table.iter().find(|(key, _)| key.get_ref() == "node") else {
             return Err(self.refuse(&whole, "there is no [[node]]".to_owned()));
         };
@@ -238,7 +299,7 @@ impl Reader<'_> {
             let entry = self.node(fields, &node.span())?;
             layout.add(entry).map_err(|reason| self.refuse(&node.span(), reason))?;
         }
-        layout.check().map_err(|reason| self.refuse(&whole, reason))?;
+        layout.found().map_err(|reason| self.refuse(&whole, reason))?;
         Ok(layout)
     }
 

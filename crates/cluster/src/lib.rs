@@ -22,22 +22,37 @@
 //! which its member leads is the epoch in which it writes, and the group refuses those of earlier
 //! terms.
 
+mod control_role;
 mod database;
+mod engine_pages;
 mod group_peers;
+mod joining;
+mod lag;
 mod late;
 mod layout;
+mod links;
 mod log_keeper;
 mod log_member;
 mod message;
+mod page_copy;
+mod page_list;
 mod page_role;
 mod process;
+mod record;
 mod replica;
 mod status;
 mod storage;
+mod survey;
 mod task;
+mod view;
 
+pub use control_role::ControlError;
 pub use database::{DatabaseState, OnState};
+pub use firn_control_service::ProposeError;
+pub use joining::{JoinError, JoinRequest, join};
 pub use layout::{Layout, LayoutError, NodeEntry};
 pub use message::{LogStatus, NodeStatus, PagesStatus, ReplicaStatus};
-pub use process::{ProcessError, ProcessOptions, RunningProcess, is_node_directory};
-pub use status::{AskError, ask};
+pub use process::{ProcessError, ProcessOptions, RunningProcess, has_record, is_node_directory};
+pub use record::RecordError;
+pub use status::AskError;
+pub use survey::{Control, Survey, SurveyedNode, Surveyor};

@@ -1,19 +1,24 @@
 //! Decides how much log a member keeps: what every page node has made pages of may go.
 //!
 //! A page node holds log by a lease as well, but only at the member that it follows, and leases end
-//! with a process. So each member asks all page nodes of the layout where their log begins. It lets
-//! nothing go before each one has answered once, and what an absent one needs stays.
+//! with a process. So each member asks all nodes that have the pages where their log begins. It
+//! lets nothing go before each one has answered once. What an absent one needs stays, until control
+//! has given its pages to another node.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_base::network::NodeId;
 use firn_base::{Environment, Lsn};
-use firn_link::Caller;
 use firn_storage::group::GroupStore;
 
+use crate::layout::Layout;
+use crate::links::Links;
 use crate::page_role::PageRole;
 use crate::status;
 use crate::task::{Stop, Task};
+use crate::view::View;
 
 /// How often page nodes are asked.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,20 +30,17 @@ pub(crate) struct LogKeeper {
     task: Task,
 }
 
-struct Keeping {
-    store: Arc<GroupStore>,
-    own: Option<Arc<PageRole>>,
-    others: Vec<Arc<Caller>>,
+/// What the task works with.
+pub(crate) struct Keeping {
+    pub(crate) store: Arc<GroupStore>,
+    pub(crate) own_number: NodeId,
+    pub(crate) own: Option<Arc<PageRole>>,
+    pub(crate) view: Arc<View>,
+    pub(crate) links: Links,
 }
 
 impl LogKeeper {
-    pub(crate) fn start(
-        environment: &Environment,
-        store: Arc<GroupStore>,
-        own: Option<Arc<PageRole>>,
-        others: Vec<Arc<Caller>>,
-    ) -> LogKeeper {
-        let keeping = Keeping { store, own, others };
+    pub(crate) fn start(environment: &Environment, keeping: Keeping) -> LogKeeper {
         let body = move |stop: &Stop| keeping.run(stop);
         LogKeeper { task: Task::start(environment, "log-keeper", body) }
     }
@@ -50,25 +52,52 @@ impl LogKeeper {
 
 impl Keeping {
     fn run(&self, stop: &Stop) {
-        let mut needed = vec![None; self.others.len()];
+        let mut needed = BTreeMap::new();
         while !stop.pause(INTERVAL) {
-            for (other, needed) in self.others.iter().zip(&mut needed) {
-                let answer = status::ask(other, TIMEOUT).ok().and_then(|status| status.pages);
-                let open = answer.filter(|pages| pages.is_open);
-                *needed = open.map(|pages| pages.kept_from).or(*needed);
-            }
-            let kept_from = |node: &PageRole| Some(node.node()?.status().log.kept_from);
-            let own = self.own.as_ref().map(|own| kept_from(own));
-            let all = needed.iter().copied().chain(own);
-            if let Some(Some(lowest)) = lowest(all) {
+            let layout = self.view.layout();
+            self.ask(&layout, &mut needed);
+            let nodes = layout.page_nodes().map(|node| needed.get(&node.number).copied());
+            if let Some(lowest) = lowest(nodes) {
                 self.store.let_go(lowest);
+            }
+        }
+    }
+
+    /// Notes from where on each node needs the log. What is known of one that does not answer
+    /// stays.
+    fn ask(&self, layout: &Layout, needed: &mut BTreeMap<NodeId, Lsn>) {
+        let has_pages = |number: &NodeId| layout.page_nodes().any(|node| node.number == *number);
+        needed.retain(|number, _| has_pages(number));
+        self.links.keep(|number| has_pages(&number));
+        for node in layout.page_nodes() {
+            let from = match node.number == self.own_number {
+                true => self.own.as_ref().and_then(|own| own.kept_from()),
+                false => {
+                    let answer = status::ask(&self.links.to(node), TIMEOUT).ok();
+                    let pages = answer.and_then(|status| status.pages);
+                    pages.filter(|pages| pages.is_open).map(|pages| pages.kept_from)
+                }
+            };
+            if let Some(from) = from {
+                needed.insert(node.number, from);
             }
         }
     }
 }
 
-/// The lowest of positions that are all known; `None` if there are none.
-fn lowest(mut positions: impl Iterator<Item = Option<Lsn>>) -> Option<Option<Lsn>> {
-    let first = positions.next()?;
-    Some(positions.fold(first, |lowest, next| Some(lowest?.min(next?))))
+/// The lowest of positions that are all known; `None` if there are none, or one is not known.
+fn lowest(positions: impl Iterator<Item = Option<Lsn>>) -> Option<Lsn> {
+    positions.collect::<Option<Vec<Lsn>>>()?.into_iter().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_goes_while_a_position_is_not_known() {
+        assert_eq!(lowest([Some(Lsn(9)), Some(Lsn(8))].into_iter()), Some(Lsn(8)));
+        assert_eq!(lowest([Some(Lsn(9)), None].into_iter()), None);
+        assert_eq!(lowest([].into_iter()), None);
+    }
 }

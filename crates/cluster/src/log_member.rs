@@ -13,10 +13,9 @@ use firn_storage::group::{GroupLog, GroupOptions, GroupStore, MemberLog, NoPeers
 use firn_storage::local::{DatabaseId, LocalDirectory, LogOptions, OpenError};
 
 use crate::group_peers::{Door, LinkPeers};
-use crate::layout::{Layout, NodeEntry};
+use crate::layout::Layout;
+use crate::layout::catalog::LOG_GROUP;
 
-/// The number of the one log group of a cluster.
-pub(crate) const GROUP: u32 = 0;
 /// The members' log is in this directory below the process's own.
 pub(crate) const DIRECTORY: &str = "log-member";
 /// Who reads the log, and comes back after a restart, is in this one.
@@ -24,6 +23,7 @@ const READERS_DIRECTORY: &str = "log-readers";
 
 /// The member: its log on this process's disk, and the store that the group is for this process.
 pub(crate) struct LogMember {
+    pub(crate) member: MemberId,
     pub(crate) log: Arc<GroupLog>,
     pub(crate) store: Arc<GroupStore>,
     /// Serves the log to readers elsewhere.
@@ -35,7 +35,7 @@ impl LogMember {
     pub(crate) fn open(
         environment: &Environment,
         directory: &Path,
-        (layout, node): (&Layout, &NodeEntry),
+        (layout, member): (&Layout, MemberId),
         options: LogOptions,
         (others, door): (Vec<(MemberId, Caller)>, &Arc<Door>),
     ) -> Result<LogMember, OpenError> {
@@ -44,13 +44,13 @@ impl LogMember {
         let founding = Base::founding(Term(1), Lsn::FIRST, layout.members());
         let log = Arc::new(GroupLog::open(&directory, options, founding)?);
         let seed = environment.random.next_u64();
-        let mut group = GroupOptions::new(Options::new(node.member(), seed));
-        let names = layout.nodes().filter_map(|node| Some((node.member(), node.client_address?)));
+        let mut group = GroupOptions::new(Options::new(member, seed));
+        let names = layout.log_members().filter_map(|(id, node)| Some((id, node.client_address?)));
         let names: BTreeMap<_, _> = names.map(|(member, at)| (member, at.to_string())).collect();
         group.names = names.clone();
         let peers: Arc<dyn Peers> = match others.is_empty() {
             true => Arc::new(NoPeers),
-            false => Arc::new(LinkPeers::new(environment, GROUP, others, Arc::clone(door))),
+            false => Arc::new(LinkPeers::new(environment, LOG_GROUP.0, others, Arc::clone(door))),
         };
         let store =
             GroupStore::start(environment, group, Arc::clone(&log) as Arc<dyn MemberLog>, peers)?;
@@ -61,7 +61,7 @@ impl LogMember {
             LogServiceOptions { leader: Some(Arc::new(leader)), ..LogServiceOptions::default() };
         let served = Arc::clone(&store) as Arc<dyn LogStore>;
         let service = LogService::open(environment, served, &readers, options)?;
-        Ok(LogMember { log, store, service })
+        Ok(LogMember { member, log, store, service })
     }
 }
 

@@ -4,7 +4,7 @@ use firn_base::network::NodeId;
 use firn_base::{Cts, Lsn};
 use serde::{Deserialize, Serialize};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The state of a process. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub struct PagesStatus {
     pub received: Lsn,
     /// All log before this is in page images.
     pub applied: Lsn,
+    /// For how long, in milliseconds, there has been log behind `applied`.
+    pub behind_ms: u64,
     pub images_per_second: u64,
     /// Why it does not answer, or why no more log comes.
     pub failure: Option<String>,
@@ -78,6 +80,11 @@ pub struct ReplicaStatus {
 pub struct NotAStatus;
 
 impl NodeStatus {
+    /// A node that has no parts yet.
+    pub(crate) fn of(node: NodeId) -> NodeStatus {
+        NodeStatus { node, log: None, pages: None, replica: None, serves: None, failure: None }
+    }
+
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_extend(self, vec![VERSION]).expect("a status is encodable")

@@ -40,7 +40,7 @@ pub enum AskError {
 ///
 /// # Errors
 /// If the process does not answer, or not in words of this release.
-pub fn ask(caller: &Caller, timeout: Duration) -> Result<NodeStatus, AskError> {
+pub(crate) fn ask(caller: &Caller, timeout: Duration) -> Result<NodeStatus, AskError> {
     let answer = caller.call(SERVICE, Vec::new(), timeout)?;
     Ok(NodeStatus::decode(&answer)?)
 }

@@ -6,7 +6,8 @@ use firn_api::report::{LogReport, MemoryReport};
 use firn_api::{LogStore, PageStore};
 use firn_node::storage::{NodeStorage, StorageFigures, page_report};
 use firn_storage::group::{GroupLog, GroupStore};
-use firn_storage::page_node::PageNode;
+
+use crate::page_role::OwnPages;
 
 /// The log group, through this process's member, and the pages.
 pub(crate) struct ClusterStorage {
@@ -14,7 +15,7 @@ pub(crate) struct ClusterStorage {
     pub(crate) log: Arc<GroupLog>,
     pub(crate) pages: Arc<dyn PageStore>,
     /// The page node of this process, if it has one.
-    pub(crate) page_node: Option<Arc<PageNode>>,
+    pub(crate) page_node: Option<OwnPages>,
 }
 
 impl NodeStorage for ClusterStorage {
@@ -43,7 +44,7 @@ impl NodeStorage for ClusterStorage {
             ..StorageFigures::default()
         };
         if let Some(node) = &self.page_node {
-            let status = node.status();
+            let status = node.node.status();
             figures.memory.page_images = status.pages.image_memory_bytes;
             figures.memory.page_map =
                 status.pages.map_memory_bytes + status.log.memory_bytes as u64;

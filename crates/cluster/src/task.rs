@@ -25,6 +25,14 @@ impl Stop {
     pub(crate) fn pause(&self, duration: Duration) -> bool {
         self.wake.wait_until(Some(duration), || self.is_set())
     }
+
+    /// Waits, but not longer than until somebody wakes the task.
+    pub(crate) fn pause_or_wake(&self, duration: Duration) {
+        let ticket = self.wake.listen();
+        if !self.is_set() {
+            self.wake.wait(ticket, Some(duration));
+        }
+    }
 }
 
 /// A running task.
@@ -44,6 +52,11 @@ impl Task {
         let own = Arc::clone(&stop);
         let handle = environment.spawner.spawn(name, Box::new(move || body(&own)));
         Task { stop, handle: Mutex::new(Some(handle)) }
+    }
+
+    /// Has the task look around, if it pauses.
+    pub(crate) fn wake(&self) {
+        self.stop.wake.notify_all();
     }
 
     /// Tells the task to end, and waits until it has.

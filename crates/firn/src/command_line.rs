@@ -62,12 +62,12 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
     match matches.subcommand() {
         Some(("start", matches)) => {
             let (configuration, verbosity) = started(matches)?;
-            match configuration.cluster_layout.value.is_empty() {
-                true => {
+            match cluster::is_node(&configuration) {
+                false => {
                     backup::clone_if_asked(matches, &configuration, out)?;
                     start::run(&configuration, verbosity, out)
                 }
-                false => {
+                true => {
                     let ends_with_input = matches.get_flag(cluster::ENDS_WITH_INPUT_FLAG);
                     cluster::run_node(&configuration, verbosity, ends_with_input, out)
                 }

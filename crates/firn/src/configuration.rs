@@ -13,6 +13,7 @@
 //! * each value knows its [`Origin`], and a refusal names it: file and line, variable or flag;
 //! * the text of a value means the same wherever it is written, because one parser reads them all.
 
+mod lists;
 mod node;
 pub(crate) mod setting;
 pub(crate) mod sources;
@@ -30,12 +31,13 @@ use tracing_subscriber::filter::LevelFilter;
 use firn_node::memory::MemoryPlan;
 use firn_node::size::{Size, SizeError};
 use firn_objects::ObjectUrl;
+use lists::{AddressList, RoleList};
 use setting::{
     ARCHIVE, ARCHIVE_INTERVAL_SECONDS, ARCHIVE_LOG_LIMIT, ARCHIVE_WINDOW_HOURS, BUFFER_POOL,
-    CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL,
-    LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN,
-    NODE_NAME, REPLICA_SNAPSHOT_SECONDS, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS,
-    SOCKET, TLS_CERTIFICATE, TLS_KEY,
+    CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN,
+    LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET,
+    METRICS_LISTEN, NODE_NAME, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS,
+    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
 use sources::{Origin, Sources};
 
@@ -114,6 +116,12 @@ pub(crate) struct Configuration {
     pub(crate) cluster_layout: Placed<String>,
     /// The node of the layout that the process is.
     pub(crate) node_name: Placed<String>,
+    /// Control nodes of the cluster that the process joins; empty for none.
+    pub(crate) join: Placed<AddressList>,
+    /// What a process that joins does.
+    pub(crate) role: Placed<RoleList>,
+    /// Where other nodes reach a process that joins.
+    pub(crate) cluster_listen: Placed<Option<SocketAddr>>,
     /// The directory of the node's certificates; empty for none.
     pub(crate) cluster_certificates: Placed<String>,
     /// How long snapshots of a replica may hold up the writer's purge, in seconds; 0: for ever.
@@ -232,6 +240,9 @@ impl Configuration {
             archive_log_limit: texts.size(ARCHIVE_LOG_LIMIT, &ARCHIVE_LOG_LIMIT_RANGE)?,
             cluster_layout: texts.text(CLUSTER_LAYOUT).clone(),
             node_name: texts.text(NODE_NAME).clone(),
+            join: texts.addresses(JOIN)?,
+            role: texts.roles(ROLE)?,
+            cluster_listen: texts.optional_address(CLUSTER_LISTEN)?,
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
             replica_snapshot_seconds: texts
                 .seconds(REPLICA_SNAPSHOT_SECONDS, &SNAPSHOT_LIMIT_RANGE)?,
@@ -252,15 +263,7 @@ impl Configuration {
                 reason,
             ));
         }
-        if self.cluster_layout.value.is_empty() != self.node_name.value.is_empty() {
-            let reason = format!("needs both {CLUSTER_LAYOUT} and {NODE_NAME}");
-            return Err(ConfigurationError::bad_value(NODE_NAME, &self.node_name, reason));
-        }
-        if !self.archive.value.is_empty() && !self.cluster_layout.value.is_empty() {
-            let shown = Placed { value: "…".to_owned(), origin: self.archive.origin.clone() };
-            let reason = "is for a server of its own; nodes of a cluster are not archived yet";
-            return Err(ConfigurationError::bad_value(ARCHIVE, &shown, reason.to_owned()));
-        }
+        self.validate_cluster()?;
         let (budget, plan) = (&self.memory_budget, self.memory_plan());
         let least = MemoryPlan::for_pool(plan.buffer_pool_bytes.max(BUFFER_POOL_RANGE.start().0));
         if budget.value.0 != 0 && budget.value.0 < least.least_bytes() {
@@ -284,6 +287,32 @@ impl Configuration {
                 Size(segment.value.0 * 2)
             );
             return Err(ConfigurationError::bad_value(MATERIALISE_BEHIND_LIMIT, limit, reason));
+        }
+        Ok(())
+    }
+
+    /// A process is a node of a layout, or joins a cluster, or neither.
+    fn validate_cluster(&self) -> Result<(), ConfigurationError> {
+        let is_named = !self.node_name.value.is_empty();
+        let (has_layout, joins) =
+            (!self.cluster_layout.value.is_empty(), !self.join.value.0.is_empty());
+        if is_named != (has_layout || joins) {
+            let reason = format!("needs {NODE_NAME} with {CLUSTER_LAYOUT} or with {JOIN}");
+            return Err(ConfigurationError::bad_value(NODE_NAME, &self.node_name, reason));
+        }
+        let is_whole = !self.role.value.0.is_empty() && self.cluster_listen.value.is_some();
+        if joins && (has_layout || !is_whole) {
+            let reason = format!("needs {ROLE} and {CLUSTER_LISTEN}, and no {CLUSTER_LAYOUT}");
+            return Err(ConfigurationError::bad_value(JOIN, &self.join, reason));
+        }
+        if !self.archive.value.is_empty() && (has_layout || joins) {
+            let shown = Placed { value: "…".to_owned(), origin: self.archive.origin.clone() };
+            let reason = "is for a server of its own; nodes of a cluster are not archived yet";
+            return Err(ConfigurationError::bad_value(ARCHIVE, &shown, reason.to_owned()));
+        }
+        if !joins && !self.role.value.0.is_empty() {
+            let reason = format!("needs {JOIN}");
+            return Err(ConfigurationError::bad_value(ROLE, &self.role, reason));
         }
         Ok(())
     }
@@ -321,6 +350,13 @@ impl Configuration {
             row(ARCHIVE_LOG_LIMIT, &self.archive_log_limit),
             row(CLUSTER_LAYOUT, &self.cluster_layout),
             row(NODE_NAME, &self.node_name),
+            row(JOIN, &self.join),
+            row(ROLE, &self.role),
+            (
+                CLUSTER_LISTEN,
+                self.cluster_listen.value.map(|at| at.to_string()).unwrap_or_default(),
+                &self.cluster_listen.origin,
+            ),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
             row(REPLICA_SNAPSHOT_SECONDS, &self.replica_snapshot_seconds),
             row(LOG_LEVEL, &self.log_level),
@@ -391,6 +427,24 @@ impl Texts {
             return Err(ConfigurationError::bad_value(setting, &shown, reason));
         }
         Ok(text.clone())
+    }
+
+    fn addresses(&self, setting: &'static str) -> Result<Placed<AddressList>, ConfigurationError> {
+        self.list(setting)
+    }
+
+    fn roles(&self, setting: &'static str) -> Result<Placed<RoleList>, ConfigurationError> {
+        self.list(setting)
+    }
+
+    fn list<T: FromStr<Err = String>>(
+        &self,
+        setting: &'static str,
+    ) -> Result<Placed<T>, ConfigurationError> {
+        let text = self.text(setting);
+        let refuse = |reason| ConfigurationError::bad_value(setting, text, reason);
+        let value = text.value.parse().map_err(refuse)?;
+        Ok(Placed { value, origin: text.origin.clone() })
     }
 
     fn size(

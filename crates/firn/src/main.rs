@@ -26,7 +26,7 @@ use firn_archive::ArchiveError;
 use firn_base::Lsn;
 use firn_bench_engine::BenchError;
 use firn_client::ClientError;
-use firn_cluster::ProcessError;
+use firn_cluster::{JoinError, ProcessError, ProposeError};
 use firn_engine::EngineError;
 use firn_node::endpoint::EndpointError;
 use firn_node::node::NodeError;
@@ -83,6 +83,12 @@ enum CommandError {
         /// Their number.
         findings: usize,
     },
+    /// A node does not join a cluster.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// Control does not change the cluster.
+    #[error(transparent)]
+    Control(#[from] ProposeError),
     /// The file with a cluster's nodes is wrong.
     #[error("{}: {error}", path.display())]
     Layout { path: PathBuf, error: firn_cluster::LayoutError },

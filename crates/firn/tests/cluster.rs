@@ -89,6 +89,48 @@ impl Cluster {
         logs.map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
     }
 
+    /// What `firn cluster status` says, once it says what is waited for.
+    fn wait_for_status(&self, says: impl Fn(&str) -> bool) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let output = self.command(&["status"]).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            if says(&text) {
+                return text;
+            }
+            assert!(Instant::now() < until, "{text}\n{}", self.logs());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// `firn cluster …` about this cluster.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_firn"));
+        command.arg("cluster").args(arguments).arg("--dir").arg(&self.directory);
+        command
+    }
+
+    /// Starts a node that joins by hand. Its process ends with the returned one's input.
+    fn join(&self, name: &str, roles: &str) -> Child {
+        let layout = fs::read_to_string(self.directory.join("cluster.toml")).unwrap();
+        let address = layout.lines().find_map(|line| line.strip_prefix("address = ")).unwrap();
+        let port = || {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap().to_string()
+        };
+        let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_firn"))
+            .args(["start", "--ends-with-input", "--buffer-pool", "16M", "--data-dir"])
+            .arg(self.directory.join(name))
+            .args(["--join", address.trim_matches('"'), "--node-name", name, "--role", roles])
+            .args(["--cluster-listen", &port(), "--listen", &port()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the binary runs")
+    }
+
     /// The processes of the nodes, with their names.
     fn processes(&self) -> Vec<(String, String)> {
         let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -206,17 +248,13 @@ fn a_cluster_tells_its_state_and_goes_on_where_it_ended() {
     let directory = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(directory.path(), &["--separate"]);
     cluster.connect().query_drop("CREATE DATABASE kept").unwrap();
-    let status = Command::new(env!("CARGO_BIN_EXE_firn"))
-        .args(["cluster", "status", "--dir"])
-        .arg(directory.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(status.stdout).unwrap();
+    let text = cluster.wait_for_status(|text| text.matches(" up ").count() == 5);
     assert!(text.contains("leads, term") && text.contains("follows"), "{text}");
-    assert_eq!(text.lines().filter(|line| line.contains("pages-")).count(), 2, "{text}");
+    assert!(text.contains("control: ") && text.contains("log group 1: "), "{text}");
+    assert!(text.contains("on pages-1, pages-2\n"), "{text}");
     cluster.end();
     let alone = Command::new(env!("CARGO_BIN_EXE_firn"))
-        .args(["start", "--data-dir"])
+        .args(["admin", "check", "--data-dir"])
         .arg(directory.path().join("pages-1"))
         .output()
         .unwrap();
@@ -313,4 +351,63 @@ fn wait_for(cluster: &Cluster, numbers: &BTreeSet<u64>) {
         assert!(Instant::now() < until, "the replica does not catch up: {seen:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_page_node_joins_under_load_and_another_one_leaves() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(directory.path(), &["--separate"]);
+    let mut connection = cluster.connect();
+    connection.query_drop("CREATE DATABASE kept").unwrap();
+    connection
+        .query_drop("CREATE TABLE kept.t (n BIGINT PRIMARY KEY, v TEXT, KEY (v(20)))")
+        .unwrap();
+    let stop = AtomicBool::new(false);
+    let acknowledged = Acknowledged::default();
+    let mut joined = std::thread::scope(|scope| {
+        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
+        for writer in 0..WRITERS {
+            scope.spawn(move || write(running, writer, stop, acknowledged));
+        }
+        cluster.wait_for_status(|text| text.matches(" up ").count() == 5);
+        let mut joined = cluster.join("pages-3", "pages");
+        cluster.wait_for_status(|text| text.matches(" up ").count() == 6);
+        assert!(cluster.command(&["copies", "3"]).status().unwrap().success());
+        cluster.wait_for_status(|text| text.contains("on pages-1, pages-2, pages-3\n"));
+        // A node that joined comes back with its directory alone.
+        signal("KILL", &joined.id().to_string());
+        joined.wait().unwrap();
+        joined = Command::new(env!("CARGO_BIN_EXE_firn"))
+            .args(["start", "--ends-with-input", "--data-dir"])
+            .arg(directory.path().join("pages-3"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let refused = cluster.command(&["remove", "pages-1"]).output().unwrap();
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert!(text.contains("each chunk has 3 replicas"), "{text}");
+        assert!(cluster.command(&["copies", "2"]).status().unwrap().success());
+        assert!(cluster.command(&["remove", "pages-1"]).status().unwrap().success());
+        cluster.wait_for_status(|text| !text.contains("\npages-1"));
+        stop.store(true, Ordering::Relaxed);
+        joined
+    });
+    let acknowledged = acknowledged.into_inner().unwrap();
+    // An engine that has nothing in memory reads what the copy has.
+    let processes = cluster.processes();
+    for (name, process) in processes {
+        if name.starts_with("database") || name == "pages-2" {
+            signal("KILL", &process);
+        }
+    }
+    let kept: Vec<u64> = cluster.connect().query("SELECT n FROM kept.t ORDER BY n").unwrap();
+    let kept = BTreeSet::from_iter(kept);
+    let lost: Vec<_> = acknowledged.difference(&kept).collect();
+    assert!(!acknowledged.is_empty());
+    assert!(lost.is_empty(), "{} of {} rows are lost: {lost:?}", lost.len(), acknowledged.len());
+    drop(joined.stdin.take());
+    joined.wait().unwrap();
+    cluster.end();
 }

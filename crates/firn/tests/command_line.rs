@@ -59,6 +59,9 @@ fn the_configuration_is_merged_from_all_three_sources() {
         archive_log_limit          16G             default
         cluster_layout                             default
         node_name                                  default
+        join                                       default
+        role                                       default
+        cluster_listen                             default
         cluster_certificates                       default
         replica_snapshot_seconds   3600            default
         log_level                  info            FIRN_LOG_LEVEL

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use firn_base::network::{Connection, NodeId};
+use firn_base::Environment;
+use firn_base::network::{Address, Connection, Delivery, NodeId, NodeIdentity};
 
 use crate::error::LinkError;
 use crate::hello::{Answer, Hello, Refusal, judge};
@@ -53,6 +54,25 @@ pub(crate) fn introduce(
         return Err(Box::new(Refusal::OtherNode { client: client(), server, wanted }).into());
     }
     Ok(agreement(mine, answer.hello, version, is_certified))
+}
+
+/// Asks who is at an address, for a process that does not know its cluster yet. The answer proves
+/// nothing. Blocks for `timeout` at most, three times.
+///
+/// # Errors
+/// If nobody answers, or not as a node does.
+pub fn meet(
+    environment: &Environment,
+    address: &Address,
+    own: NodeIdentity,
+    timeout: Duration,
+) -> Result<NodeIdentity, LinkError> {
+    let connection = environment.network.connect(address, Delivery::InOrder, timeout)?;
+    connection.send(&[&Hello::new(own, 0, 0).encode()], timeout)?;
+    let mut message = Vec::new();
+    connection.receive(&mut message, Some(timeout))?;
+    connection.close();
+    Ok(Answer::decode(&message)?.hello.identity)
 }
 
 /// The server's side. Blocks for `timeout` at most, twice.

@@ -47,6 +47,7 @@ mod statistics;
 
 pub use client::{Call, Caller, CallerSettings, Follower, Next};
 pub use error::{CallError, FIRST_SERVICE_CODE, LinkError, Refused};
+pub use handshake::meet;
 pub use hello::{Answer, Hello, Refusal};
 pub use item::ServiceId;
 pub use local::LocalNode;

@@ -36,7 +36,7 @@ pub enum Role {
 }
 
 /// A set of roles. Bits that this release does not know are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Roles(pub u32);
 
 /// Who a process says it is, or who its certificate says it is.

@@ -7,7 +7,7 @@ number = 1
 name = "node-1"
 address = "127.0.0.1:7401"
 client_address = "127.0.0.1:3307"
-roles = ["database", "log", "pages"]
+roles = ["database", "log", "pages", "control"]
 
 [[node]]
 number = 2
@@ -46,6 +46,8 @@ fn what_is_wrong_is_named_with_its_line() {
     refuse("number = 2", "numero = 2", 11, "'numero' is none of");
     refuse("client_address = \"127.0.0.1:3307\"\n", "", 3, "needs a client_address");
     refuse("\"database\", \"log\"", "\"database\"", 3, "needs the role log as well");
-    refuse("[\"database\", \"log\", \"pages\"]", "[\"log\"]", 1, "no node has the role database");
+    let all = r#"["database", "log", "pages", "control"]"#;
+    refuse(all, r#"["log"]"#, 1, "no node has the role database");
+    refuse(", \"control\"", "", 1, "no node has the role control");
     refuse("000102", "", 1, "cluster id");
 }

@@ -15,6 +15,7 @@ fn status() -> NodeStatus {
             kept_from: Lsn(9),
             received: Lsn(300),
             applied: Lsn(200),
+            behind_ms: 6,
             images_per_second: 5,
             failure: None,
         }),
@@ -36,11 +37,12 @@ fn status() -> NodeStatus {
 fn a_status_has_these_bytes() {
     let bytes = status().encode();
     let expected = [
-        &[2][..],                           // version
-        &[2],                               // node 2
-        &[1, 1, 7, 1, 2],                   // a log member that leads in term 7; member 2 leads
-        &[8, 0xac, 2, 0],                   // log from 8, durable to 300, no failure
-        &[1, 1, 9, 0xac, 2, 0xc8, 1, 5, 0], // an open page node: 9, 300, 200, 5 images a second
+        &[3][..],                         // version
+        &[2],                             // node 2
+        &[1, 1, 7, 1, 2],                 // a log member that leads in term 7; member 2 leads
+        &[8, 0xac, 2, 0],                 // log from 8, durable to 300, no failure
+        &[1, 1, 9, 0xac, 2, 0xc8, 1],     // an open page node: 9, 300, 200,
+        &[6, 5, 0],                       // 6 ms behind, 5 images a second, no failure
         &[1, 1, 7, 0xac, 2, 40, 0, 3, 0], // a replica in epoch 7: at 300, 40, 0 bytes, 3 ms, linked
         &[1, 3, b'a', b':', b'1'],        // serves at a:1
         &[0],                             // no failure
@@ -58,6 +60,6 @@ fn other_bytes_are_refused() {
     let longer: Vec<_> = bytes.iter().copied().chain([0]).collect();
     assert_eq!(NodeStatus::decode(&longer), Err(NotAStatus));
     let mut other = bytes;
-    other[0] = 3;
+    other[0] = 2;
     assert_eq!(NodeStatus::decode(&other), Err(NotAStatus));
 }

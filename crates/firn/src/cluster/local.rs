@@ -121,16 +121,22 @@ fn how_to_use(directory: &Path, layout: &Layout) -> String {
 /// Names and roles of the nodes of a new cluster.
 type Shape = Vec<(String, Roles)>;
 
-/// Nodes that do everything.
+/// Nodes that do everything. Three of them are control nodes, or one if there are fewer: two could
+/// do nothing without each other.
 fn alike(nodes: u64) -> Shape {
-    let roles = Roles::of(&[Role::Database, Role::Log, Role::Pages]);
-    (1..=nodes).map(|number| (format!("node-{number}"), roles)).collect()
+    let controls = if nodes < 3 { 1 } else { 3 };
+    let roles = |number| match number <= controls {
+        true => Roles::of(&[Role::Database, Role::Log, Role::Pages, Role::Control]),
+        false => Roles::of(&[Role::Database, Role::Log, Role::Pages]),
+    };
+    (1..=nodes).map(|number| (format!("node-{number}"), roles(number))).collect()
 }
 
-/// A process for each part.
+/// A process for each part. The three that keep the log are the control nodes.
 fn separate() -> Shape {
-    let database = Roles::of(&[Role::Database, Role::Log]);
-    let (logger, pages) = (Roles::of(&[Role::Log]), Roles::of(&[Role::Pages]));
+    let database = Roles::of(&[Role::Database, Role::Log, Role::Control]);
+    let logger = Roles::of(&[Role::Log, Role::Control]);
+    let pages = Roles::of(&[Role::Pages]);
     [
         ("database-1", database),
         ("database-2", database),

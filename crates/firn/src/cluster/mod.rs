@@ -1,6 +1,7 @@
 //! `firn cluster`: a whole cluster on this machine, and the state of any cluster. `firn start` with
 //! `cluster_layout` runs one node of it.
 
+mod change;
 mod local;
 mod node;
 mod status;
@@ -12,10 +13,11 @@ use std::sync::Arc;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use firn_base::Environment;
 use firn_base::network::NodeIdentity;
-use firn_cluster::Layout;
+use firn_cluster::{Layout, Surveyor};
 use firn_secure_network::{Credentials, SecureNetwork};
 
 use crate::CommandError;
+use crate::configuration::Configuration;
 
 pub(crate) use node::run_node;
 
@@ -70,24 +72,39 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .subcommand(
+            Command::new("copies")
+                .about("Set on how many page nodes the pages are kept")
+                .arg(
+                    Arg::new("number")
+                        .value_name("NUMBER")
+                        .required(true)
+                        .value_parser(value_parser!(u8).range(1..=7))
+                        .help("How many; as many as there are page nodes, if there are fewer"),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
+            Command::new("drain")
+                .about("Give what a node has to other nodes, and give it nothing new")
+                .arg(node())
+                .args(which_cluster())
+                .arg(
+                    Arg::new("undo")
+                        .long("undo")
+                        .action(ArgAction::SetTrue)
+                        .help("Let the node take again"),
+                ),
+        )
+        .subcommand(
+            Command::new("remove")
+                .about("Drain a node, or wait until what a dead one had is elsewhere, and forget it")
+                .arg(node())
+                .args(which_cluster()),
+        )
+        .subcommand(
             Command::new("status")
-                .about("Show the nodes of a cluster: who leads, who answers, how far each one is")
-                .arg(directory())
-                .arg(
-                    Arg::new("layout")
-                        .long("layout")
-                        .value_name("FILE")
-                        .value_parser(value_parser!(PathBuf))
-                        .conflicts_with("dir")
-                        .help("The file with the cluster's nodes"),
-                )
-                .arg(
-                    Arg::new("certificates")
-                        .long("certificates")
-                        .value_name("DIR")
-                        .value_parser(value_parser!(PathBuf))
-                        .help("A node's certificates; without them, only a cluster of this machine answers"),
-                )
+                .about("Show the nodes of a cluster: who is up, who leads, how far each one is")
+                .args(which_cluster())
                 .arg(
                     Arg::new("watch")
                         .long("watch")
@@ -95,6 +112,28 @@ pub(crate) fn command() -> Command {
                         .help("Show the state again every second until Ctrl-C"),
                 ),
         )
+}
+
+fn node() -> Arg {
+    Arg::new("node").value_name("NODE").required(true).help("The node's name")
+}
+
+/// The arguments that name a running cluster.
+fn which_cluster() -> [Arg; 3] {
+    let path = |name| {
+        let arg = Arg::new(name).long(name);
+        arg.value_parser(value_parser!(PathBuf))
+    };
+    [
+        directory(),
+        path("layout")
+            .value_name("FILE")
+            .conflicts_with("dir")
+            .help("The file with the nodes that the cluster began with"),
+        path("certificates")
+            .value_name("DIR")
+            .help("A node's certificates; without them, only a cluster of this machine answers"),
+    ]
 }
 
 fn directory() -> Arg {
@@ -113,8 +152,19 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
     match matches.subcommand() {
         Some(("start", matches)) => local::run(matches, out),
         Some(("status", matches)) => status::run(matches, out),
+        Some(("copies", matches)) => change::set_copies(matches, out),
+        Some(("drain", matches)) => change::drain(matches, out),
+        Some(("remove", matches)) => change::remove(matches, out),
         _ => unreachable!("clap lets no other command of a cluster through"),
     }
+}
+
+/// Whether the settings are those of a node of a cluster: they say so, or the directory does.
+pub(crate) fn is_node(configuration: &Configuration) -> bool {
+    let disk = &Environment::system().disk;
+    !configuration.cluster_layout.value.is_empty()
+        || !configuration.join.value.0.is_empty()
+        || firn_cluster::has_record(&**disk, &configuration.data_dir.value)
 }
 
 /// Refuses the directory of a node of a cluster, for commands that want one of a server of its own.
@@ -125,10 +175,22 @@ pub(crate) fn refuse_node_directory(path: &Path) -> Result<(), CommandError> {
     match firn_cluster::is_node_directory(&*Environment::system().disk, path) {
         false => Ok(()),
         true => Err(CommandError::Usage(format!(
-            "{} has the files of a node of a cluster; start it with --cluster-layout and --node-name",
+            "{} has the files of a node of a cluster; firn start --data-dir runs it",
             path.display()
         ))),
     }
+}
+
+/// What asks the cluster that the arguments of a command name.
+fn surveyor(matches: &ArgMatches) -> Result<Surveyor, CommandError> {
+    let given = matches.get_one::<PathBuf>("layout").cloned();
+    let directory = matches.get_one::<PathBuf>("dir");
+    let path = given.or_else(|| directory.map(|directory| directory.join(LAYOUT_FILE)));
+    let path = path.ok_or_else(|| CommandError::Usage("give --dir or --layout".to_owned()))?;
+    let layout = read_layout(&path)?;
+    let certificates = matches.get_one::<PathBuf>("certificates");
+    let (environment, certified) = environment(certificates.map(PathBuf::as_path))?;
+    Ok(Surveyor::new(&environment, layout, certified))
 }
 
 /// Reads the file with a cluster's nodes.

@@ -1,4 +1,5 @@
-//! One node of a cluster, as a process: `firn start` with a layout.
+//! One node of a cluster, as a process: `firn start` with a layout, with the addresses of a cluster
+//! to join, or with the directory of a node.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,9 +9,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use firn_base::Environment;
-use firn_base::network::Role;
+use firn_base::network::{NodeId, NodeIdentity, Role};
 use firn_base::task::sleep;
-use firn_cluster::{DatabaseState, ProcessOptions, RunningProcess};
+use firn_cluster::{DatabaseState, JoinRequest, Layout, ProcessOptions, RunningProcess};
 use parking_lot::Mutex;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
@@ -39,30 +40,29 @@ pub(crate) fn run_node(
     if ends_with_input {
         input.watch();
     }
-    let path = Path::new(&configuration.cluster_layout.value);
-    let layout = read_layout(path)?;
-    let name = &configuration.node_name.value;
-    let node = layout.named(name).ok_or_else(|| {
-        CommandError::Usage(format!("{}: there is no node '{name}'", path.display()))
-    })?;
+    if !configuration.archive.value.is_empty() {
+        let what = "nodes of a cluster are not archived yet; start it without the setting archive";
+        return Err(CommandError::Usage(what.to_owned()));
+    }
     let certificates = &configuration.cluster_certificates.value;
     let certificates = (!certificates.is_empty()).then(|| Path::new(certificates));
     let (environment, certified) = environment(certificates)?;
-    let own = layout.identity(node);
-    if let Some(certified) = certified.filter(|certified| *certified != own) {
-        return Err(CommandError::Usage(format!(
-            "the layout has {own} with the roles {}, the certificate is of {certified} with the roles \
-             {}; make another certificate (firn admin certificates node)",
-            own.roles, certified.roles
-        )));
+    let seed = seed(configuration, certified.as_ref())?;
+    if let Some(request) = join_request(configuration, certified) {
+        firn_cluster::join(&environment, &configuration.data_dir.value, &request)?;
     }
     let (tell, states) = mpsc::channel();
     let options = options(configuration, verbosity, tell);
-    let process = RunningProcess::start(&environment, &layout, node.number, &options)?;
+    let seed = seed.as_ref().map(|(layout, number)| (layout, *number));
+    let process = RunningProcess::start(&environment, seed, &options)?;
+    let node = process.node();
+    let name = &node.name;
     writeln!(
         out,
         "firn: node {name} ({}) of cluster {} is at {}; Ctrl-C or SIGTERM ends it",
-        node.roles, layout.cluster, node.address
+        node.roles,
+        process.cluster(),
+        node.address
     )?;
     out.flush()?;
     let part = if node.has(Role::Replica) { "replica" } else { "engine" };
@@ -76,6 +76,50 @@ pub(crate) fn run_node(
     process.close();
     writeln!(out, "firn: node {name} closed after {}", ended?)?;
     Ok(())
+}
+
+/// The layout that the settings name, and which of its nodes the process is.
+fn seed(
+    configuration: &Configuration,
+    certified: Option<&NodeIdentity>,
+) -> Result<Option<(Layout, NodeId)>, CommandError> {
+    let path = Path::new(&configuration.cluster_layout.value);
+    if path.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let layout = read_layout(path)?;
+    let name = &configuration.node_name.value;
+    let node = layout.named(name).ok_or_else(|| {
+        CommandError::Usage(format!("{}: there is no node '{name}'", path.display()))
+    })?;
+    let own = layout.identity(node);
+    if let Some(certified) = certified.filter(|certified| **certified != own) {
+        return Err(CommandError::Usage(format!(
+            "the layout has {own} with the roles {}, the certificate is of {certified} with the roles \
+             {}; make another certificate (firn admin certificates node)",
+            own.roles, certified.roles
+        )));
+    }
+    let number = node.number;
+    Ok(Some((layout, number)))
+}
+
+/// How the process joins a cluster, if it is to.
+fn join_request(
+    configuration: &Configuration,
+    certified: Option<NodeIdentity>,
+) -> Option<JoinRequest> {
+    let told = configuration.join.value.0.clone();
+    let address = configuration.cluster_listen.value.filter(|_| !told.is_empty())?;
+    let roles = configuration.role.value.roles();
+    Some(JoinRequest {
+        told,
+        name: configuration.node_name.value.clone(),
+        roles,
+        address,
+        client_address: roles.has(Role::Database).then_some(configuration.listen.value),
+        certified,
+    })
 }
 
 fn options(

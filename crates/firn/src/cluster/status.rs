@@ -1,48 +1,42 @@
-//! `firn cluster status`: what the nodes of a cluster tell of themselves.
+//! `firn cluster status`: what control and the nodes of a cluster tell of themselves.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ArgMatches;
-use firn_base::network::{Address, NodeId, NodeIdentity, Roles};
+use firn_base::Lsn;
 use firn_base::task::sleep;
-use firn_base::{Environment, Lsn};
-use firn_cluster::{AskError, NodeEntry, NodeStatus, ReplicaStatus, ask};
-use firn_link::{Caller, CallerSettings, LocalNode};
+use firn_cluster::{Control, NodeStatus, PagesStatus, ReplicaStatus, Survey, SurveyedNode};
+use firn_control::{Catalog, NodeId, ReplicaState};
 use firn_node::size::Size;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{LAYOUT_FILE, environment, read_layout};
+use super::surveyor;
 use crate::CommandError;
 
-/// How long a node has to answer.
-const TIMEOUT: Duration = Duration::from_secs(2);
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+const HEADS: [&str; 11] = [
+    "node",
+    "address",
+    "roles",
+    "state",
+    "log",
+    "durable",
+    "kept",
+    "pages behind",
+    "seconds",
+    "replica",
+    "clients",
+];
 
 /// Prints the state of a cluster, once or until a signal.
 ///
 /// # Errors
 /// If there is no layout. Nodes that do not answer are part of the state.
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
-    let given = matches.get_one::<PathBuf>("layout").cloned();
-    let directory = matches.get_one::<PathBuf>("dir");
-    let path = given.or_else(|| directory.map(|directory| directory.join(LAYOUT_FILE)));
-    let path = path.ok_or_else(|| CommandError::Usage("give --dir or --layout".to_owned()))?;
-    let layout = read_layout(&path)?;
-    let certificates = matches.get_one::<PathBuf>("certificates");
-    let (environment, certified) = environment(certificates.map(PathBuf::as_path))?;
-    let identity = certified.unwrap_or_else(|| NodeIdentity {
-        cluster: layout.cluster,
-        node: NodeId(0),
-        name: "status".to_owned(),
-        roles: Roles::default(),
-    });
-    let local = Arc::new(LocalNode::new(identity, 0));
-    let nodes: Vec<_> =
-        layout.nodes().map(|node| (node, caller(&environment, &local, node))).collect();
+    let mut surveyor = surveyor(matches)?;
     let stop = Arc::new(AtomicBool::new(false));
     let watches = matches.get_flag("watch");
     if watches {
@@ -51,9 +45,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
         }
     }
     loop {
-        let answers: Vec<_> =
-            nodes.iter().map(|(node, caller)| (*node, ask(caller, TIMEOUT))).collect();
-        let text = table(&answers);
+        let text = text_of(&surveyor.look());
         match watches {
             true => write!(out, "\x1b[2J\x1b[H{text}")?,
             false => write!(out, "{text}")?,
@@ -66,49 +58,64 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     }
 }
 
-fn caller(environment: &Environment, local: &Arc<LocalNode>, node: &NodeEntry) -> Caller {
-    let settings = CallerSettings {
-        wanted: Some(node.number),
-        ..CallerSettings::new(Address::Tcp(node.address))
+fn text_of(survey: &Survey) -> String {
+    let mut text = match &survey.control {
+        Ok(control) => line_of_control(control),
+        Err(reason) => format!("control does not answer: {reason}\n"),
     };
-    Caller::new(environment, Arc::clone(local), settings)
-}
-
-type Answer<'a> = (&'a NodeEntry, Result<NodeStatus, AskError>);
-
-/// One line for each node.
-fn table(answers: &[Answer<'_>]) -> String {
-    let end = answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()?.log.as_ref());
-    let end = end.map(|log| log.durable).max().unwrap_or(Lsn(0));
-    let heads = [
-        "node",
-        "address",
-        "roles",
-        "log",
-        "durable",
-        "kept",
-        "pages behind",
-        "replica",
-        "clients",
-    ];
-    let mut rows = vec![heads.map(str::to_owned)];
-    rows.extend(answers.iter().map(|(node, answer)| row(node, answer, end)));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<_> = (0..heads.len()).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    for (node, answer) in answers {
-        let failures = match answer {
+    text.push_str(&table(&survey.nodes));
+    for SurveyedNode { node, status, .. } in &survey.nodes {
+        let failures = match status {
             Err(error) => vec![error.to_string()],
             Ok(status) => failures(status),
         };
         for failure in failures {
             text.push_str(&format!("{}: {failure}\n", node.name));
         }
+    }
+    if let Ok(control) = &survey.control {
+        text.push_str(&chunks(&control.catalog));
+        text.push_str(&operations(control));
+    }
+    text
+}
+
+fn name_of(catalog: &Catalog, node: NodeId) -> String {
+    let known = catalog.nodes().get(&node);
+    known.map_or_else(|| format!("node {node}"), |node| node.name.clone())
+}
+
+fn line_of_control(Control { status, catalog }: &Control) -> String {
+    let groups: Vec<_> = catalog
+        .groups()
+        .iter()
+        .map(|(id, group)| {
+            let what = if id.0 == 0 { "control".to_owned() } else { format!("log group {id}") };
+            let leader = match group.writer_node() {
+                Some(node) => {
+                    format!("{} leads in term {}", name_of(catalog, node), group.term)
+                }
+                None => "nobody has led yet".to_owned(),
+            };
+            format!("{what}: {leader}, {} members\n", group.members.len())
+        })
+        .collect();
+    format!("{}catalog: {} entries\n", groups.concat(), status.entries)
+}
+
+/// One line for each node.
+fn table(nodes: &[SurveyedNode]) -> String {
+    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
+    let end = log.map(|log| log.durable).max().unwrap_or(Lsn(0));
+    let mut rows = vec![HEADS.map(str::to_owned)];
+    rows.extend(nodes.iter().map(|node| row(node, end)));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<_> = (0..HEADS.len()).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
     }
     text
 }
@@ -119,11 +126,16 @@ fn failures(status: &NodeStatus) -> Vec<String> {
     [log, pages, status.failure.clone()].into_iter().flatten().collect()
 }
 
-fn row(node: &NodeEntry, answer: &Result<NodeStatus, AskError>, end: Lsn) -> [String; 9] {
+fn row(SurveyedNode { node, state, status }: &SurveyedNode, end: Lsn) -> [String; HEADS.len()] {
     let none = || "-".to_owned();
-    let fixed = [node.name.clone(), node.address.to_string(), node.roles.to_string()];
-    let told = match answer {
-        Err(_) => ["does not answer".to_owned(), none(), none(), none(), none(), none()],
+    let fixed = [
+        node.name.clone(),
+        node.address.to_string(),
+        node.roles.to_string(),
+        state.map_or_else(none, |state| state.to_string()),
+    ];
+    let told = match status {
+        Err(_) => ["does not answer".to_owned(), none(), none(), none(), none(), none(), none()],
         Ok(status) => {
             let log = status.log.as_ref();
             let part = log.map(|log| match (log.leads, log.leader) {
@@ -131,21 +143,22 @@ fn row(node: &NodeEntry, answer: &Result<NodeStatus, AskError>, end: Lsn) -> [St
                 (None, Some(leader)) => format!("follows {leader}"),
                 (None, None) => "no leader".to_owned(),
             });
+            let pages = status.pages.as_ref().filter(|pages| pages.is_open);
+            let behind = |pages: &PagesStatus| Size(end.0.saturating_sub(pages.applied.0));
             [
                 part.unwrap_or_else(none),
                 log.map_or_else(none, |log| log.durable.to_string()),
                 log.map_or_else(none, |log| Size(log.durable.since(log.truncated)).to_string()),
-                status.pages.as_ref().filter(|pages| pages.is_open).map_or_else(none, |pages| {
-                    Size(end.0.saturating_sub(pages.applied.0)).to_string()
-                }),
+                pages.map_or_else(none, |pages| behind(pages).to_string()),
+                pages.map_or_else(none, |pages| format!("{:.1}", pages.behind_ms as f64 / 1e3)),
                 status.replica.as_ref().map_or_else(none, replica),
                 status.serves.clone().unwrap_or_else(none),
             ]
         }
     };
-    let [name, address, roles] = fixed;
-    let [part, durable, kept, behind, replica, clients] = told;
-    [name, address, roles, part, durable, kept, behind, replica, clients]
+    let [name, address, roles, state] = fixed;
+    let [part, durable, kept, behind, seconds, replica, clients] = told;
+    [name, address, roles, state, part, durable, kept, behind, seconds, replica, clients]
 }
 
 /// How far a replica is behind the log.
@@ -155,4 +168,39 @@ fn replica(status: &ReplicaStatus) -> String {
     }
     let behind = format!("{} behind, {} ms", Size(status.behind_bytes), status.behind_ms);
     if status.is_cut_off { format!("{behind}, no writer") } else { behind }
+}
+
+/// One line for each chunk; none while every page node has all pages.
+fn chunks(catalog: &Catalog) -> String {
+    let lines = catalog.chunks().iter().map(|(id, chunk)| {
+        let replicas = chunk.replicas.iter().map(|(node, replica)| {
+            let name = name_of(catalog, *node);
+            match replica.state {
+                ReplicaState::InService => name,
+                ReplicaState::Copying => format!("{name} (copying)"),
+                ReplicaState::Leaving => format!("{name} (leaving)"),
+            }
+        });
+        let end = match chunk.end {
+            end if end == firn_base::PageNo::NONE => "end".to_owned(),
+            end => end.to_string(),
+        };
+        let replicas = replicas.collect::<Vec<_>>().join(", ");
+        let (space, first, size) = (chunk.space, chunk.first, Size(chunk.bytes));
+        format!("chunk {id}: space {space}, pages {first} to {end}, {size}, on {replicas}\n")
+    });
+    lines.collect()
+}
+
+/// One line for each operation under way.
+pub(super) fn operations(Control { status, .. }: &Control) -> String {
+    let lines = status.operations.iter().map(|one| {
+        let progress = one
+            .progress
+            .map(|progress| format!("; {} of {}", Size(progress.done), Size(progress.total)));
+        let waits = one.waits_for.as_ref().map(|what| format!("; waits: {what}"));
+        let (progress, waits) = (progress.unwrap_or_default(), waits.unwrap_or_default());
+        format!("operation {}: {}{progress}{waits}\n", one.operation, one.text)
+    });
+    lines.collect()
 }

@@ -69,6 +69,12 @@ pub(crate) const ARCHIVE_LOG_LIMIT: &str = "archive_log_limit";
 pub(crate) const CLUSTER_LAYOUT: &str = "cluster_layout";
 /// Which node of the cluster the process is.
 pub(crate) const NODE_NAME: &str = "node_name";
+/// Control nodes of a cluster that the process joins.
+pub(crate) const JOIN: &str = "join";
+/// What the process does for the cluster that it joins.
+pub(crate) const ROLE: &str = "role";
+/// Where other nodes of the cluster reach a process that joins.
+pub(crate) const CLUSTER_LISTEN: &str = "cluster_listen";
 /// The node's certificates.
 pub(crate) const CLUSTER_CERTIFICATES: &str = "cluster_certificates";
 /// How long snapshots of a replica may hold up the writer's purge.
@@ -77,7 +83,7 @@ pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 23] = [
+pub(crate) const SETTINGS: [Setting; 26] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -196,7 +202,25 @@ pub(crate) const SETTINGS: [Setting; 23] = [
         name: NODE_NAME,
         value_name: "NAME",
         default: "",
-        help: "Which node of the cluster's layout this process is",
+        help: "Which node of the cluster this process is",
+    },
+    Setting {
+        name: JOIN,
+        value_name: "HOST:PORT,…",
+        default: "",
+        help: "Control nodes of a running cluster that this process joins; once is enough, the directory remembers it",
+    },
+    Setting {
+        name: ROLE,
+        value_name: "ROLE,…",
+        default: "",
+        help: "What a process that joins does: pages",
+    },
+    Setting {
+        name: CLUSTER_LISTEN,
+        value_name: "HOST:PORT",
+        default: "",
+        help: "Where the other nodes of the cluster reach a process that joins",
     },
     Setting {
         name: CLUSTER_CERTIFICATES,

@@ -94,7 +94,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("log_level = \"warn\"\nbufer_pool = \"1G\"\n", &[], &[]),
         &expect![
-            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, cluster_certificates, replica_snapshot_seconds, log_level"
+            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_certificates, replica_snapshot_seconds, log_level"
         ],
     );
     refused(
@@ -104,7 +104,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("[storage]\nbuffer_pool = 1\n", &[], &[]),
         &expect![
-            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, cluster_certificates, replica_snapshot_seconds, log_level"
+            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_certificates, replica_snapshot_seconds, log_level"
         ],
     );
 }
@@ -219,4 +219,30 @@ proptest! {
     fn any_value_is_answered(index in 0..SETTINGS.len(), text in ".*") {
         let _ = merge("", &[], &[(SETTINGS[index].name, &text)]);
     }
+}
+
+#[test]
+fn a_process_that_joins_says_what_it_is() {
+    let whole = [
+        (JOIN, "127.0.0.1:7401,127.0.0.1:7402"),
+        (NODE_NAME, "pages-3"),
+        (ROLE, "pages"),
+        (CLUSTER_LISTEN, "127.0.0.1:7409"),
+    ];
+    let configuration = merge("", &[], &whole).unwrap();
+    assert_eq!(configuration.join.value.0.len(), 2);
+    assert_eq!(configuration.join.value.to_string(), whole[0].1);
+    assert_eq!(configuration.role.value.roles().to_string(), "pages");
+    for missing in 0..whole.len() {
+        let mut some = whole.to_vec();
+        let (name, _) = some.remove(missing);
+        let left = merge("", &[], &some);
+        assert!(left.is_err(), "{name} is missing");
+    }
+    refused(
+        merge("", &[], &[(ROLE, "page")]),
+        &expect![
+            "--role: role: 'page' has 'page', which is none of compute, database, log, pages, control, replica"
+        ],
+    );
 }

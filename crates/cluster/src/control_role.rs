@@ -1,0 +1,278 @@
+//! What connects a process with control: its client, and its control node if it has one.
+//!
+//! The client tells control that the process lives and which groups it leads, and takes the catalog
+//! from it. The layout that the catalog describes is this process's [`View`], and is kept in its
+//! [`RecordFile`]: a process that starts again needs no answer of control.
+//!
+//! A node that starts for the first time makes nothing before control has taken it with this
+//! directory. So a node that has lost its directory, and with it its votes and its log, does not
+//! come back under its old number as if it had never had any.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use firn_base::network::{Address, NodeId};
+use firn_base::{Environment, Lsn};
+use firn_consensus::{MemberId, Term};
+use firn_control::{Action, Catalog, ChunkReport, Fence, GroupId, Heartbeat, Order, OrderNumber};
+use firn_control_service::{
+    ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ControlledNode,
+    OpenError, SelfDescription,
+};
+use firn_link::{LocalNode, Offer};
+use firn_storage::group::GroupStore;
+use parking_lot::Mutex;
+
+use crate::engine_pages::EnginePages;
+use crate::layout::catalog::{CAPACITY, LOG_GROUP, ZONE, node_roles, release};
+use crate::layout::{Layout, NodeEntry};
+use crate::page_role::{PageAct, PageOrder, PageRole};
+use crate::record::{RecordError, RecordFile};
+use crate::view::View;
+
+/// A control node's files are in this directory below the process's own.
+pub(crate) const DIRECTORY: &str = "control-node";
+
+/// Why a control node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// The process's control node, before its server listens.
+pub(crate) struct ControlPart {
+    node: Option<Arc<ControlNode>>,
+    known: Arc<Known>,
+}
+
+/// The process under control.
+pub(crate) struct ControlRole {
+    part: ControlPart,
+    client: Arc<ControlClient>,
+}
+
+/// The parts of a process that control hears of and tells what to do.
+pub(crate) struct Governed {
+    pub(crate) log: Option<(MemberId, Arc<GroupStore>)>,
+    pub(crate) pages: Option<Arc<PageRole>>,
+    pub(crate) engine_pages: Option<Arc<EnginePages>>,
+}
+
+/// Tells control that an order is carried out, and up to which position of the log.
+pub(crate) type Done = Box<dyn Fn(OrderNumber, Lsn) + Send + Sync>;
+
+/// What control is told, and what it has told.
+struct Known {
+    record: Arc<RecordFile>,
+    view: Arc<View>,
+    control: Option<Arc<ControlNode>>,
+    /// The parts of the process, once they are open.
+    parts: OnceLock<Governed>,
+    fence: Mutex<Fence>,
+    /// Why control does not take the node, if it does not.
+    refusal: Mutex<Option<String>>,
+}
+
+impl ControlPart {
+    /// Opens the control node of the process, or founds it, if the process is to have one. Blocks
+    /// for I/O.
+    ///
+    /// # Errors
+    /// If its files cannot be used.
+    pub(crate) fn open(
+        environment: &Environment,
+        local: &Arc<LocalNode>,
+        directory: &Path,
+        record: &Arc<RecordFile>,
+        view: &Arc<View>,
+    ) -> Result<ControlPart, ControlError> {
+        let (layout, own) = (view.layout(), record.get());
+        let member = layout.control_members().find(|(_, node)| Some(node.number) == own.number);
+        let open = |member: MemberId| {
+            let mut options = ControlOptions::new(layout.cluster, member);
+            options.founding = Some(layout.founding());
+            options.settings = layout.settings();
+            options.may_found = !own.has_control;
+            let path = directory.join(DIRECTORY);
+            let node = ControlNode::open(environment, local, &path, members(&layout), options)?;
+            record.change(|record| record.has_control = true)?;
+            Ok::<_, ControlError>(Arc::new(node))
+        };
+        let node = member.map(|(member, _)| open(member)).transpose()?;
+        let mut fence = Fence::default();
+        if let Some((chunk, epoch)) = own.held {
+            fence.has_chunk(chunk, epoch);
+        }
+        let known = Known {
+            record: Arc::clone(record),
+            view: Arc::clone(view),
+            control: node.clone(),
+            parts: OnceLock::new(),
+            fence: Mutex::new(fence),
+            refusal: Mutex::new(None),
+        };
+        Ok(ControlPart { node, known: Arc::new(known) })
+    }
+
+    /// What the process's server serves for control.
+    pub(crate) fn offers(&self) -> Vec<Offer> {
+        self.node.as_ref().map(|node| node.offers()).unwrap_or_default()
+    }
+
+    /// Begins to tell control of the process, whose server listens.
+    pub(crate) fn start(self, environment: &Environment, local: &Arc<LocalNode>) -> ControlRole {
+        let own = self.known.record.get();
+        let description = SelfDescription {
+            node: own.number,
+            directory: own.directory,
+            incarnation: own.incarnation,
+            address: own.address.to_string(),
+            client_address: own.client_address.map(|address| address.to_string()),
+            roles: node_roles(own.roles).into_iter().collect(),
+            zone: ZONE.to_owned(),
+            capacity: CAPACITY,
+            release: release(),
+        };
+        let mut addresses: Vec<Address> =
+            members(&self.known.view.layout()).into_values().collect();
+        if addresses.is_empty() {
+            addresses.extend(own.told.into_iter().map(Address::Tcp));
+        }
+        let node = Arc::clone(&self.known) as Arc<dyn ControlledNode>;
+        let (local, options) = (Arc::clone(local), ClientOptions::default());
+        let client =
+            ControlClient::open(environment, local, &addresses, description, node, options);
+        ControlRole { part: self, client: Arc::new(client) }
+    }
+}
+
+impl ControlRole {
+    /// Whether the process may open its parts: control has taken it, now or in an earlier life, and
+    /// has told it of the cluster.
+    pub(crate) fn has_taken(&self) -> bool {
+        let record = self.part.known.record.get();
+        record.is_member && record.layout.is_some()
+    }
+
+    /// How parts of the process tell that they have done what was ordered.
+    pub(crate) fn acknowledgements(&self) -> Done {
+        let client = Arc::downgrade(&self.client);
+        Box::new(move |number, position| {
+            // Control does not wait for an order without an operation.
+            if let Some(client) = client.upgrade().filter(|_| number.operation.0 != 0) {
+                client.acknowledge(number, position);
+            }
+        })
+    }
+
+    /// The parts of the process are open. Heartbeats tell of them, and they get orders.
+    pub(crate) fn set_parts(&self, parts: Governed) {
+        let is_first = self.part.known.parts.set(parts).is_ok();
+        assert!(is_first, "a process opens its parts once");
+    }
+
+    /// Why control does not take the node.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.part.known.refusal.lock().clone()
+    }
+
+    /// Why the control node takes no part any more.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.part.node.as_ref().and_then(|node| node.failure())
+    }
+
+    pub(crate) fn close(&self) {
+        self.client.close();
+        if let Some(node) = &self.part.node {
+            node.close();
+        }
+    }
+}
+
+fn members(layout: &Layout) -> ControlMembers {
+    let at = |node: &NodeEntry| Address::Tcp(node.address);
+    layout.control_members().map(|(member, node)| (member, at(node))).collect()
+}
+
+impl Known {
+    fn keep(&self, change: impl FnOnce(&mut crate::record::Record)) {
+        if let Err(error) = self.record.change(change) {
+            tracing::warn!(%error, "what control says is not kept; it is asked for after a restart");
+        }
+    }
+}
+
+impl ControlledNode for Known {
+    fn joined(&self, _: NodeId) {
+        *self.refusal.lock() = None;
+        self.keep(|record| record.is_member = true);
+    }
+
+    fn report(&self) -> Heartbeat {
+        let mut report = Heartbeat::default();
+        let parts = self.parts.get();
+        if let Some((member, store)) = parts.and_then(|parts| parts.log.as_ref())
+            && let Some(term) = store.leads()
+        {
+            report.leads.insert(LOG_GROUP, (term, *member));
+        }
+        match parts.and_then(|parts| parts.pages.as_ref()) {
+            Some(pages) => {
+                pages.sample();
+                report.chunks.extend(pages.report());
+                report.copies.extend(pages.copied());
+            }
+            // What it has is not open yet.
+            None => report.chunks.extend(self.record.held().map(|(chunk, epoch)| {
+                (chunk, ChunkReport { epoch, position: Lsn(0), bytes: 0, pages: 0 })
+            })),
+        }
+        let control = self.control.as_ref().map(|node| node.status());
+        if let Some(status) = control.filter(|status| status.leads) {
+            report.leads.insert(GroupId::CONTROL, (status.term, status.member));
+        }
+        report
+    }
+
+    fn catalog(&self, catalog: &Arc<Catalog>) {
+        let Some(layout) = Layout::of_catalog(catalog) else { return };
+        if *self.view.layout() != layout || self.record.get().layout.is_none() {
+            self.keep(|record| record.layout = Some(layout.clone()));
+            if let Some(pages) = self.parts.get().and_then(|parts| parts.engine_pages.as_ref()) {
+                pages.follow(&layout);
+            }
+            self.view.set(layout);
+        }
+    }
+
+    fn order(&self, term: Term, order: Order) {
+        if !self.fence.lock().admits(term, &order) {
+            return;
+        }
+        let number = order.number;
+        let (chunk, epoch, act) = match order.action {
+            Action::CopyChunk { chunk, epoch, sources, .. } => {
+                (chunk, epoch, PageAct::Copy(sources))
+            }
+            Action::ServeChunk { chunk, epoch } => (chunk, epoch, PageAct::Serve),
+            Action::RetireChunk { chunk, epoch } => (chunk, epoch, PageAct::Retire),
+            action => {
+                return tracing::warn!(?action, "this release does not carry out the order");
+            }
+        };
+        // A process whose parts are not open yet gets the order again.
+        if let Some(pages) = self.parts.get().and_then(|parts| parts.pages.as_ref()) {
+            pages.order(PageOrder { number, chunk, epoch, act });
+        }
+    }
+
+    fn refused(&self, reason: &str) {
+        let before = self.refusal.lock().replace(reason.to_owned());
+        if before.as_deref() != Some(reason) {
+            tracing::warn!(reason, "control does not take this node");
+        }
+    }
+}

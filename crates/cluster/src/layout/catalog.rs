@@ -1,0 +1,165 @@
+//! Layouts and control's catalog: what a cluster begins with, and what it is now.
+
+use std::collections::BTreeMap;
+
+use firn_base::PageNo;
+use firn_base::network::{ClusterId, NodeId, Role, Roles};
+use firn_control::{
+    Catalog, ChunkId, DirectoryId, EVERY_SPACE, Epoch, FoundedChunk, Founding, GroupId,
+    GroupMember, Join, Node, NodeRole, OrderedMembers, Protocols, Release, ReplicaState, Settings,
+};
+
+use super::{Layout, LogEntry, NodeEntry};
+
+/// The most copies of pages that control keeps.
+const MOST_REPLICAS: usize = 7;
+/// The one log group of a cluster. Group 0 is that of the control nodes.
+pub(crate) const LOG_GROUP: GroupId = GroupId(1);
+/// The one chunk, which has all pages, and its epoch when a cluster begins.
+pub(crate) const FOUNDED_CHUNK: (ChunkId, Epoch) = (ChunkId(1), Epoch(1));
+/// Nodes have no zones yet: each may fail by itself.
+pub(crate) const ZONE: &str = "default";
+/// How much a page node takes, in bytes. All count the same while each one has all pages.
+pub(crate) const CAPACITY: u64 = 1 << 40;
+
+/// This build, as nodes tell it to control.
+pub(crate) fn release() -> Release {
+    let number = |text: &str| text.parse().expect("cargo gives a number");
+    Release {
+        major: number(env!("CARGO_PKG_VERSION_MAJOR")),
+        minor: number(env!("CARGO_PKG_VERSION_MINOR")),
+        patch: number(env!("CARGO_PKG_VERSION_PATCH")),
+        protocols: Protocols { oldest: 1, newest: 1 },
+    }
+}
+
+impl Layout {
+    /// What the leader of a new cluster's control group enters into its catalog.
+    pub(crate) fn founding(&self) -> Founding {
+        let unknown = DirectoryId::UNKNOWN;
+        let nodes = self.nodes().map(|node| join_request(self.cluster, node, unknown)).collect();
+        let control = self.control.iter();
+        let voter = |node: NodeId| GroupMember { node, role: firn_consensus::Role::Voter };
+        let control: OrderedMembers =
+            control.map(|(member, node)| (*member, voter(*node))).collect();
+        let member = |one: &LogEntry| GroupMember { node: one.node, role: one.role };
+        let log = self.log.iter().map(|(id, one)| (*id, member(one))).collect();
+        let chunk = FoundedChunk {
+            space: EVERY_SPACE,
+            first: PageNo(0),
+            end: PageNo::NONE,
+            group: LOG_GROUP,
+            nodes: self.pages.clone(),
+        };
+        Founding { nodes, groups: vec![control, log], chunks: vec![chunk] }
+    }
+
+    /// The settings of the catalog of a new cluster. All pages are one chunk, however many they
+    /// are, and each page node that the cluster begins with has them.
+    pub(crate) fn settings(&self) -> Settings {
+        let replicas = self.pages.len().clamp(1, MOST_REPLICAS) as u8;
+        Settings { replicas, chunk_pages: u32::MAX / 2, ..Settings::default() }
+    }
+
+    /// The layout that a catalog describes. `None` if it has no log group yet.
+    #[must_use]
+    pub fn of_catalog(catalog: &Catalog) -> Option<Layout> {
+        let nodes = catalog.nodes().iter().filter_map(|(id, node)| entry(*id, node));
+        let nodes: BTreeMap<_, _> = nodes.map(|node| (node.number, node)).collect();
+        let members = |group| Some(catalog.groups().get(&group)?.members.iter());
+        let control = members(GroupId::CONTROL)?.map(|(member, one)| (*member, one.node));
+        let log = members(LOG_GROUP)?
+            .map(|(member, one)| (*member, LogEntry { node: one.node, role: one.role }));
+        let (log, control) = (log.collect(), control.collect());
+        let chunks = catalog.chunks().values();
+        let pages = chunks.flat_map(|chunk| chunk.nodes_in(ReplicaState::InService)).collect();
+        Some(Layout { cluster: catalog.cluster(), nodes, log, control, pages })
+    }
+}
+
+/// What a node says of itself when it comes into the cluster. With number 0 it gets one.
+pub(crate) fn join_request(cluster: ClusterId, node: &NodeEntry, directory: DirectoryId) -> Join {
+    Join {
+        cluster: Some(cluster),
+        name: node.name.clone(),
+        directory,
+        address: node.address.to_string(),
+        client_address: node.client_address.map(|address| address.to_string()),
+        roles: node_roles(node.roles).into_iter().collect(),
+        zone: ZONE.to_owned(),
+        capacity: CAPACITY,
+        release: release(),
+        number: Some(node.number).filter(|number| number.0 != 0),
+    }
+}
+
+/// Roles as control has them. A node that keeps log and runs no engine is a logger.
+pub(crate) fn node_roles(roles: Roles) -> Vec<NodeRole> {
+    let control = |role: Role| match role {
+        Role::Compute => NodeRole::Compute,
+        Role::Database => NodeRole::Database,
+        Role::Log if roles.has(Role::Database) => NodeRole::LogMember,
+        Role::Log => NodeRole::Logger,
+        Role::Pages => NodeRole::Page,
+        Role::Control => NodeRole::Control,
+        Role::Replica => NodeRole::Replica,
+    };
+    Role::ALL.into_iter().filter(|role| roles.has(*role)).map(control).collect()
+}
+
+/// A node of the catalog. `None` if it cannot be reached by an address.
+fn entry(number: NodeId, node: &Node) -> Option<NodeEntry> {
+    let role = |role: &NodeRole| match role {
+        NodeRole::Compute => Role::Compute,
+        NodeRole::Database => Role::Database,
+        NodeRole::LogMember | NodeRole::Logger => Role::Log,
+        NodeRole::Page => Role::Pages,
+        NodeRole::Control => Role::Control,
+        NodeRole::Replica => Role::Replica,
+    };
+    let roles: Vec<Role> = node.roles.iter().map(role).collect();
+    Some(NodeEntry {
+        number,
+        name: node.name.clone(),
+        address: node.address.parse().ok()?,
+        client_address: node.client_address.as_ref().and_then(|address| address.parse().ok()),
+        roles: Roles::of(&roles),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_control::{Proposal, Settings};
+
+    use super::*;
+
+    const TEXT: &str = r#"cluster = "000102030405060708090a0b0c0d0e0f"
+[[node]]
+number = 3
+name = "database-1"
+address = "127.0.0.1:7401"
+client_address = "127.0.0.1:3307"
+roles = ["database", "log", "control"]
+[[node]]
+number = 5
+name = "logger-1"
+address = "127.0.0.1:7402"
+roles = ["log"]
+[[node]]
+number = 7
+name = "pages-1"
+address = "127.0.0.1:7403"
+roles = ["pages"]
+"#;
+
+    #[test]
+    fn a_catalog_that_was_founded_with_a_layout_describes_it() {
+        let layout = Layout::parse(TEXT).unwrap();
+        let mut catalog = Catalog::new(layout.cluster, Settings::default()).unwrap();
+        assert_eq!(Layout::of_catalog(&catalog), None);
+        catalog.apply(&Proposal::Found(layout.founding())).unwrap();
+        assert_eq!(Layout::of_catalog(&catalog), Some(layout));
+        let (chunk, epoch) = FOUNDED_CHUNK;
+        assert_eq!(catalog.chunks()[&chunk].epoch, epoch);
+    }
+}

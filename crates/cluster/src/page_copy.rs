@@ -1,0 +1,170 @@
+//! Fills the directory of a page node with the pages of others.
+//!
+//! ```text
+//!   hold the log ──► hold the pages as of there ──► list ──► read many ──► write ──► finish
+//! ```
+//!
+//! All pages are those of one position. The log from there on is held until the node follows it, so
+//! the copy takes as long as it takes, and the other nodes serve readers meanwhile.
+
+use std::path::Path;
+
+use firn_api::{
+    FollowOptions, LogError, LogFollower, LogStore, PageFilter, PageRead, PageRequest, PageSink,
+    PageStore, PageStoreError, PageVersion,
+};
+use firn_base::{Environment, Lsn, PageId};
+use firn_control::Progress;
+use firn_format::page::{PAGE_SIZE, PageBuf};
+use firn_page_service::{PageNodeLink, Placement, RemotePages, RemotePagesOptions};
+use firn_storage::local::{DatabaseId, OpenError, PageCopy};
+use firn_storage::page_node::PageNode;
+
+use crate::page_list::{self, Listed};
+
+/// Pages that are read at once.
+const READ_PAGES: usize = 256;
+/// How much log a node may hold back while it copies, in bytes.
+const HOLD_LIMIT_BYTES: u64 = 256 << 30;
+
+/// Where a copy is made.
+pub(crate) struct CopyPlace<'a> {
+    pub(crate) environment: &'a Environment,
+    /// Names the copy in listings of readers.
+    pub(crate) name: String,
+    pub(crate) path: &'a Path,
+    pub(crate) database: DatabaseId,
+}
+
+/// Why a copy was not finished.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CopyError {
+    #[error("no node to copy from is known")]
+    NoSource,
+    /// Nobody wants it any more.
+    #[error("the copy was given up")]
+    GivenUp,
+    #[error(transparent)]
+    List(#[from] page_list::ListError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Pages(#[from] PageStoreError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Copies all pages of the nodes at the ends of `sources`. Returns what holds the log from the
+/// copy's position on. `go_on` is told how far the copy is, and says whether it is still wanted.
+/// Blocks.
+///
+/// # Errors
+/// [`CopyError`]. Then the directory has no pages.
+pub(crate) fn copy_pages(
+    place: &CopyPlace<'_>,
+    log: &dyn LogStore,
+    sources: Vec<PageNodeLink>,
+    go_on: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Box<dyn LogFollower>, CopyError> {
+    if sources.is_empty() {
+        return Err(CopyError::NoSource);
+    }
+    let position = log.durable_lsn().max(Lsn::FIRST);
+    let kept = log.follow(FollowOptions {
+        name: place.name.clone(),
+        from: position,
+        until: None,
+        pages: PageFilter::All,
+        hold_limit_bytes: HOLD_LIMIT_BYTES,
+    })?;
+    let placement = Placement::everywhere(sources.clone()).map_err(|_| CopyError::NoSource)?;
+    let pages = RemotePages::open(place.environment, placement, RemotePagesOptions::default());
+    let copied = copy_as_of(place, position, &pages, &sources, go_on);
+    pages.close();
+    copied.map(|()| kept)
+}
+
+fn copy_as_of(
+    place: &CopyPlace<'_>,
+    position: Lsn,
+    pages: &RemotePages,
+    sources: &[PageNodeLink],
+    go_on: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(), CopyError> {
+    let held = pages.hold(&place.name, position)?;
+    let (environment, database) = (place.environment, place.database);
+    let mut copy = PageNode::begin_copy(environment, place.path, database, position)?;
+    let mut after = None;
+    loop {
+        let listed = list(sources, position, after)?;
+        let Some(last) = listed.pages.last() else { break };
+        after = Some(*last);
+        for some in listed.pages.chunks(READ_PAGES) {
+            read(pages, position, some, &mut copy)?;
+            let bytes = |pages: u64| pages * PAGE_SIZE as u64;
+            let done = bytes(copy.pages() as u64);
+            if !go_on(Progress { done, total: bytes(listed.total).max(done) }) {
+                return Err(CopyError::GivenUp);
+            }
+        }
+    }
+    copy.finish()?;
+    drop(held);
+    Ok(())
+}
+
+/// Asks one node after the other.
+fn list(
+    sources: &[PageNodeLink],
+    position: Lsn,
+    after: Option<PageId>,
+) -> Result<Listed, CopyError> {
+    let mut last = CopyError::NoSource;
+    for source in sources {
+        match page_list::list(&source.caller, position, after) {
+            Ok(listed) => return Ok(listed),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}
+
+fn read(
+    pages: &RemotePages,
+    position: Lsn,
+    some: &[PageId],
+    copy: &mut PageCopy,
+) -> Result<(), CopyError> {
+    let version = PageRead::AsOf(position);
+    let requests: Vec<_> = some.iter().map(|page| PageRequest { page: *page, version }).collect();
+    let buffers = (0..some.len()).map(|_| PageBuf::boxed()).collect();
+    let mut sink = CopySink { pages: some, buffers, copy, failure: None };
+    pages.read_many(&requests, &mut sink);
+    sink.failure.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Writes pages as they arrive.
+struct CopySink<'a> {
+    pages: &'a [PageId],
+    buffers: Vec<Box<PageBuf>>,
+    copy: &'a mut PageCopy,
+    failure: Option<PageStoreError>,
+}
+
+impl PageSink for CopySink<'_> {
+    fn page_mut(&mut self, index: usize) -> &mut PageBuf {
+        &mut self.buffers[index]
+    }
+
+    fn complete(&mut self, index: usize, reply: Result<PageVersion, PageStoreError>) {
+        let added = match reply {
+            Ok(_) => self.copy.add(self.pages[index], &self.buffers[index]),
+            // It was made after the position, or its space was dropped before.
+            Err(PageStoreError::Absent(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = added {
+            self.failure.get_or_insert(error);
+        }
+    }
+}

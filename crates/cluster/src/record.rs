@@ -1,0 +1,238 @@
+//! What a node keeps of itself: who it is, and the cluster as control described it last.
+//!
+//! The file `node.record` in the node's directory has
+//!
+//! ```text
+//!   0  magic "FnNd"      5  u32  crc32c of what follows
+//!   4  u8  version       9  the record, as `postcard` writes it
+//! ```
+//!
+//! It is written under another name, synced and renamed, so it is there as a whole or not at all.
+//! `docs/formats/cluster.md` describes the record.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use firn_base::Environment;
+use firn_base::disk::{DirectoryLock, Disk, OpenMode};
+use firn_base::network::{ClusterId, NodeId, NodeIdentity, Roles};
+use firn_control::{ChunkId, DirectoryId, Epoch};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::layout::{Layout, NodeEntry};
+
+/// The file's name in the node's directory.
+pub(crate) const FILE_NAME: &str = "node.record";
+const NEW_NAME: &str = "node.record.new";
+const MAGIC: [u8; 4] = *b"FnNd";
+const VERSION: u8 = 1;
+const HEADER_BYTES: usize = 9;
+
+/// The record. The order of the fields is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) cluster: ClusterId,
+    /// The node's number, once the cluster has given it one.
+    pub(crate) number: Option<NodeId>,
+    pub(crate) name: String,
+    /// Drawn when the directory was made.
+    pub(crate) directory: DirectoryId,
+    /// How often the node has started.
+    pub(crate) incarnation: u64,
+    pub(crate) address: SocketAddr,
+    pub(crate) client_address: Option<SocketAddr>,
+    pub(crate) roles: Roles,
+    /// The control node of this directory has been founded, and has voted since. It must not be
+    /// founded again.
+    pub(crate) has_control: bool,
+    /// Control has taken the node with this directory, so its parts may be made.
+    pub(crate) is_member: bool,
+    /// The pages that the node has, whole: the chunk, as of its last change.
+    pub(crate) held: Option<(ChunkId, Epoch)>,
+    /// Control nodes that the node was told of when it joined.
+    pub(crate) told: Vec<SocketAddr>,
+    /// The cluster, as control described it last.
+    pub(crate) layout: Option<Layout>,
+}
+
+/// Why the record cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{} is damaged or of another release; start the node with the release that wrote it, or let it join again with an empty directory",
+        path.display()
+    )]
+    Unreadable { path: PathBuf },
+    #[error("the directory is that of {found}, and {wanted} is to start; check the directory")]
+    OtherNode { found: Box<NodeIdentity>, wanted: Box<NodeIdentity> },
+    #[error("another process uses {}; stop it first", path.display())]
+    Locked { path: PathBuf },
+}
+
+impl Record {
+    /// A node that starts for the first time.
+    pub(crate) fn new(environment: &Environment, cluster: ClusterId, node: &NodeEntry) -> Record {
+        let high = u128::from(environment.random.next_u64());
+        Record {
+            cluster,
+            number: Some(node.number).filter(|number| number.0 != 0),
+            name: node.name.clone(),
+            // 0 is no directory.
+            directory: DirectoryId(high << 64 | u128::from(environment.random.next_u64() | 1)),
+            incarnation: 0,
+            address: node.address,
+            client_address: node.client_address,
+            roles: node.roles,
+            has_control: false,
+            is_member: false,
+            held: None,
+            told: Vec::new(),
+            layout: None,
+        }
+    }
+
+    /// The node as the others know it. Its number is 0 before it has joined.
+    pub(crate) fn entry(&self) -> NodeEntry {
+        NodeEntry {
+            number: self.number.unwrap_or_default(),
+            name: self.name.clone(),
+            address: self.address,
+            client_address: self.client_address,
+            roles: self.roles,
+        }
+    }
+
+    pub(crate) fn identity(&self) -> NodeIdentity {
+        NodeIdentity {
+            cluster: self.cluster,
+            node: self.number.unwrap_or_default(),
+            name: self.name.clone(),
+            roles: self.roles,
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let body = postcard::to_allocvec(self).expect("plain fields can always be encoded");
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    /// `None` if the bytes are no record of this version.
+    fn decode(bytes: &[u8]) -> Option<Record> {
+        let (head, body) = bytes.split_first_chunk::<HEADER_BYTES>()?;
+        let [magic @ .., _, _, _, _, _] = head;
+        let checksum = u32::from_le_bytes([head[5], head[6], head[7], head[8]]);
+        if *magic != MAGIC || head[4] != VERSION || checksum != crc32c::crc32c(body) {
+            return None;
+        }
+        match postcard::take_from_bytes(body) {
+            Ok((record, [])) => Some(record),
+            _ => None,
+        }
+    }
+}
+
+/// The record of a directory, in memory and on disk.
+pub(crate) struct RecordFile {
+    disk: Arc<dyn Disk>,
+    directory: PathBuf,
+    /// Held while the file is written, which is seldom.
+    record: Mutex<Record>,
+    _lock: Box<dyn DirectoryLock>,
+}
+
+impl RecordFile {
+    /// The record of a directory, if it has one. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> Result<Option<Record>, RecordError> {
+        let path = directory.join(FILE_NAME);
+        let bytes = match read_all(disk, &path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(RecordError::Io { path, source }),
+            Ok(bytes) => bytes,
+        };
+        let record = Record::decode(&bytes).ok_or(RecordError::Unreadable { path })?;
+        Ok(Some(record))
+    }
+
+    /// Writes a record into a directory, which is made if it is missing, and keeps others from
+    /// using it. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If another process uses the directory, or the file cannot be written.
+    pub(crate) fn write(
+        disk: &Arc<dyn Disk>,
+        directory: &Path,
+        record: Record,
+    ) -> Result<RecordFile, RecordError> {
+        let at = |source| RecordError::Io { path: directory.join(FILE_NAME), source };
+        disk.create_directory(directory).map_err(at)?;
+        let lock = disk.lock_directory(directory).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => RecordError::Locked { path: directory.to_owned() },
+            _ => at(source),
+        })?;
+        write(&**disk, directory, &record).map_err(at)?;
+        let (disk, directory) = (Arc::clone(disk), directory.to_owned());
+        Ok(RecordFile { disk, directory, record: Mutex::new(record), _lock: lock })
+    }
+
+    pub(crate) fn get(&self) -> Record {
+        self.record.lock().clone()
+    }
+
+    /// See [`Record::held`].
+    pub(crate) fn held(&self) -> Option<(ChunkId, Epoch)> {
+        self.record.lock().held
+    }
+
+    /// Changes the record, on disk first. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the file cannot be written. Then the record is as before.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), RecordError> {
+        let mut record = self.record.lock();
+        let mut changed = record.clone();
+        change(&mut changed);
+        if changed != *record {
+            write(&*self.disk, &self.directory, &changed).map_err(|source| RecordError::Io {
+                path: self.directory.join(FILE_NAME),
+                source,
+            })?;
+            *record = changed;
+        }
+        Ok(())
+    }
+}
+
+fn read_all(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let mut bytes = vec![0; usize::try_from(file.length()?).expect("a file that fits")];
+    file.read_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+fn write(disk: &dyn Disk, directory: &Path, record: &Record) -> io::Result<()> {
+    let (path, new) = (directory.join(FILE_NAME), directory.join(NEW_NAME));
+    match disk.remove(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.open(&new, OpenMode::CreateNew)?;
+    file.write_at(&record.encode(), 0)?;
+    file.sync_data()?;
+    disk.rename(&new, &path)?;
+    disk.sync_directory(directory)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! `firn cluster copies`, `drain` and `remove`: how many nodes have the pages, and nodes that give
+//! away what they have, and leave.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use firn_base::task::sleep;
+use firn_cluster::{Control, Surveyor};
+use firn_control::{Catalog, NodeId, Proposal, Settings};
+use signal_hook::iterator::Signals;
+
+use super::status::operations;
+use super::surveyor;
+use crate::CommandError;
+use crate::signals::listen;
+
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// `firn cluster copies NUMBER`: on how many page nodes the pages are kept from now on.
+///
+/// # Errors
+/// If control refuses.
+pub(super) fn set_copies(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let surveyor = surveyor(matches)?;
+    let replicas = *matches.get_one::<u8>("number").expect("clap requires it");
+    let settings = Settings { replicas, ..surveyor.catalog()?.settings().clone() };
+    surveyor.propose(Proposal::Configure(settings))?;
+    writeln!(out, "firn: the pages are kept on {replicas} page nodes, if there are as many")?;
+    Ok(())
+}
+
+/// `firn cluster drain NODE [--undo]`: what the node has is given to others, or it takes again.
+///
+/// # Errors
+/// If there is no such node, or control refuses.
+pub(super) fn drain(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let surveyor = surveyor(matches)?;
+    let name = name(matches);
+    let node = find_leaving(&surveyor.catalog()?, name)?;
+    let on = !matches.get_flag("undo");
+    surveyor.propose(Proposal::Drain { node, on })?;
+    match on {
+        true => {
+            writeln!(out, "firn: {name} gives away what it has; firn cluster status shows how far")?
+        }
+        false => writeln!(out, "firn: {name} takes again")?,
+    }
+    Ok(())
+}
+
+/// `firn cluster remove NODE`: drains the node if it is up, waits until it has nothing, and removes
+/// it. A signal ends the wait, not the draining.
+///
+/// # Errors
+/// If there is no such node, or control refuses.
+pub(super) fn remove(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let mut signals = listen()?;
+    let surveyor = surveyor(matches)?;
+    let name = name(matches);
+    let catalog = surveyor.catalog()?;
+    let node = find_leaving(&catalog, name)?;
+    let known = &catalog.nodes()[&node];
+    if holds(&catalog, node) && known.is_up() && !known.draining {
+        surveyor.propose(Proposal::Drain { node, on: true })?;
+    }
+    if !wait_until_empty(&surveyor, node, &mut signals, out)? {
+        writeln!(
+            out,
+            "firn: {name} goes on giving away; firn cluster drain --undo {name} stops it"
+        )?;
+        return Ok(());
+    }
+    surveyor.propose(Proposal::Remove { node })?;
+    writeln!(out, "firn: {name} is removed; its process can be ended")?;
+    Ok(())
+}
+
+fn name(matches: &ArgMatches) -> &str {
+    matches.get_one::<String>("node").expect("clap requires it")
+}
+
+fn find(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
+    let found = catalog.nodes().iter().find(|(_, node)| node.name == name);
+    found.map(|(number, _)| *number).ok_or_else(|| {
+        let names: Vec<_> = catalog.nodes().values().map(|node| node.name.as_str()).collect();
+        CommandError::Usage(format!("there is no node '{name}'; there are {}", names.join(", ")))
+    })
+}
+
+/// The number of a node that can leave.
+fn find_leaving(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
+    let node = find(catalog, name)?;
+    let group = catalog.groups().iter().find(|(_, group)| group.member_on(node).is_some());
+    match group {
+        None => Ok(node),
+        Some((group, _)) => Err(CommandError::Usage(format!(
+            "'{name}' is a member of group {group}, whose members stay those of the layout; only \
+             page nodes leave"
+        ))),
+    }
+}
+
+/// Whether the node has pages, or is a member of a group.
+fn holds(catalog: &Catalog, node: NodeId) -> bool {
+    let is_member = catalog.groups().values().any(|group| group.member_on(node).is_some());
+    is_member || catalog.chunks_on(node).next().is_some()
+}
+
+/// Tells of the operations under way until the node has nothing. False after a signal.
+fn wait_until_empty(
+    surveyor: &Surveyor,
+    node: NodeId,
+    signals: &mut Signals,
+    out: &mut dyn Write,
+) -> Result<bool, CommandError> {
+    let mut told = String::new();
+    loop {
+        // While control elects a leader there is nothing to see.
+        if let Ok(control) = surveyor.control() {
+            if !holds(&control.catalog, node) {
+                return Ok(true);
+            }
+            tell(&control, &mut told, out)?;
+        }
+        if signals.pending().next().is_some() {
+            return Ok(false);
+        }
+        sleep(LOOK_INTERVAL);
+    }
+}
+
+fn tell(control: &Control, told: &mut String, out: &mut dyn Write) -> std::io::Result<()> {
+    let lines = operations(control);
+    if lines != *told {
+        write!(out, "{lines}")?;
+        out.flush()?;
+        *told = lines;
+    }
+    Ok(())
+}
