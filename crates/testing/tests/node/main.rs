@@ -14,6 +14,7 @@ mod mirror;
 mod page_nodes;
 mod plan;
 mod quorum;
+mod replica;
 mod restart_time;
 mod simulated;
 mod structure;

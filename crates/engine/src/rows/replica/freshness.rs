@@ -54,6 +54,10 @@ impl Wait<'_> {
                 Ok(target) => return Ok(Some(target)),
                 Err(error @ WriterError::Ended { .. }) => return Err(self.refusal(&error)),
                 Err(error) if monotonic() >= self.until => return Err(self.refusal(&error)),
+                // A replica that has failed is not waited for, and does not become newer.
+                Err(error) if self.node.replica.failure().is_some() => {
+                    return Err(self.refusal(&error));
+                }
                 Err(_) => self.pause()?,
             }
         }
