@@ -12,7 +12,7 @@ export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 # Property tests draw the same cases each time, so that a change is judged by what it changes.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
-all_steps="formatting documents imports features lints tests messages conformance simulation crash_loop interleavings"
+all_steps="formatting documents imports features lints clouds tests messages conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and
@@ -59,6 +59,11 @@ lints() {
     local deny=()
     is_pinned_cargo && deny=(-- -D warnings)
     cargo clippy --locked --release --workspace --all-targets "${deny[@]}"
+}
+
+# Archives in clouds are a feature that is off by default.
+clouds() {
+    cargo test --locked --release -p firn-objects --features cloud
 }
 
 # Everything but what has a step of its own. All three ask for the workspace, so that features, and

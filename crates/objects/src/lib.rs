@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   file:///backup/firn     FolderObjects    files of a local or mounted directory
+//!   s3:// az:// gs://       CloudObjects     buckets; only with the feature `cloud`
 //!   (tests, simulator)      MemoryObjects    memory that is slow, full, down or loses replies
 //! ```
 //!
@@ -16,17 +17,21 @@
 //!
 //! All calls block. An implementation with an asynchronous library keeps its runtime to itself.
 
+#[cfg(feature = "cloud")]
+mod cloud;
 #[cfg(test)]
 mod conformance;
+mod credentials;
 mod error;
 mod folder;
 mod memory;
 mod url;
 
+pub use credentials::Credentials;
 pub use error::ObjectError;
 pub use folder::FolderObjects;
 pub use memory::MemoryObjects;
-pub use url::{Credentials, ObjectUrl, UrlError};
+pub use url::{ObjectUrl, UrlError};
 
 use std::ops::Range;
 
