@@ -95,7 +95,9 @@ fn a_message_leaves_on_the_thread_that_queued_it() {
 fn the_task_sends_what_cannot_leave_at_once_and_the_order_stays() {
     let (lanes, sent) = lanes();
     sent.is_full.store(true, Ordering::SeqCst);
-    [1, 2].map(|byte| assert!(lanes.send(outgoing(byte))));
+    for byte in [1, 2] {
+        assert!(lanes.send(outgoing(byte)));
+    }
     lanes.flush();
     assert!(sent.log.lock().is_empty());
     sent.is_full.store(false, Ordering::SeqCst);
