@@ -13,6 +13,7 @@
 //! * each value knows its [`Origin`], and a refusal names it: file and line, variable or flag;
 //! * the text of a value means the same wherever it is written, because one parser reads them all.
 
+mod asynchronous_commit;
 mod lists;
 mod node;
 pub(crate) mod setting;
@@ -28,16 +29,18 @@ use std::str::FromStr;
 
 use tracing_subscriber::filter::LevelFilter;
 
+use asynchronous_commit::AsynchronousCommit;
 use firn_node::memory::MemoryPlan;
 use firn_node::size::{Size, SizeError};
 use firn_objects::ObjectUrl;
 use lists::{AddressList, RoleList};
 use setting::{
-    ARCHIVE, ARCHIVE_INTERVAL_SECONDS, ARCHIVE_LOG_LIMIT, ARCHIVE_WINDOW_HOURS, BUFFER_POOL,
-    CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN,
-    LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET,
-    METRICS_LISTEN, NODE_NAME, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS,
-    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
+    ARCHIVE, ARCHIVE_INTERVAL_SECONDS, ARCHIVE_LOG_LIMIT, ARCHIVE_WINDOW_HOURS,
+    ASYNCHRONOUS_COMMIT, BUFFER_POOL, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, CLUSTER_LISTEN,
+    DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
+    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, NODE_NAME,
+    REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET,
+    TLS_CERTIFICATE, TLS_KEY,
 };
 use sources::{Origin, Sources};
 
@@ -100,6 +103,8 @@ pub(crate) struct Configuration {
     pub(crate) memory_budget: Placed<Size>,
     /// Size of one file of the log.
     pub(crate) log_segment_size: Placed<Size>,
+    /// Whether sessions leave their commits to the log.
+    pub(crate) asynchronous_commit: Placed<AsynchronousCommit>,
     /// How far back an earlier state stays available, in seconds.
     pub(crate) history_window_seconds: Placed<u64>,
     /// Log behind the last materialised point before writers are slowed down.
@@ -226,6 +231,7 @@ impl Configuration {
             buffer_pool: texts.size(BUFFER_POOL, &BUFFER_POOL_RANGE)?,
             memory_budget: texts.size(MEMORY_BUDGET, &MEMORY_BUDGET_RANGE)?,
             log_segment_size: texts.size(LOG_SEGMENT_SIZE, &LOG_SEGMENT_SIZE_RANGE)?,
+            asynchronous_commit: texts.asynchronous_commit(ASYNCHRONOUS_COMMIT)?,
             history_window_seconds: texts.seconds(HISTORY_WINDOW_SECONDS, &HISTORY_WINDOW_RANGE)?,
             materialise_behind_limit: texts
                 .size(MATERIALISE_BEHIND_LIMIT, &MATERIALISE_BEHIND_LIMIT_RANGE)?,
@@ -342,6 +348,7 @@ impl Configuration {
             row(BUFFER_POOL, &self.buffer_pool),
             row(MEMORY_BUDGET, &self.memory_budget),
             row(LOG_SEGMENT_SIZE, &self.log_segment_size),
+            row(ASYNCHRONOUS_COMMIT, &self.asynchronous_commit),
             row(HISTORY_WINDOW_SECONDS, &self.history_window_seconds),
             row(MATERIALISE_BEHIND_LIMIT, &self.materialise_behind_limit),
             row(ARCHIVE, &self.archive),
@@ -475,6 +482,16 @@ impl Texts {
         if !range.contains(&value) {
             return Err(refuse(format!("is not between {} and {}", range.start(), range.end())));
         }
+        Ok(Placed { value, origin: text.origin.clone() })
+    }
+
+    fn asynchronous_commit(
+        &self,
+        setting: &'static str,
+    ) -> Result<Placed<AsynchronousCommit>, ConfigurationError> {
+        let text = self.text(setting);
+        let refuse = |reason| ConfigurationError::bad_value(setting, text, reason);
+        let value = text.value.parse().map_err(refuse)?;
         Ok(Placed { value, origin: text.origin.clone() })
     }
 

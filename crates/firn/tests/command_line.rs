@@ -51,6 +51,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
         buffer_pool                2G              --buffer-pool
         memory_budget              0               default
         log_segment_size           64M             default
+        asynchronous_commit        off             default
         history_window_seconds     0               default
         materialise_behind_limit   1G              default
         archive                                    default

@@ -16,105 +16,15 @@
 
 mod support;
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use firn_base::Environment;
-use firn_base::disk::{DirectoryLock, Disk, File, OpenMode, SystemDisk};
-use firn_base::event::Event;
 use firn_node::endpoint::Endpoint;
 use mysql::prelude::Queryable;
 use support::Database;
-
-/// Whether the disk hangs.
-#[derive(Default)]
-struct Hang {
-    hangs: AtomicBool,
-    changed: Event,
-}
-
-impl Hang {
-    fn begin(&self) {
-        self.hangs.store(true, Ordering::SeqCst);
-    }
-
-    fn end(&self) {
-        self.hangs.store(false, Ordering::SeqCst);
-        self.changed.notify_all();
-    }
-
-    fn wait(&self) {
-        self.changed.wait_until(None, || !self.hangs.load(Ordering::SeqCst));
-    }
-}
-
-/// The system's disk, whose syncs can hang.
-struct HangingDisk(Arc<Hang>);
-
-struct HangingFile(Arc<dyn File>, Arc<Hang>);
-
-impl File for HangingFile {
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_at(into, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_at(bytes, offset)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.1.wait();
-        self.0.sync_data()
-    }
-
-    fn allocate(&self, length: u64) -> io::Result<()> {
-        self.0.allocate(length)
-    }
-
-    fn set_length(&self, length: u64) -> io::Result<()> {
-        self.0.set_length(length)
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        self.0.length()
-    }
-}
-
-impl Disk for HangingDisk {
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let file = SystemDisk.open(path, mode)?;
-        Ok(Arc::new(HangingFile(file, Arc::clone(&self.0))))
-    }
-
-    fn create_directory(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.create_directory(path)
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        SystemDisk.list(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemDisk.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove(path)
-    }
-
-    fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        self.0.wait();
-        SystemDisk.sync_directory(path)
-    }
-
-    fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>> {
-        SystemDisk.lock_directory(path)
-    }
-}
+use support::hanging_disk::{Hang, HangingDisk};
 
 /// How long a client may wait for the end. The test's build is slow, and the machine may be.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 100 });

@@ -73,7 +73,7 @@ fn open(environment: &Environment) -> Result<Node, String> {
     let pages = LocalPages::open(&directory, page_options, Arc::clone(&log) as _);
     let pages = pages.map_err(|error| error.to_string())?;
     let opened = log.open(WriterEpoch::Next).map_err(|error| error.to_string())?;
-    let options = RedoLogOptions { buffer_bytes: 512 << 10 };
+    let options = RedoLogOptions { buffer_bytes: 512 << 10, ..RedoLogOptions::default() };
     Ok(Node { pages, log, redo: RedoLog::start(opened, options, Box::new(|_| {})) })
 }
 

@@ -59,7 +59,7 @@ fn open_store(environment: &Environment) -> Result<Arc<LocalLog>, OpenError> {
 
 fn start(environment: &Environment) -> Result<(Arc<RedoLog>, Arc<LocalLog>), OpenError> {
     let store = open_store(environment)?;
-    let options = RedoLogOptions { buffer_bytes: 512 << 10 };
+    let options = RedoLogOptions { buffer_bytes: 512 << 10, ..RedoLogOptions::default() };
     let log = RedoLog::start(store.open(WriterEpoch::Next)?, options, Box::new(|_| {}));
     Ok((log, store))
 }

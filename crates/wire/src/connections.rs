@@ -13,8 +13,10 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::cancellation::{CancelReason, Canceller};
-use crate::channel::{PeerAddress, Socket};
+use crate::channel::{LateAnswer, PeerAddress, Socket};
 use crate::command::CommandCode;
+use crate::error::ServerError;
+use crate::reply::put_error;
 
 /// The command code of an idle connection.
 const IDLE: u8 = 0xff;
@@ -24,6 +26,7 @@ pub struct ConnectionControl {
     id: u32,
     peer: PeerAddress,
     socket: Option<Arc<Socket>>,
+    late: Option<Arc<LateAnswer>>,
     /// Set when the connection must end. The next read or write sees it.
     pub(crate) closing: Arc<AtomicBool>,
     /// Set when the connection must end once the running command is answered.
@@ -55,6 +58,7 @@ impl ConnectionControl {
         ConnectionControl {
             id,
             peer,
+            late: socket.clone().map(|socket| Arc::new(LateAnswer::new(socket))),
             socket,
             closing: Arc::new(AtomicBool::new(false)),
             ends_after_answer: AtomicBool::new(false),
@@ -177,7 +181,41 @@ impl ConnectionControl {
         let cancelled = self.cancelled.load(Ordering::Relaxed);
         let command = self.running().filter(|running| *running == cancelled)?;
         let canceller = self.canceller.lock().clone();
-        canceller.is_some_and(|canceller| canceller.is_confirming()).then_some(command)
+        let is_unconfirmed = canceller.is_some_and(|canceller| canceller.is_confirming())
+            || self.late.as_ref().is_some_and(|late| late.is_unconfirmed());
+        is_unconfirmed.then_some(command)
+    }
+
+    /// Where answers wait for the confirmation of their commits.
+    pub(crate) fn late_answer(&self) -> Option<&Arc<LateAnswer>> {
+        self.late.as_ref()
+    }
+
+    /// Announces that the answer to the running command waits until [`ConnectionControl::confirm`]
+    /// is called, so that the command's thread need not wait. False if it has to. Only if
+    /// [`Replies::can_be_late`](crate::Replies::can_be_late) says so.
+    #[must_use]
+    pub fn promise_confirmation(&self) -> bool {
+        self.late.as_ref().is_some_and(|late| late.promise())
+    }
+
+    /// The command's thread has waited after all: nobody will confirm.
+    pub fn withdraw_promise(&self) {
+        if let Some(late) = &self.late {
+            late.withdraw();
+        }
+    }
+
+    /// Confirms the effects of the command whose confirmation was promised, or says why nobody
+    /// can: its answer, or the error, is sent now. Does not wait for the client.
+    pub fn confirm(&self, outcome: Result<(), ServerError>) {
+        let Some(late) = &self.late else { return };
+        let outcome = outcome.map_err(|error| {
+            let mut payload = Vec::new();
+            put_error(&mut payload, &error, true);
+            payload
+        });
+        late.confirm(outcome, || self.end_command());
     }
 
     /// Closes the connection in the middle of its command, which is not answered: its client knows

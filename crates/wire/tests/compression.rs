@@ -105,6 +105,9 @@ fn a_conversation_in_frames() {
             assert_eq!(client.read(), b"\x011");
             assert_eq!(client.read()[0], 0xfe);
         }
+        // No other thread may number frames.
+        client.command("late first", false);
+        assert!(client.read().ends_with(b"at once"));
         client.command("big 17000000", true);
         let lengths: Vec<_> = (0..4).map(|_| client.read().len()).collect();
         // The second packet of the row follows one that is full.

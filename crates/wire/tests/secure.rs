@@ -206,6 +206,9 @@ fn inside_tls_the_password_goes_as_it_is() {
     let row = receive(&mut stream);
     assert!(String::from_utf8_lossy(&row).contains("TLSv1.3"), "{row:?}");
     receive(&mut stream);
+    // No other thread may use the state of TLS.
+    send(&mut stream, 0, b"\x03late first");
+    assert!(receive(&mut stream).ends_with(b"at once"));
     // More than fits into one record, or into the sockets' buffers.
     send(&mut stream, 0, b"\x03big 12000000");
     let lengths: Vec<_> = (0..4).map(|_| receive(&mut stream).len()).collect();

@@ -9,6 +9,8 @@
 //!                      advance(durable) ◄────────── round is durable
 //!   ◄───────────────────────────────────────────── wait_durable returns
 //!                      tell(durable) ◄───────────── on a task of the store, if submit asked for it
+//!                      answer(durable) ◄─────────── on a thread that led the round, if a committer
+//!                                                   has left
 //! ```
 
 use std::sync::Arc;
@@ -34,6 +36,17 @@ pub trait LogSource: Send + Sync {
     /// store: for work that must not delay a round. An error is the last call: nothing more will be
     /// durable.
     fn tell(&self, outcome: Result<Lsn, &LogError>);
+
+    /// Answers the committers that have [left](LogWriter::wait_or_leave) and whose positions are
+    /// not after `durable`. Called for each round after [`LogSource::advance`], when the next round
+    /// may begin; several threads may be in it at once. [`LogSource::tell`] does the same, and is
+    /// the call for an error.
+    fn answer(&self, _durable: Lsn) {}
+
+    /// The highest position of a committer that has left and was not answered; 0 if there is none.
+    fn left(&self) -> Lsn {
+        Lsn(0)
+    }
 }
 
 /// How much log a store can still keep.
@@ -62,6 +75,22 @@ pub trait LogWriter: Send + Sync {
     /// [ends the writer](LogError::ends_writer): whether it is durable shows when the stream is
     /// opened again.
     fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError>;
+
+    /// How many commits the last round covered; 0 if the store lets no committer leave. Does not
+    /// block.
+    fn group_size(&self) -> u64 {
+        0
+    }
+
+    /// As [`LogWriter::wait_durable`] for a committer that [`LogSource::left`] reports already. If
+    /// another thread makes `lsn` durable, or will, the call returns `false` at once: then the
+    /// store calls [`LogSource::answer`], or [`LogSource::tell`] with an error.
+    ///
+    /// # Errors
+    /// As [`LogWriter::wait_durable`].
+    fn wait_or_leave(&self, lsn: Lsn) -> Result<bool, LogError> {
+        self.wait_durable(lsn).map(|()| true)
+    }
 
     /// How much more log the store can keep. Does not block; checked before each group.
     ///

@@ -17,6 +17,7 @@ mod error;
 pub mod expression;
 mod filter;
 mod freshness;
+mod left_commit;
 mod metadata;
 mod summary;
 
@@ -39,6 +40,7 @@ pub use error::RowsError;
 pub use expression::ExpressionEvaluator;
 pub use filter::{Filter, FilteredScan};
 pub use freshness::{Freshness, ReadConsistency};
+pub use left_commit::{CommitListener, Confirmation};
 pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
     MetadataLocks,
@@ -543,6 +545,18 @@ pub trait Transaction: Any + Send {
     /// [`RowsError::OutcomeUnknown`]: the commit may or may not survive a restart. With any other
     /// error the transaction is not committed.
     fn commit(self: Box<Self>) -> RowsResult<()>;
+    /// As [`Transaction::commit`], but may return before the commit is durable, and leave the
+    /// outcome to `listener`. Every later snapshot sees the transaction. A node that never leaves a
+    /// commit waits for all of them.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; the listener is not called then.
+    fn commit_or_leave(
+        self: Box<Self>,
+        _listener: &Arc<dyn CommitListener>,
+    ) -> RowsResult<Confirmation> {
+        self.commit().map(|()| Confirmation::Durable)
+    }
     /// Undoes everything.
     ///
     /// # Errors

@@ -48,7 +48,9 @@ impl StatementRunner {
         let presentation = Arc::clone(&self.settings.presentation);
         // `DO` is planned as a query whose row is discarded.
         if plan.columns.is_none() {
+            self.transactions.may_leave_commit(replies.can_be_late());
             let done = self.execute(plan, arguments, &mut NoRows);
+            self.transactions.may_leave_commit(false);
             return match done {
                 Ok(outcome) => {
                     Answers::of(self).written(plan.kind, &outcome, counts_found, replies)

@@ -23,7 +23,8 @@
 //! something have the runner, none has the session.
 //!
 //! Invariants:
-//! * a statement is answered after its effects are durable, if they are meant to last;
+//! * a statement is answered after its effects are durable, if they are meant to last (the answer
+//!   may be sent by the log's thread, see [`late_commits`]);
 //! * one thread uses a session at a time; others see only its [`Facts`];
 //! * a session that ends rolls back, releases its locks and drops its temporary tables.
 
@@ -45,6 +46,7 @@ mod freshness;
 mod handler;
 mod handover;
 mod kill;
+mod late_commits;
 mod lifted_text;
 mod load;
 mod locked_tables;

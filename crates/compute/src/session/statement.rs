@@ -114,7 +114,10 @@ impl Statements<'_> {
                 DefinitionStatements { runner }.run_definition(other, replies)
             }
             other => {
+                let is_commit = matches!(other, Statement::Commit(_));
+                runner.transactions.may_leave_commit(is_commit && replies.can_be_late());
                 let done = self.run_simple(other);
+                self.runner.transactions.may_leave_commit(false);
                 Answers::of(self.runner).done(done, replies)
             }
         }

@@ -24,7 +24,9 @@ use firn_base::TableId;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{AccessMode, Xid};
+use firn_wire::ConnectionControl;
 
+use super::late_commits::LateCommits;
 use super::settings::Settings;
 use crate::session_facts::Facts;
 
@@ -60,6 +62,7 @@ pub(crate) struct Transactions {
     pub(crate) metadata: Arc<dyn MetadataContext>,
     /// Tells the thread that cancels the statement that a commit waits to become durable.
     cancellation: Arc<Cancellation>,
+    late: LateCommits,
     /// The tables of `LOCK TABLES`.
     locked: Vec<TableId>,
 }
@@ -76,6 +79,7 @@ impl Transactions {
     pub(crate) fn new(
         metadata: Arc<dyn MetadataContext>,
         cancellation: &Arc<Cancellation>,
+        control: &Arc<ConnectionControl>,
     ) -> Transactions {
         Transactions {
             open: None,
@@ -84,6 +88,7 @@ impl Transactions {
             ended: Ended::default(),
             metadata,
             cancellation: Arc::clone(cancellation),
+            late: LateCommits::new(control),
             locked: Vec::new(),
         }
     }
@@ -237,7 +242,14 @@ impl Transactions {
         }
     }
 
-    /// Commits, if a transaction is open. Blocks until it is durable.
+    /// Whether the running statement's commit may be left to the log, which then confirms the
+    /// answer. It is the last thing that the statement does, apart from its answer.
+    pub(crate) fn may_leave_commit(&mut self, may_leave: bool) {
+        self.late.may_leave = may_leave;
+    }
+
+    /// Commits, if a transaction is open. Blocks until it is durable, or until the log has promised
+    /// to confirm the answer.
     ///
     /// # Errors
     /// If the log has failed.
@@ -245,7 +257,9 @@ impl Transactions {
         let committed = match self.open.take() {
             Some(open) => {
                 self.ended.commits += 1;
-                self.cancellation.while_confirming(|| open.inner.commit()).map_err(from_rows)
+                let late = &mut self.late;
+                let commit = || late.commit(open.inner);
+                self.cancellation.while_confirming(commit).map_err(from_rows)
             }
             None => Ok(()),
         };

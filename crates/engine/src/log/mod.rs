@@ -18,9 +18,13 @@
 //!    the store is only unavailable, a wait ends with an error, and the group may still become
 //!    durable.
 //! 5. Completions are called by a task of the store, or by the thread that registers them.
+//! 6. The listeners of commits that were left are called by any thread that waited for the log or
+//!    led a round, with nothing latched, and by a task of the store. A commit is entered before its
+//!    thread looks whether it may leave, so whoever moves the durable position past it finds it.
 
 pub mod buffer;
 pub mod completions;
+mod left_commits;
 pub mod writer;
 
 /// The region with the durable position of a node's log, in word 0.

@@ -7,22 +7,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::rows::{CommitListener, Confirmation};
 use firn_api::{LogError, LogSource, LogWriter, OpenedLog, Room};
 use firn_base::Lsn;
 
 use crate::log::buffer::{Admission, LogBuffer, Placed};
 use crate::log::completions::{Completion, Completions};
+use crate::log::left_commits::LeftCommits;
 
 /// The settings of the redo log.
 #[derive(Debug, Clone, Copy)]
 pub struct RedoLogOptions {
     /// Size of the log buffer, a power of two.
     pub buffer_bytes: usize,
+    /// A session leaves its commit to the log if the last round covered at least this many; `None`:
+    /// it always waits.
+    pub leave_from: Option<u64>,
 }
 
 impl Default for RedoLogOptions {
     fn default() -> RedoLogOptions {
-        RedoLogOptions { buffer_bytes: 16 << 20 }
+        RedoLogOptions { buffer_bytes: 16 << 20, leave_from: None }
     }
 }
 
@@ -40,6 +45,7 @@ pub struct RedoLog {
 struct Appended {
     buffer: LogBuffer,
     completions: Completions,
+    left: LeftCommits,
     durable: AtomicU64,
     rounds: AtomicU64,
     /// Called with each durable position, perhaps again with an older one; the node publishes the
@@ -61,9 +67,23 @@ impl LogSource for Appended {
 
     fn tell(&self, outcome: Result<Lsn, &LogError>) {
         match outcome {
-            Ok(durable) => self.completions.complete(durable),
-            Err(error) => self.completions.fail(error),
+            Ok(durable) => {
+                self.left.answer(durable);
+                self.completions.complete(durable);
+            }
+            Err(error) => {
+                self.left.fail(error);
+                self.completions.fail(error);
+            }
         }
+    }
+
+    fn answer(&self, durable: Lsn) {
+        self.left.answer(durable);
+    }
+
+    fn left(&self) -> Lsn {
+        self.left.last()
     }
 }
 
@@ -103,6 +123,7 @@ impl RedoLog {
         let appended = Arc::new(Appended {
             buffer: LogBuffer::new(end, options.buffer_bytes),
             completions: Completions::default(),
+            left: LeftCommits::default(),
             durable: AtomicU64::new(end.0),
             rounds: AtomicU64::new(0),
             on_durable,
@@ -176,6 +197,37 @@ impl RedoLog {
             return Ok(());
         }
         self.writer.wait_durable(lsn)
+    }
+
+    /// As [`RedoLog::wait_durable`], for a commit that ends at `lsn`. If many commits share a round
+    /// and another thread leads it, the commit is left: `listener` gets its outcome.
+    ///
+    /// # Errors
+    /// As [`RedoLog::wait_durable`]; the listener is not called then.
+    pub fn wait_or_leave(
+        &self,
+        lsn: Lsn,
+        listener: &Arc<dyn CommitListener>,
+    ) -> Result<Confirmation, LogError> {
+        let leave_from = self.options.leave_from.unwrap_or(u64::MAX);
+        if self.writer.group_size() < leave_from || self.durable_lsn() >= lsn {
+            return self.wait_durable(lsn).map(|()| Confirmation::Durable);
+        }
+        let left = &self.appended.left;
+        // Before the look at the log, so that a round that ends from here on finds it (rule 6).
+        left.push(lsn, listener);
+        let waited = self.writer.wait_or_leave(lsn);
+        if matches!(waited, Ok(false)) {
+            return Ok(Confirmation::Left);
+        }
+        let is_own = left.withdraw(lsn, listener);
+        if waited.is_ok() {
+            left.answer(self.durable_lsn());
+        }
+        match is_own {
+            true => waited.map(|_| Confirmation::Durable),
+            false => Ok(Confirmation::Left),
+        }
     }
 
     /// Calls `completion` when the log is durable up to `lsn`, so that one thread can have many

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, ExpressionEvaluator, Grouping, IsolationLevel, MetadataContext,
-    Prepared, ReadMark, ReadMode, RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef,
-    Transaction as RowsTransaction,
+    Cancellation, CommitListener, Confirmation, DetachedLocks, ExpressionEvaluator, Grouping,
+    IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode, RowsResult, Savepoint, Scan,
+    ScanOptions, Summaries, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -257,6 +257,13 @@ impl RowsTransaction for EngineTransaction {
 
     fn commit(self: Box<Self>) -> RowsResult<()> {
         Ok(self.inner.commit()?)
+    }
+
+    fn commit_or_leave(
+        self: Box<Self>,
+        listener: &Arc<dyn CommitListener>,
+    ) -> RowsResult<Confirmation> {
+        Ok(self.inner.commit_or_leave(listener)?)
     }
 
     fn rollback(self: Box<Self>) -> RowsResult<()> {

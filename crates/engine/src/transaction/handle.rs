@@ -16,7 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::rows::{DetachedLocks, IsolationLevel, MetadataContext, MetadataLock, Prepared};
+use firn_api::rows::{
+    CommitListener, Confirmation, DetachedLocks, IsolationLevel, MetadataContext, MetadataLock,
+    Prepared,
+};
 use firn_base::{Cts, Lsn, TableId, TrxId};
 use firn_format::undo::UndoPointer;
 
@@ -263,6 +266,26 @@ impl Transaction {
         let waited = self.system.pages().log.wait_durable(lsn);
         let Some(cts) = cts else { return Ok(waited?) };
         self.system.order().wait_visible(cts);
+        waited.map_err(EngineError::OutcomeUnknown)
+    }
+
+    /// As [`Transaction::commit`], but if many commits share a round of the log, the thread may
+    /// leave before the commit is durable: `listener` gets the outcome. Every later snapshot sees
+    /// the transaction.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; the listener is not called then.
+    pub fn commit_or_leave(
+        mut self,
+        listener: &Arc<dyn CommitListener>,
+    ) -> Result<Confirmation, EngineError> {
+        let (cts, lsn) = self.commit_in_memory()?;
+        let Some(cts) = cts else {
+            self.system.pages().log.wait_durable(lsn)?;
+            return Ok(Confirmation::Durable);
+        };
+        self.system.order().wait_visible(cts);
+        let waited = self.system.pages().log.wait_or_leave(lsn, listener);
         waited.map_err(EngineError::OutcomeUnknown)
     }
 

@@ -34,6 +34,7 @@ impl Configuration {
     /// The options of the node.
     pub(crate) fn node_options(&self) -> NodeOptions {
         let mut options = NodeOptions { storage: self.storage_options(), ..NodeOptions::default() };
+        options.engine.log.leave_from = self.asynchronous_commit.value.leave_from();
         self.memory_plan().apply(&mut options);
         options
     }

@@ -53,6 +53,8 @@ pub(crate) const BUFFER_POOL: &str = "buffer_pool";
 pub(crate) const MEMORY_BUDGET: &str = "memory_budget";
 /// Size of one file of the log.
 pub(crate) const LOG_SEGMENT_SIZE: &str = "log_segment_size";
+/// Whether sessions leave their commits to the log.
+pub(crate) const ASYNCHRONOUS_COMMIT: &str = "asynchronous_commit";
 /// How far back an earlier state stays available.
 pub(crate) const HISTORY_WINDOW_SECONDS: &str = "history_window_seconds";
 /// Log behind the last materialised point before writers are slowed down.
@@ -83,7 +85,7 @@ pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 26] = [
+pub(crate) const SETTINGS: [Setting; 27] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -155,6 +157,12 @@ pub(crate) const SETTINGS: [Setting; 26] = [
         value_name: "SIZE",
         default: "64M",
         help: "Size of one file of the log",
+    },
+    Setting {
+        name: ASYNCHRONOUS_COMMIT,
+        value_name: "WHEN",
+        default: "off",
+        help: "Whether sessions leave their commits to the log: off, on, or auto, when many commit",
     },
     Setting {
         name: HISTORY_WINDOW_SECONDS,

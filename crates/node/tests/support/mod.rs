@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod hanging_disk;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,9 +27,15 @@ impl Database {
 
     /// Opens a node of this environment.
     pub(crate) fn open_in(environment: Environment) -> Database {
+        Database::open_with(environment, None)
+    }
+
+    /// As [`Database::open_in`]; sessions leave commits to the log from this size of rounds on.
+    pub(crate) fn open_with(environment: Environment, leave_from: Option<u64>) -> Database {
         let directory = tempfile::tempdir().unwrap();
         let mut options = NodeOptions::default();
         options.engine.buffer_pool_bytes = 32 << 20;
+        options.engine.log.leave_from = leave_from;
         options.storage.log.segment_size_bytes = 8 << 20;
         let data = directory.path().join("data");
         let node = Arc::new(Node::open(&environment, &data, &options).unwrap());

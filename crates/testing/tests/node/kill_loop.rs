@@ -43,6 +43,7 @@ fn options(random: &Random) -> NodeOptions {
     options.engine.buffer_pool_bytes = *random.pick(&[3 << 20, 8 << 20, 64 << 20]);
     options.engine.transactions.table_slots = *random.pick(&[16, 1024, 64 * 1024]);
     options.engine.log.buffer_bytes = *random.pick(&[1 << 20, 16 << 20]);
+    options.engine.log.leave_from = *random.pick(&[None, Some(1), Some(4)]);
     options.storage.log.segment_size_bytes = *random.pick(&[1 << 20, 4 << 20]);
     options.storage.log.spare_limit = *random.pick(&[0, 1, 4]);
     options.storage.log.index_cache_bytes = *random.pick(&[64 << 10, 64 << 20]);

@@ -32,6 +32,7 @@ fn options(random: &Random) -> NodeOptions {
     options.engine.transactions.transactions = 64;
     options.engine.transactions.table_slots = *random.pick(&[4, 64]);
     options.engine.log.buffer_bytes = 512 << 10;
+    options.engine.log.leave_from = *random.pick(&[None, Some(1)]);
     options.storage.log.segment_size_bytes = *random.pick(&[160 << 10, 512 << 10]);
     options.storage.log.spare_limit = *random.pick(&[0, 2]);
     options.storage.pages.behind_limit_bytes = *random.pick(&[64 << 10, 512 << 10]);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::LogError;
+use firn_api::rows::{CommitListener, Confirmation, RowsResult};
 use firn_engine::lock::LockError;
 use firn_engine::log::Completion;
 use firn_engine::transaction::{IsolationLevel, Transaction};
@@ -146,8 +147,12 @@ impl Worker<'_> {
         if self.random.chance(0.04) {
             return self.in_two_phases(trx, sequence);
         }
-        if self.random.chance(0.3) && in_flight.load(Ordering::Acquire) < IN_FLIGHT {
+        let may_have_more = in_flight.load(Ordering::Acquire) < IN_FLIGHT;
+        if self.random.chance(0.3) && may_have_more {
             return self.without_waiting(trx, sequence, in_flight);
+        }
+        if self.random.chance(0.5) && may_have_more {
+            return self.perhaps_leaving(trx, sequence, in_flight);
         }
         trx.commit()?;
         (self.report)(self.thread, sequence, Said::Acknowledged);
@@ -185,6 +190,34 @@ impl Worker<'_> {
         Ok(true)
     }
 
+    /// Commits, and leaves the commit to the log if the node's options allow that.
+    fn perhaps_leaving(
+        &self,
+        trx: Transaction,
+        sequence: u64,
+        in_flight: &Arc<AtomicU64>,
+    ) -> Result<bool, EngineError> {
+        in_flight.fetch_add(1, Ordering::AcqRel);
+        let left = Arc::new(Left {
+            report: Arc::clone(&self.report),
+            thread: self.thread,
+            sequence,
+            in_flight: Arc::clone(in_flight),
+        });
+        let listener = Arc::clone(&left) as Arc<dyn CommitListener>;
+        match trx.commit_or_leave(&listener) {
+            Ok(Confirmation::Left) => Ok(true),
+            Ok(Confirmation::Durable) => {
+                left.commit_ended(Ok(()));
+                Ok(true)
+            }
+            Err(error) => {
+                in_flight.fetch_sub(1, Ordering::AcqRel);
+                Err(error)
+            }
+        }
+    }
+
     fn in_two_phases(&self, trx: Transaction, sequence: u64) -> Result<bool, EngineError> {
         let xid = xid(self.thread, sequence);
         trx.prepare(&xid, None)?;
@@ -198,6 +231,23 @@ impl Worker<'_> {
         self.engine.system().commit_prepared(&xid, None)?;
         (self.report)(self.thread, sequence, Said::Acknowledged);
         Ok(true)
+    }
+}
+
+/// A commit that was left.
+struct Left {
+    report: Report,
+    thread: u32,
+    sequence: u64,
+    in_flight: Arc<AtomicU64>,
+}
+
+impl CommitListener for Left {
+    fn commit_ended(&self, outcome: RowsResult<()>) {
+        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+        if outcome.is_ok() {
+            (self.report)(self.thread, self.sequence, Said::Acknowledged);
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod compression;
 mod input;
+mod late;
 mod output;
 mod socket;
 mod stream;
@@ -34,6 +35,8 @@ use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH};
 pub(crate) use compression::Compression;
 pub use compression::CompressionAlgorithm;
 pub(crate) use input::Input;
+pub(crate) use late::LateAnswer;
+use late::Offer;
 pub(crate) use output::Output;
 pub(crate) use socket::Listener;
 pub use socket::PeerAddress;
@@ -94,6 +97,9 @@ pub(crate) struct Channel {
     stream: Box<dyn ByteStream>,
     input: Input,
     pub(crate) output: Output,
+    /// Where the answer to a command is left until its commit is confirmed. `None`: every answer is
+    /// sent by the thread that has the connection, because TLS and compression have state.
+    late: Option<Arc<LateAnswer>>,
     compression: Option<Compression>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Set by other threads when the connection must end.
@@ -125,6 +131,7 @@ impl Channel {
             stream,
             input: Input::default(),
             output: Output::default(),
+            late: None,
             compression: None,
             clock,
             closing,
@@ -313,11 +320,92 @@ impl Channel {
         if self.output.committed_length() < FLUSH_THRESHOLD_BYTES { Ok(()) } else { self.flush() }
     }
 
+    /// Lets answers wait for the confirmation of their commits, as long as the stream carries plain
+    /// packets.
+    pub(crate) fn allow_late_answers(&mut self, late: Option<Arc<LateAnswer>>) {
+        self.late = late;
+    }
+
+    /// Whether the answer to the running command can wait for a confirmation.
+    pub(crate) fn can_answer_late(&self) -> bool {
+        self.late.is_some() && self.output.committed_length() == 0
+    }
+
+    /// The late answer, if there may be one.
+    #[inline]
+    fn late_in_use(&self) -> Option<Arc<LateAnswer>> {
+        self.late.as_ref().filter(|late| late.is_in_use()).cloned()
+    }
+
+    /// Sends the whole answer to a command, or leaves it until its confirmation comes (false).
+    pub(crate) fn answer(&mut self) -> Result<bool, WireError> {
+        let late = self.late_in_use().filter(|late| late.is_promised());
+        if let Some(late) = &late
+            && let Some(bytes) = self.output.own_packets()
+        {
+            match late.offer(bytes) {
+                Offer::Left => {
+                    self.output.forget_packets();
+                    return Ok(false);
+                }
+                Offer::Send(Ok(())) => {}
+                Offer::Send(Err(payload)) => self.output.replace_by_error(&payload),
+            }
+        }
+        let sent = self.flush();
+        if let Some(late) = late {
+            late.forget();
+        }
+        sent.map(|()| true)
+    }
+
+    /// Whether a late answer has to be finished before the connection gives its thread back.
+    pub(crate) fn has_late_answer(&self) -> bool {
+        self.late.as_ref().is_some_and(|late| late.is_in_use())
+    }
+
+    /// Waits until the next command may begin. Blocks.
+    pub(crate) fn wait_for_confirmation(&self) {
+        if let Some(late) = self.late_in_use() {
+            late.wait_for_confirmation();
+        }
+    }
+
+    /// Waits until the last answer is confirmed and sent. Blocks.
+    pub(crate) fn finish_late_answer(&mut self) -> Result<(), WireError> {
+        let Some(late) = self.late_in_use() else { return Ok(()) };
+        let rest = late.wait_until_sent();
+        late.forget();
+        rest.map_or(Ok(()), |rest| self.sender().send(&rest))
+    }
+
+    /// Waits until output can follow what was sent (rule 3 of late answers). A command whose output
+    /// does not wait for its end waits for its confirmation here.
+    fn wait_for_late_answer(&mut self) -> Result<(), WireError> {
+        let Some(late) = self.late_in_use() else { return Ok(()) };
+        let rest = late.wait_until_sent();
+        if late.is_refused() {
+            // The output says that all went well, and some of it may be on its way.
+            return Err(WireError::closed());
+        }
+        rest.map_or(Ok(()), |rest| self.sender().send(&rest))
+    }
+
+    fn sender(&mut self) -> Sender<'_> {
+        Sender {
+            stream: &mut *self.stream,
+            clock: &*self.clock,
+            closing: &self.closing,
+            timeout: self.write_timeout,
+        }
+    }
+
     /// Sends all committed packets. Blocks while the client does not take them.
     pub(crate) fn flush(&mut self) -> Result<(), WireError> {
         if self.output.committed_length() == 0 {
             return Ok(());
         }
+        self.wait_for_late_answer()?;
         let mut sender = Sender {
             stream: &mut *self.stream,
             clock: &*self.clock,
@@ -337,11 +425,13 @@ impl Channel {
 
     /// Compresses both directions from now on.
     pub(crate) fn compress(&mut self, algorithm: CompressionAlgorithm, level: i32) {
+        self.late = None;
         self.compression = Some(Compression::new(algorithm, level));
     }
 
     /// Starts TLS in both directions. Bytes that were already received belong to it.
     pub(crate) fn start_tls(&mut self, acceptor: &TlsAcceptor) -> Result<(), WireError> {
+        self.late = None;
         let early = self.input.take_all();
         let plain = std::mem::replace(&mut self.stream, Box::new(MemoryStream::default()));
         self.stream = acceptor.accept(plain, early)?;

@@ -15,6 +15,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::late::replace_by_error;
 use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH};
 
 /// How much memory an output keeps between replies.
@@ -190,6 +191,25 @@ impl Output {
     #[inline]
     pub(crate) fn committed_own(&self) -> Option<&[u8]> {
         (self.committed_parts == 0).then(|| &self.bytes[..self.committed])
+    }
+
+    /// The committed packets, if nothing follows them and no part of them is shared. The caller may
+    /// take them away, and then calls [`Output::forget_packets`].
+    pub(crate) fn own_packets(&mut self) -> Option<&mut Vec<u8>> {
+        let is_whole = self.committed > 0 && self.committed == self.bytes.len();
+        (is_whole && self.shared.is_empty()).then_some(&mut self.bytes)
+    }
+
+    /// The committed packets were taken away.
+    pub(crate) fn forget_packets(&mut self) {
+        self.bytes.clear();
+        self.committed = 0;
+    }
+
+    /// Puts an error packet in the place of the committed packets, which are those of an answer.
+    pub(crate) fn replace_by_error(&mut self, payload: &[u8]) {
+        replace_by_error(&mut self.bytes, payload);
+        self.committed = self.bytes.len();
     }
 
     /// The bytes to send, piece by piece.

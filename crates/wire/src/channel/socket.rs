@@ -57,7 +57,7 @@ impl std::fmt::Display for PeerAddress {
 pub(crate) struct Socket {
     descriptor: OwnedFd,
     is_tcp: bool,
-    /// Bytes received and sent. Only the thread that has the connection adds to them.
+    /// Bytes received and sent. Only the thread that receives, or sends, adds to them.
     received: AtomicU64,
     sent: AtomicU64,
 }
@@ -68,7 +68,7 @@ fn add(counter: &AtomicU64, more: usize) {
 }
 
 impl Socket {
-    fn new(descriptor: OwnedFd, is_tcp: bool) -> io::Result<Socket> {
+    pub(super) fn new(descriptor: OwnedFd, is_tcp: bool) -> io::Result<Socket> {
         sockopt::set_socket_timeout(&descriptor, Timeout::Recv, Some(SLICE))?;
         sockopt::set_socket_timeout(&descriptor, Timeout::Send, Some(SLICE))?;
         if is_tcp {
@@ -91,6 +91,14 @@ impl Socket {
             // If this fails, the client only waits longer.
             let _ = sockopt::set_tcp_quickack(&self.descriptor, true);
         }
+    }
+
+    /// Sends some bytes, or fails with [`io::ErrorKind::WouldBlock`] at once.
+    pub(super) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let sent = rustix::net::send(&self.descriptor, bytes, flags)?;
+        add(&self.sent, sent);
+        Ok(sent)
     }
 
     /// Stops receiving: current and later reads return the end of the stream. Replies still go out.

@@ -126,6 +126,17 @@ impl<'a> Replies<'a> {
         self.channel.capabilities.contains(Capabilities::FOUND_ROWS)
     }
 
+    /// Whether the answer to the running command can wait for the confirmation of its effects, see
+    /// [`ConnectionControl::promise_confirmation`](crate::ConnectionControl::promise_confirmation):
+    /// it is the command's only one, and goes out as it is.
+    #[must_use]
+    pub fn can_be_late(&self) -> bool {
+        self.progress == Progress::Owed
+            && !self.more_results
+            && self.cursor.is_none()
+            && self.channel.can_answer_late()
+    }
+
     /// How rows will be encoded.
     #[must_use]
     pub fn format(&self) -> RowFormat {

@@ -57,6 +57,8 @@ pub(super) struct Connection {
     pub(super) command: Vec<u8>,
     /// Whether the connection was parked in the middle of a command.
     pub(super) is_half_sent: bool,
+    /// Whether another thread sends the last answer, and ends its command.
+    pub(super) is_answer_left: bool,
     parked_before: bool,
     idle_since: Duration,
 }
@@ -70,6 +72,7 @@ impl Connection {
         let mut channel = Channel::new(Box::new(socket), clock, control.closing.clone());
         channel.max_packet_bytes = MAX_LOGIN_PACKET_BYTES;
         channel.write_timeout = shared.limits.connect_timeout();
+        channel.allow_late_answers(control.late_answer().cloned());
         Connection {
             shared: shared.clone(),
             control,
@@ -81,6 +84,7 @@ impl Connection {
             scramble: scramble(),
             command: Vec::new(),
             is_half_sent: false,
+            is_answer_left: false,
             parked_before: false,
             idle_since: now,
         }
@@ -106,7 +110,12 @@ impl Connection {
 
     /// Serves the connection until it is idle or over.
     pub(super) fn serve(&mut self) -> Outcome {
-        match self.try_serve() {
+        let served = self.try_serve();
+        if served.as_ref().ok() != Some(&Outcome::Idle) {
+            // The answer that is on its way comes first. If it cannot be sent, the client is gone.
+            let _ = self.channel.finish_late_answer();
+        }
+        match served {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.say_good_bye(error);
@@ -140,12 +149,18 @@ impl Connection {
                 self.channel.begin_exchange();
             }
             match self.channel.read_packet(&mut self.command, Patience::Slice) {
-                Ok(Received::Packet) => {}
+                Ok(Received::Packet) => self.channel.wait_for_confirmation(),
+                Ok(Received::Idle) if self.channel.has_late_answer() => {
+                    self.channel.finish_late_answer()?;
+                    self.is_half_sent = self.channel.has_input();
+                    continue;
+                }
                 Ok(Received::Idle) => {
                     self.is_half_sent = self.channel.has_input();
                     return Ok(Outcome::Idle);
                 }
                 Ok(Received::Refused(no_room)) => {
+                    self.channel.wait_for_confirmation();
                     self.refuse_command(no_room)?;
                     continue;
                 }
@@ -172,7 +187,10 @@ impl Connection {
         if self.command.capacity() > KEPT_COMMAND_BYTES {
             self.command = Vec::new();
         }
-        self.control.end_command();
+        // The thread that confirms ends a command whose answer was left to it.
+        if !std::mem::take(&mut self.is_answer_left) {
+            self.control.end_command();
+        }
         answered
     }
 

@@ -26,13 +26,13 @@ impl Connection {
                 Ok(ControlFlow::Continue(()))
             }
             Ok(flow) => {
-                self.channel.flush()?;
+                self.is_answer_left = !self.channel.answer()?;
                 Ok(flow)
             }
             Err(WireError::Refused(error)) => {
                 put_error(self.channel.output.begin(), &error, true);
                 self.channel.output.commit();
-                self.channel.flush()?;
+                self.is_answer_left = !self.channel.answer()?;
                 Ok(ControlFlow::Continue(()))
             }
             Err(error) => Err(error),

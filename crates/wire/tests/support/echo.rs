@@ -7,6 +7,8 @@
 //!   use SCHEMA, set  OK, with session changes    infile NAME      reads the client's file
 //!   wait             runs until it is cancelled  panic, endbadly  panics; again when it is dropped
 //!   refuse           an error                    partly           a row, then an error
+//!   late TEXT        OK, once the test confirms  early            confirms before its OK
+//!   failing          as early, with an error     lost             as late, without an answer
 //!   A; B             several of these            anything else    error 1064
 //! ```
 //!
@@ -19,10 +21,11 @@ use std::time::Duration;
 use firn_base::event::Event;
 use firn_wire::auth::AuthPlugin;
 use firn_wire::{
-    CancelReason, Canceller, ColumnDefinition, ColumnFlags, ColumnType, Completion, Credentials,
-    EncodedColumns, Execution, FieldDefinition, Login, Parameter, Prepared, Query, Replies,
-    ServerError, Service, Session, SessionChange, Status, WireError,
+    CancelReason, Canceller, ColumnDefinition, ColumnFlags, ColumnType, Completion,
+    ConnectionControl, Credentials, EncodedColumns, Execution, FieldDefinition, Login, Parameter,
+    Prepared, Query, Replies, ServerError, Service, Session, SessionChange, Status, WireError,
 };
+use parking_lot::Mutex;
 
 /// Accounts: `root` without password, `native` and `sha2` with the password `secret`.
 #[derive(Default)]
@@ -32,7 +35,14 @@ pub(crate) struct EchoService {
     pub(crate) cancelled: Arc<AtomicU32>,
     /// How many sessions are open.
     pub(crate) sessions: Arc<AtomicU32>,
+    /// The connections whose answers wait for the test's confirmation.
+    pub(crate) late: LateConnections,
+    /// How many statements have begun.
+    pub(crate) begun: Arc<AtomicU32>,
 }
+
+/// Connections whose answers wait.
+pub(crate) type LateConnections = Arc<Mutex<Vec<Arc<ConnectionControl>>>>;
 
 impl EchoService {
     pub(crate) fn new() -> EchoService {
@@ -66,6 +76,8 @@ impl Service for EchoService {
             login,
             canceller,
             sessions: self.sessions.clone(),
+            late: self.late.clone(),
+            begun: self.begun.clone(),
             texts: Default::default(),
             one: EncodedColumns::new(&[ColumnDefinition::new("1", ColumnType::LongLong)]),
             ends_badly: false,
@@ -89,6 +101,8 @@ struct EchoSession {
     login: Login,
     canceller: Arc<EchoCanceller>,
     sessions: Arc<AtomicU32>,
+    late: LateConnections,
+    begun: Arc<AtomicU32>,
     texts: std::collections::HashMap<u32, String>,
     one: EncodedColumns,
     ends_badly: bool,
@@ -129,6 +143,7 @@ fn one_text(replies: &mut Replies<'_>, name: &str, text: &[u8]) -> Result<(), Wi
 impl EchoSession {
     fn run(&mut self, text: &str, replies: &mut Replies<'_>) -> Result<(), WireError> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        self.begun.fetch_add(1, Ordering::SeqCst);
         let number = || rest.parse::<usize>().unwrap_or(0);
         match word {
             "one" => {
@@ -151,6 +166,7 @@ impl EchoSession {
             }
             "set" | "SET" => replies.ok(&DONE),
             "infile" => read_file(rest, replies),
+            "late" | "lost" | "early" | "failing" => self.answer_late(word, rest, replies),
             "wait" => self.wait(),
             "panic" => panic!("asked to"),
             "endbadly" => {
@@ -181,11 +197,37 @@ impl EchoSession {
         }
     }
 
+    fn answer_late(
+        &self,
+        word: &str,
+        info: &str,
+        replies: &mut Replies<'_>,
+    ) -> Result<(), WireError> {
+        let connection = &self.login.connection;
+        if !replies.can_be_late() || !connection.promise_confirmation() {
+            return replies.ok(&Completion { info: "at once", ..DONE });
+        }
+        match word {
+            "early" => connection.confirm(Ok(())),
+            "failing" => connection.confirm(Err(unconfirmed())),
+            _ => self.late.lock().push(Arc::clone(connection)),
+        }
+        match word {
+            "lost" => Err(ServerError::new(1105, b"HY000", "no answer").into()),
+            _ => replies.ok(&Completion { info, ..DONE }),
+        }
+    }
+
     fn wait(&self) -> Result<(), WireError> {
         let ticket = self.canceller.cancelled.listen();
         self.canceller.cancelled.wait(ticket, Some(Duration::from_secs(20)));
         Err(ServerError::new(1317, b"70100", "Query execution was interrupted").into())
     }
+}
+
+/// The error of a commit that the log does not confirm.
+pub(crate) fn unconfirmed() -> ServerError {
+    ServerError::new(1180, b"HY000", "Got error during COMMIT")
 }
 
 fn many_rows(count: usize, replies: &mut Replies<'_>) -> Result<(), WireError> {

@@ -27,6 +27,25 @@
 //!                  └─────── patience ───────┴──► A leads for A and B, if C does not come
 //! ```
 //!
+//! *Leaving.* When many commit, most of them need not wait: another thread leads their round anyway,
+//! and can answer their clients. A committer that may leave stays only if it is the one to lead,
+//! or the deputy of its round. It leaves if its group is in the running round, or in the next one
+//! while that has a deputy. It has entered its commit among those that were left before it looks,
+//! and whoever moves `durable` looks at those afterwards.
+//!
+//! ```text
+//!   round ends ──► A arrives (deputy) ··· B arrives, leaves ··· C arrives, leaves ··· D leads,
+//!                                                                and answers for B and C
+//! ```
+//!
+//! Why no commit that was left is forgotten. A running round is ended by its holder, or the log
+//! fails. A deputy is a thread that wakes after its limit at the latest. It then leads, or finds a
+//! holder, or becomes the deputy again, or finds another deputy; it ends only when a round has
+//! begun since. So each round that has a deputy comes to a holder. But the holder's round may end
+//! before a commit that was left, because a group before that one is being copied. So whoever
+//! returns the role looks at what was left: unless the next round has a deputy, it asks the task
+//! `log-writer` for that log ([`WriterRole::is_forsaken`]).
+//!
 //! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell it the round of its
 //! group. It listens on that round's event, and then looks once more: unless the round is *led*,
 //! the log has not failed and neither position has moved, it starts over. So its round had not
@@ -56,6 +75,9 @@ const EVENTS: u64 = 16;
 
 /// No round begins here.
 const NO_ROUND: u64 = u64::MAX;
+
+/// A deputy whose holder's disk does not answer looks again after this time at the latest.
+const LONGEST_STAND_BY: Duration = Duration::from_millis(100);
 
 pub(super) struct WriterRole {
     held: CachePadded<AtomicBool>,
@@ -146,6 +168,58 @@ impl WriterRole {
                 None => drop(self.wait_for_round(lsn, None, |_| self.is_held())),
             }
         }
+    }
+
+    /// As [`WriterRole::wait_durable`], for a committer that may leave: false once another thread is
+    /// sure to end the round that covers `lsn`, or to end the log.
+    pub(super) fn wait_or_leave<'a>(
+        &'a self,
+        lsn: Lsn,
+        mut patience: Duration,
+        lead: impl Fn(HeldRole<'a>),
+    ) -> bool {
+        if self.durable() >= lsn {
+            return true;
+        }
+        self.arrivals.fetch_add(1, Ordering::SeqCst);
+        let mut is_patient = true;
+        while self.durable() < lsn && self.failure.get().is_none() {
+            if self.is_held() || (is_patient && self.expects_more()) {
+                if self.is_left_to_others(lsn) {
+                    return false;
+                }
+                // A deputy that has waited for the holder may still gather.
+                let is_in_time = self.wait_for_others(lsn, patience);
+                is_patient = is_in_time || self.is_held();
+                if !is_in_time {
+                    patience = (patience * 2).min(LONGEST_STAND_BY);
+                }
+            } else if let Some(role) = self.try_take() {
+                lead(role);
+            }
+        }
+        true
+    }
+
+    /// Whether the group that ends at `lsn` is in the running round, or in the next one and that
+    /// has a deputy. Not the caller.
+    fn is_left_to_others(&self, lsn: Lsn) -> bool {
+        let taken = self.taken();
+        let has_deputy = || self.deputy_of.load(Ordering::SeqCst) == taken.0;
+        lsn <= taken || (has_deputy() && self.taken() == taken)
+    }
+
+    /// Whether no thread is there that would lead the next round for a commit that was left and
+    /// ends at `lsn`. Asked by whoever has returned the role.
+    pub(super) fn is_forsaken(&self, lsn: Lsn) -> bool {
+        let taken = self.taken();
+        let has_deputy = || self.deputy_of.load(Ordering::SeqCst) == taken.0;
+        lsn > taken && !self.is_held() && !has_deputy()
+    }
+
+    /// How many commits the last round covered.
+    pub(super) fn covered(&self) -> u64 {
+        self.covered.load(Ordering::Relaxed)
     }
 
     /// Whether a committer that the last round woke is not back yet.

@@ -20,7 +20,10 @@
 //!    One waiter of the next round is woken when the role is returned. A holder works until its own
 //!    group is durable, not longer. A new round waits for the committers that the previous round
 //!    woke, but for at most two syncs.
-//! 4. The task `log-writer` informs the source, if possible while the disk works on the next round;
+//! 4. A committer that has left is answered by the thread that led its round, once it has returned
+//!    the role or the next round's disk has begun, and by those that have waited for the round. If
+//!    nobody leads the next round, whoever returns the role asks the task for it.
+//! 5. The task `log-writer` informs the source, if possible while the disk works on the next round;
 //!    a committer that has, or had, the role never does.
 
 use std::sync::Arc;
@@ -150,6 +153,25 @@ impl LogWriter for RoundWriter {
         }
     }
 
+    fn group_size(&self) -> u64 {
+        self.rounds.role.covered()
+    }
+
+    fn wait_or_leave(&self, lsn: Lsn) -> Result<bool, LogError> {
+        let rounds = &*self.rounds;
+        let patience = rounds.patience();
+        if patience.is_zero() {
+            return self.wait_durable(lsn).map(|()| true);
+        }
+        if !rounds.role.wait_or_leave(lsn, patience, |role| rounds.lead(role, lsn)) {
+            return Ok(false);
+        }
+        match rounds.role.failure() {
+            Some(failure) if rounds.role.durable() < lsn => Err(failure.clone()),
+            _ => Ok(true),
+        }
+    }
+
     fn room(&self) -> Result<Room, LogError> {
         match self.rounds.role.failure() {
             Some(failure) => Err(failure.clone()),
@@ -184,7 +206,11 @@ impl Rounds {
     /// Works for a committer until its group is durable, and passes the role on.
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
         while self.role.durable() < lsn {
-            match self.write_round(&mut role, |role| role.tell_covered()) {
+            let tell = |role: &mut HeldRole<'_>| {
+                role.tell_covered();
+                self.source.answer(self.role.durable());
+            };
+            match self.write_round(&mut role, tell) {
                 Ok(Round::Written) => {}
                 // Its group, or one before it, is being copied at this moment.
                 Ok(Round::Nothing) => firn_base::task::yield_now(),
@@ -192,8 +218,20 @@ impl Rounds {
             }
         }
         drop(role);
+        self.pass_on_left();
         // After the role was returned: the task may have found it taken.
         if self.has_to_tell_source() {
+            self.work.notify_all();
+        }
+        self.source.answer(self.role.durable());
+    }
+
+    /// After the role was returned: asks the task for the commits that were left behind the last
+    /// round, if no thread has stayed to lead the next one.
+    fn pass_on_left(&self) {
+        let left = self.source.left();
+        if self.role.is_forsaken(left) {
+            self.wanted.fetch_max(left.0, Ordering::SeqCst);
             self.work.notify_all();
         }
     }
@@ -271,6 +309,7 @@ impl Rounds {
             }
         }
         drop(role);
+        self.pass_on_left();
         self.tell_source();
         if !self.is_task_wanted() {
             return Turn::Idle;

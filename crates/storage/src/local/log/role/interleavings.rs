@@ -46,6 +46,8 @@ struct Log {
     source: Appended,
     role: WriterRole,
     syncs: AtomicU64,
+    /// The ends of groups whose committers may have left.
+    left: Mutex<Vec<Lsn>>,
     /// The sync of this number fails.
     failing_sync: u64,
 }
@@ -56,6 +58,7 @@ impl Log {
             source: Appended::default(),
             role: WriterRole::new(Lsn::FIRST),
             syncs: AtomicU64::new(0),
+            left: Mutex::new(Vec::new()),
             failing_sync,
         })
     }
@@ -87,10 +90,50 @@ impl Log {
         let end = self.source.append();
         // Some wait for the committers that the last round woke, others are in a hurry.
         let patience = Duration::from_millis(u64::from(tag % 2));
-        self.role.wait_durable(end, patience, |role| self.lead(role, end));
+        self.role.wait_durable(end, patience, |role| self.lead_and_answer(role, end));
         let is_durable = self.role.durable() >= end;
         assert!(is_durable || self.role.failure().is_some(), "a wait ended for no reason");
         is_durable
+    }
+
+    /// Appends a group, and waits for it only if no other thread does. False if the log has failed.
+    fn commit_or_leave(&self) -> bool {
+        let end = self.source.append();
+        self.left.lock().push(end);
+        let patience = Duration::from_millis(1);
+        let has_waited =
+            self.role.wait_or_leave(end, patience, |role| self.lead_and_answer(role, end));
+        if has_waited {
+            self.answer();
+            let is_durable = self.role.durable() >= end;
+            assert!(is_durable || self.role.failure().is_some(), "a wait ended for no reason");
+        }
+        self.role.failure().is_none()
+    }
+
+    fn lead_and_answer(&self, role: HeldRole<'_>, end: Lsn) {
+        self.lead(role, end);
+        self.pass_on_left();
+        self.answer();
+    }
+
+    /// What the task `log-writer` does when it is asked for what was left.
+    fn pass_on_left(&self) {
+        loop {
+            let last = self.left.lock().iter().copied().max().unwrap_or(Lsn(0));
+            if !self.role.is_forsaken(last) || self.role.failure().is_some() {
+                return;
+            }
+            if let Some(role) = self.role.try_take() {
+                self.lead(role, last);
+                self.answer();
+            }
+        }
+    }
+
+    fn answer(&self) {
+        let durable = self.role.durable();
+        self.left.lock().retain(|end| *end > durable);
     }
 }
 
@@ -165,5 +208,39 @@ fn a_holder_that_dies_with_groups_in_its_hands_ends_the_log() {
             committers(&log, 2, 2).into_iter().map(|thread| thread.join().unwrap()).collect();
         death.join().expect("no panic");
         assert_eq!(outcomes.contains(&false), log.role.failure().is_some());
+    });
+}
+
+#[test]
+fn every_commit_that_was_left_is_answered() {
+    explore(|| {
+        let log = Log::new(0);
+        let committer = |waits: bool| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || {
+                (0..2).all(|_| if waits { log.commit(1) } else { log.commit_or_leave() })
+            })
+        };
+        let threads = [false, false, false, true].map(committer);
+        for thread in threads {
+            assert!(thread.join().expect("no panic"));
+        }
+        // Those that had a thread to answer for have gone: nobody would answer any more.
+        assert_eq!(*log.left.lock(), []);
+    });
+}
+
+#[test]
+fn a_failed_sync_ends_the_waits_of_those_that_stayed() {
+    explore(|| {
+        let log = Log::new(2);
+        let committer = |_| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || (0..2).all(|_| log.commit_or_leave()))
+        };
+        for thread in [0; 3].map(committer) {
+            thread.join().expect("no panic");
+        }
+        assert!(log.left.lock().is_empty() || log.role.failure().is_some());
     });
 }
