@@ -61,7 +61,7 @@ impl<'t> Statement<'t> {
                 Kind::Commits
             }
             [
-                "CHECK" | "DESC" | "DESCRIBE" | "EXECUTE" | "EXPLAIN" | "HANDLER" | "HELP"
+                "CHECK" | "DESC" | "DESCRIBE" | "DO" | "EXECUTE" | "EXPLAIN" | "HANDLER" | "HELP"
                 | "SELECT" | "SHOW" | "TABLE" | "VALUES" | "WITH",
                 ..,
             ] => Kind::Query,
