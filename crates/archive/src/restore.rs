@@ -59,6 +59,13 @@ pub struct Restore<'a> {
     pub options: LocalOptions,
 }
 
+/// Where the pages of a new directory are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    StayInTheArchive,
+    AreCopied,
+}
+
 impl Restore<'_> {
     /// Makes a directory whose pages are still in the archive. Blocks for I/O.
     ///
@@ -70,10 +77,7 @@ impl Restore<'_> {
         directory: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Restored, ArchiveError> {
-        let new = self.new_place(directory)?;
-        let restored = self.build(&new, progress)?;
-        self.rename(&new, directory)?;
-        Ok(restored)
+        self.make(directory, progress, Pages::StayInTheArchive)
     }
 
     /// Makes a directory that does not need the archive any more. Blocks for I/O.
@@ -85,9 +89,20 @@ impl Restore<'_> {
         directory: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Restored, ArchiveError> {
+        self.make(directory, progress, Pages::AreCopied)
+    }
+
+    fn make(
+        &self,
+        directory: &Path,
+        progress: &mut dyn FnMut(Progress),
+        pages: Pages,
+    ) -> Result<Restored, ArchiveError> {
         let new = self.new_place(directory)?;
         let restored = self.build(&new, progress)?;
-        self.copy_pages(&new, restored.database, progress)?;
+        if pages == Pages::AreCopied {
+            self.copy_pages(&new, restored.database, progress)?;
+        }
         self.rename(&new, directory)?;
         Ok(restored)
     }

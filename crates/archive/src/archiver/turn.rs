@@ -385,7 +385,7 @@ impl Turns {
         }
     }
 
-    /// Says that there is nothing new, if nothing was said for as long as `interval`.
+    /// Publishes the present moment once `interval` has passed since the last one was published.
     fn publish_idle(&mut self, interval: Duration) -> Result<(), ArchiveError> {
         let waited = self.now().saturating_sub(self.work.published_at);
         let Some(mark) = self.work.newest_mark else { return Ok(()) };
