@@ -3,7 +3,7 @@
 //! | error | try again? | whose fault |
 //! |---|---|---|
 //! | `Unavailable` | yes, later | the store's or the network's |
-//! | `Full` | once there is room | whoever pays for the store |
+//! | `Full` | once there is room | the owner's of the store |
 //! | `Refused` | after a change of settings or rights | the configuration's |
 //! | `Exists`, `NotFound` | no | the caller knows |
 

@@ -20,7 +20,8 @@
 //! 5. Completions are called by a task of the store, or by the thread that registers them.
 //! 6. The listeners of commits that were left are called by any thread that waited for the log or
 //!    led a round, with nothing latched, and by a task of the store. A commit is entered before its
-//!    thread looks whether it may leave, so whoever moves the durable position past it finds it.
+//!    thread looks whether it may leave. The thread that moves the durable position past it
+//!    therefore finds it.
 
 pub mod buffer;
 pub mod completions;

@@ -25,7 +25,8 @@
 //! 2. A transaction is in the table before its first record is on a page. A commit is visible only
 //!    once its records, the table and the definitions include it ([`replay`]).
 //! 3. The place at the writer is at or below every snapshot that is open here or will be opened.
-//!    Snapshots that are open for too long are given up, and what they read from then on is refused.
+//!    Snapshots that are open for too long are given up, and what they read from then on is
+//!    refused.
 //! 4. Log is applied only if the place was surely held when it was written: it is of the writer's
 //!    epoch ([`replay`]), and arrived within the place's lease.
 //!
@@ -110,8 +111,8 @@ pub struct ReplicaOptions {
     pub interval: Duration,
     /// The most log that may be held back for the replica.
     pub hold_limit_bytes: u64,
-    /// How long a snapshot may be open, about; older ones are given up, so that they do not keep the
-    /// writer from purging. `None`: there is no limit.
+    /// How long a snapshot may be open, about; older ones are given up, so that they do not keep
+    /// the writer from purging. `None`: there is no limit.
     pub snapshot_limit: Option<Duration>,
     /// How long opening waits for the first snapshot.
     pub start_timeout: Duration,

@@ -51,8 +51,8 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// A replay of the log of one epoch, which knows the transactions that are open where it starts.
-    /// It is unknown which definitions these have changed.
+    /// A replay of the log of one epoch, which knows the transactions that are open where it
+    /// starts. It is unknown which definitions these have changed.
     pub(crate) fn new(
         trees: SystemTrees,
         epoch: LogEpoch,

@@ -208,8 +208,8 @@ impl Snapshots {
         self.horizon()
     }
 
-    /// From now on, snapshots below `cts` hold nothing. What they see may be purged, so a reader looks
-    /// at [`Snapshots::given_up`] after it has read. Called before the horizon advances.
+    /// From now on, snapshots below `cts` hold nothing. What they see may be purged, so a reader
+    /// looks at [`Snapshots::given_up`] after it has read. Called before the horizon advances.
     pub fn give_up_below(&self, cts: Cts) {
         self.given_up.fetch_max(cts.0, Ordering::SeqCst);
     }

@@ -182,8 +182,8 @@ impl Caller {
         Ok(())
     }
 
-    /// Like [`Caller::cast`], if that needs no wait: not for a connection, for room, or for the peer
-    /// to read. Returns whether it was sent.
+    /// Like [`Caller::cast`], if that needs no wait: not for a connection, for room, or for the
+    /// peer to read. Returns whether it was sent.
     pub fn cast_at_once(&self, service: ServiceId, body: Body) -> bool {
         let Phase::Up(session) = self.shared.phase() else { return false };
         let cost = cost(body.len());

@@ -330,8 +330,8 @@ fn between_ends(
     Ok(if negated { expressions::negated(both) } else { both })
 }
 
-/// `from AND to`; where the upper bound has to be worked out, it is worked out even if the lower one
-/// has decided, as in MySQL: it may warn.
+/// `from AND to`; where the upper bound has to be worked out, it is worked out even if the lower
+/// one has decided, as in MySQL: it may warn.
 fn and_whole(typing: &mut Typing<'_>, from: Expression, to: Expression) -> Result<Expression> {
     let is_worked_out = match &to.kind {
         ExpressionKind::Compare { sides, .. } => !matches!(

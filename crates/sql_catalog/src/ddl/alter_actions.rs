@@ -483,7 +483,8 @@ fn add_index(
     Ok(())
 }
 
-/// The columns of each index that was not made for a foreign key: such a one is dropped for another.
+/// The columns of each index that was not made for a foreign key: such a one is dropped for
+/// another.
 fn index_columns(draft: &TableDraft) -> Vec<Vec<super::super::model::IndexPartModel>> {
     let written = draft.indexes.iter().filter(|index| !index.implicit);
     written.map(|index| index.parts.clone()).collect()

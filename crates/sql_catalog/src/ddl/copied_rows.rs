@@ -1,5 +1,5 @@
-//! Whether MySQL copies a table's rows for a change: it then says how many there were. A change that
-//! MySQL makes in place says 0, though Firn may write the rows again for it.
+//! Whether MySQL copies a table's rows for a change: it then says how many there were. A change
+//! that MySQL makes in place says 0, though Firn may write the rows again for it.
 
 use firn_sql_grammar::ast::AlterTable;
 use firn_sql_types::TypeKind;

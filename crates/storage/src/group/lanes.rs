@@ -11,8 +11,8 @@
 //! A [`Carrier`] knows how a message gets to a member. The queues are bounded: what does not fit is
 //! dropped, and consensus sends it again.
 //!
-//! Latch rule: the mutex of a queue is a leaf, held for a few instructions. Whoever sends has the
-//! queue's mark `is_sending` instead.
+//! Latch rule: the mutex of a queue is a leaf, held for a few instructions. The thread that
+//! sends sets the queue's mark `is_sending` instead.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

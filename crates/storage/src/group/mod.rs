@@ -118,8 +118,8 @@ impl GroupStore {
         self.shared.core.lock().member.leads()
     }
 
-    /// Whether this member leads in `term`, and no other one can have been elected up to now: nobody
-    /// but the writer of this process can have acknowledged anything. Does not block.
+    /// Whether this member leads in `term`, and no other one can have been elected up to now:
+    /// nobody but the writer of this process can have acknowledged anything. Does not block.
     #[must_use]
     pub fn surely_leads(&self, term: Term) -> bool {
         self.shared.event(|core| {

@@ -152,8 +152,8 @@ impl LateAnswer {
     }
 
     /// The outcome of the command is known: sends the answer if it is made. `before_sending` is
-    /// called if it is sent here, with the mutex held: before the next command can begin. Any thread
-    /// may call this, once for each promise. Does not wait.
+    /// called if it is sent here, with the mutex held: before the next command can begin. Any
+    /// thread may call this, once for each promise. Does not wait.
     pub(crate) fn confirm(&self, outcome: Confirmed, before_sending: impl FnOnce()) {
         let mut bytes = {
             let mut state = self.state.lock();

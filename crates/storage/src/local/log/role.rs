@@ -27,11 +27,11 @@
 //!                  └─────── patience ───────┴──► A leads for A and B, if C does not come
 //! ```
 //!
-//! *Leaving.* When many commit, most of them need not wait: another thread leads their round anyway,
-//! and can answer their clients. A committer that may leave stays only if it is the one to lead,
-//! or the deputy of its round. It leaves if its group is in the running round, or in the next one
-//! while that has a deputy. It has entered its commit among those that were left before it looks,
-//! and whoever moves `durable` looks at those afterwards.
+//! *Leaving.* When many commit, most of them need not wait: another thread leads their round
+//! anyway, and can answer their clients. A committer that may leave stays only if it is the one to
+//! lead, or the deputy of its round. It leaves if its group is in the running round, or in the next
+//! one while that has a deputy. It has entered its commit among those that were left before it
+//! looks, and the thread that moves `durable` looks at those afterwards.
 //!
 //! ```text
 //!   round ends ──► A arrives (deputy) ··· B arrives, leaves ··· C arrives, leaves ··· D leads,
@@ -42,9 +42,9 @@
 //! fails. A deputy is a thread that wakes after its limit at the latest. It then leads, or finds a
 //! holder, or becomes the deputy again, or finds another deputy; it ends only when a round has
 //! begun since. So each round that has a deputy comes to a holder. But the holder's round may end
-//! before a commit that was left, because a group before that one is being copied. So whoever
-//! returns the role looks at what was left: unless the next round has a deputy, it asks the task
-//! `log-writer` for that log ([`WriterRole::is_forsaken`]).
+//! before a commit that was left, because a group before that one is being copied. The
+//! thread that returns the role therefore looks at what was left: unless the next round has a
+//! deputy, it asks the task `log-writer` for that log ([`WriterRole::is_forsaken`]).
 //!
 //! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell it the round of its
 //! group. It listens on that round's event, and then looks once more: unless the round is *led*,
@@ -170,8 +170,8 @@ impl WriterRole {
         }
     }
 
-    /// As [`WriterRole::wait_durable`], for a committer that may leave: false once another thread is
-    /// sure to end the round that covers `lsn`, or to end the log.
+    /// As [`WriterRole::wait_durable`], for a committer that may leave: false once another thread
+    /// is sure to end the round that covers `lsn`, or to end the log.
     pub(super) fn wait_or_leave<'a>(
         &'a self,
         lsn: Lsn,
