@@ -12,7 +12,7 @@ export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 # Property tests draw the same cases each time, so that a change is judged by what it changes.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
-all_steps="formatting documents imports features lints clouds tests messages conformance simulation crash_loop interleavings"
+all_steps="formatting documents manifests imports features lints clouds tests messages conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and
@@ -32,6 +32,11 @@ documents() {
         [ -e "$(dirname "$file")/$target" ] || { echo "$file: no such file: $target"; broken=1; }
     done < <(git ls-files '*.md' | xargs grep -oH ']([^)]*)')
     return $broken
+}
+
+# The manifests for Kubernetes fit its schemas, and name what is there.
+manifests() {
+    scripts/manifests.sh
 }
 
 # Which module imports which; an import upward between crates or in a circle between modules fails.
@@ -67,9 +72,9 @@ clouds() {
 }
 
 # Everything but what has a step of its own. All three ask for the workspace, so that features, and
-# with them what is built, are the same.
+# with them what is built, are the same. A failure of one crate hides none of the others.
 tests() {
-    cargo test --locked --release --workspace -- --skip simulated:: --skip kill_loop::
+    cargo test --locked --release --workspace --no-fail-fast -- --skip simulated:: --skip kill_loop::
     are_skipped_tests_run_elsewhere
 }
 
@@ -92,9 +97,14 @@ tests_that_match() {
         sed -n '/: test$/p' | sort
 }
 
-# The SQL suites with the codec of the row messages between SQL and its database node.
+# The SQL suites with the codec of the row messages between SQL and its database node, and with a
+# front between clients and their sessions, without and with a replica for what only reads.
 messages() {
     FIRN_SQL_NODE=messages cargo test --locked --release --workspace --test sql
+    FIRN_SQL_SESSIONS=messages cargo test --locked --release --workspace --test sql
+    # The other suites look at the figures of the server, or count what it runs.
+    FIRN_SQL_SESSIONS=replica cargo test --locked --release --workspace --test sql -- \
+        scripts_give_what_they_say renewal:: spilling::
 }
 
 # Clients that others wrote, against the stripped binary of this checkout.

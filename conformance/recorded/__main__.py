@@ -7,6 +7,7 @@ import argparse
 import difflib
 import importlib
 import pathlib
+import re
 import sys
 
 import pymysql
@@ -41,6 +42,19 @@ class Server:
             return f"ok {affected}"
         rows = ["\t".join(as_text(value) for value in row) for row in cursor.fetchall()]
         return "\n".join(rows) or "no rows"
+
+    def answer_with_definitions(self, connection, statement):
+        """As `answer`, with the column definitions and the warnings; errors by their numbers."""
+        answer = self.answer(connection, statement)
+        lines = [answer]
+        if not answer.startswith("error"):
+            fields = getattr(connection._result, "fields", ())
+            lines += [f"{one.type_code} {one.charsetnr} {one.length} {one.scale} {one.flags}" for one in fields]
+        cursor = connection.cursor()
+        cursor.execute("SHOW WARNINGS")
+        # Texts differ in how they name an expression.
+        lines += sorted({f"{level} {code}" for level, code, _ in cursor.fetchall()})
+        return re.sub(r"(error \d+) .*", r"\1", "\n".join(lines))
 
 
 def as_text(value):

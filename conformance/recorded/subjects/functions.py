@@ -57,9 +57,3 @@ def cases(server):
             yield statement, server.answer(connection, statement)
     for statement in STATEMENTS:
         yield statement, server.answer(connection, statement)
-
-
-KNOWN = {
-    "SELECT TIMEDIFF('2000:01:01 00:00:00','2000:01:01 00:00:00.000001'), TIMEDIFF('838:59:59','-838:59:59'), TIMEDIFF(NULL,1)":
-        "dates with colons are times in TIMEDIFF",
-}

@@ -2,8 +2,6 @@
 `COALESCE` chooses as a number; and which of them warn. An answer has the rows, the column definitions and the warnings.
 """
 
-import re
-
 SETUP = [
     "DROP DATABASE IF EXISTS recorded_operands",
     "CREATE DATABASE recorded_operands",
@@ -119,16 +117,4 @@ def cases(server):
     for statement in [f"SELECT {expression}" for expression in expressions] + [
         f"SELECT {form.format(choice)} FROM t" + (" GROUP BY id" if form.startswith("SUM") else "") for form in OF_CHOICES for choice in CHOICES
     ] + STATEMENTS:
-        yield statement, told(server, connection, statement)
-
-
-def told(server, connection, statement):
-    answer = server.answer(connection, statement)
-    lines = [answer]
-    if not answer.startswith("error"):
-        lines += [f"{field.type_code} {field.charsetnr} {field.length} {field.scale} {field.flags}" for field in connection._result.fields]
-    cursor = connection.cursor()
-    cursor.execute("SHOW WARNINGS")
-    # Texts differ in how they name an expression.
-    lines += sorted({f"{level} {code}" for level, code, _ in cursor.fetchall()})
-    return re.sub(r"(error \d+) .*", r"\1", "\n".join(lines))
+        yield statement, server.answer_with_definitions(connection, statement)

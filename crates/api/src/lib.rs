@@ -4,6 +4,7 @@
 //! [`LogStore`] and [`PageStore`]. A local directory, remote storage nodes and the memory pool all
 //! implement these two. The node numbers commits itself or asks a [`TimestampSource`].
 
+pub mod cluster;
 pub mod log_store;
 pub mod page_store;
 pub mod report;
@@ -22,4 +23,4 @@ pub use page_store::{
 };
 pub use server::Incarnation;
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};
-pub use writer::{WriterError, WriterNode, WriterPlace, WriterPositions};
+pub use writer::{Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};

@@ -119,6 +119,14 @@ pub trait LogStore: Send + Sync {
     /// The start of the log that is kept. Does not block.
     fn truncated_lsn(&self) -> Lsn;
 
+    /// Where a reader of this name goes on that may have been registered before: the start of the
+    /// log that is kept for it. Without a registration, the start of the log that is kept. Does
+    /// not block.
+    fn kept_for(&self, reader: &str) -> Lsn {
+        let _ = reader;
+        self.truncated_lsn()
+    }
+
     /// Appends log bytes to `into`, from the group boundary `from` up to a group boundary about
     /// `limit_bytes` later and not past `durable_lsn` (at least one group if there is one). Returns
     /// the position after the last byte read. Blocks for the read.

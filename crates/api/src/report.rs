@@ -31,6 +31,8 @@ pub struct NodeReport {
     pub pages: PageStoreReport,
     /// Transactions and trees.
     pub transactions: TransactionReport,
+    /// The archive, if the database is archived and somebody has said how far.
+    pub archive: Option<ArchiveReport>,
 }
 
 /// Memory of the parts of a node, in bytes.
@@ -174,6 +176,40 @@ pub struct PageStoreReport {
     pub slots: u64,
     /// How many of them are free.
     pub free_slots: u64,
+}
+
+/// The archive of a database.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveReport {
+    /// The node of a cluster that writes it; empty for a server of its own.
+    pub node: String,
+    /// The archive does not need log before this.
+    pub archived: Lsn,
+    pub progress: ArchiveProgress,
+}
+
+/// How far an archiver has come, and what it has sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveProgress {
+    /// Everything that was acknowledged by then is archived, in milliseconds since the Unix epoch;
+    /// 0: nothing yet.
+    pub as_of_ms: u64,
+    /// Durable log that is not archived.
+    pub behind_bytes: u64,
+    /// For how long there has been some, in milliseconds.
+    pub behind_ms: u64,
+    /// Objects of log.
+    pub log_objects: u64,
+    /// Complete sets of page images.
+    pub sets: u64,
+    /// The bytes of the archive.
+    pub size_bytes: u64,
+    /// Bytes sent since the archiver has started.
+    pub sent_bytes: u64,
+    /// Attempts that failed since then.
+    pub failures: u64,
+    /// What is wrong now.
+    pub error: Option<String>,
 }
 
 /// Transactions and trees.

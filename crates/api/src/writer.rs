@@ -5,15 +5,17 @@
 //!   take_place ────────────────────────► a place: nothing that it sees is purged
 //!   look(needed), again and again ─────► the place moves on · positions
 //!   newest, for a strong read ─────────► positions, and the node surely led meanwhile
+//!   modifications, for each leaf read ─► where the log last changed the page
 //! ```
 //!
 //! The log and the pages come from elsewhere ([`LogStore`](crate::LogStore),
 //! [`PageStore`](crate::PageStore)). This seam has only what those do not know: what is visible at
 //! the writer, and what it may purge.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use firn_base::{Cts, Lsn, TrxId};
+use firn_base::{Cts, Lsn, PageId, TrxId};
 
 use crate::LogEpoch;
 
@@ -24,7 +26,8 @@ pub struct WriterPositions {
     pub epoch: LogEpoch,
     /// All commits up to this timestamp are in the log before `durable_lsn`.
     pub durable_commits: Cts,
-    /// The end of its durable log.
+    /// The end of its durable log. Every commit that was acknowledged, or shown by a replica,
+    /// before the question is in the log before it.
     pub durable_lsn: Lsn,
     /// A snapshot that is taken at the writer sees commits up to this timestamp. Every commit that
     /// was acknowledged before the question is among them.
@@ -66,12 +69,40 @@ pub trait WriterNode: Send + Sync {
     /// [`WriterError::Unreachable`], also if it is not sure that it leads; [`WriterError::Ended`].
     fn newest(&self) -> Result<WriterPositions, WriterError>;
 
+    /// Whether [`WriterNode::newest`] and [`WriterNode::modifications`] answer without a message,
+    /// so that reads ask for themselves instead of sharing an answer.
+    fn answers_at_once(&self) -> bool {
+        false
+    }
+
+    /// What has changed there, if the writer tells of it by page.
+    fn modifications(&self) -> Option<Arc<dyn Modifications>> {
+        None
+    }
+
     /// Whether the commit of a transaction is being decided by a coordinator elsewhere. Never, if
     /// timestamps are dense. Blocks for a round trip.
     ///
     /// # Errors
     /// [`WriterError`].
     fn is_committing(&self, trx: TrxId) -> Result<bool, WriterError>;
+}
+
+/// Where the writer's log last changed what a replica reads (003 §4.2). A position may be too high,
+/// never too low: every change is included that was made before any commit which was acknowledged
+/// before the question.
+pub trait Modifications: Send + Sync {
+    /// The end of the last group of log that changed a page. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the writer's memory cannot be read; the page may have changed then.
+    fn of_page(&self, page: PageId) -> Result<Lsn, WriterError>;
+
+    /// The end of the last group of log that changed a definition. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// As [`Modifications::of_page`].
+    fn of_definitions(&self) -> Result<Lsn, WriterError>;
 }
 
 /// A replica's place at the writer. Dropping it gives it back.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use firn_api::Watermarks;
 use firn_base::Lsn;
+use firn_format::redo::Group;
 use firn_objects::ObjectStore;
 
 use crate::error::ArchiveError;
@@ -163,6 +165,47 @@ impl Archive {
         self.plan_to(moment, target, time_ms)
     }
 
+    /// Where a restore with this plan ends: the end of the last group at or before its target. And
+    /// ids below which all were that the database had handed out by then. Blocks for I/O.
+    ///
+    /// # Errors
+    /// An error of the store, or damage.
+    pub fn end_of(&self, plan: &RestorePlan) -> Result<(Lsn, Watermarks), ArchiveError> {
+        let mut watermarks = plan.base().watermarks;
+        let Some((last, others)) = plan.log.split_last() else {
+            return Ok((plan.base().start, watermarks));
+        };
+        for entry in others {
+            watermarks.raise(self.log_head(entry)?.watermarks);
+        }
+        let object = self.log_object(last)?;
+        watermarks.raise(object.head.watermarks);
+        let (mut rest, mut end) = (object.groups.as_slice(), last.from);
+        while !rest.is_empty() {
+            let group = self.group(last, rest)?;
+            let length = group.length_bytes();
+            if end.advance(length) > plan.target {
+                break;
+            }
+            end = end.advance(length);
+            rest = &rest[length as usize..];
+        }
+        Ok((end.max(plan.base().start), watermarks))
+    }
+
+    /// The group at the front of bytes of a log object.
+    pub(crate) fn group<'a>(
+        &self,
+        entry: &LogEntry,
+        bytes: &'a [u8],
+    ) -> Result<Group<'a>, ArchiveError> {
+        Group::parse(bytes).map_err(|damage| ArchiveError::Damaged {
+            location: self.store.location().to_owned(),
+            name: names::log(entry),
+            reason: damage.to_string(),
+        })
+    }
+
     fn plan_to(
         &self,
         moment: Moment,
@@ -219,19 +262,31 @@ impl Archive {
         (position >= to).then_some(entries)
     }
 
-    /// The last mark at or before a time. Blocks for I/O.
+    /// The last mark at or before a time, in the log or of a set. A set may know of a later one: an
+    /// archiver that ends before it has sent the log up to the set's end takes the log's marks with
+    /// it, and the next archiver reads that log without them. Blocks for I/O.
     fn mark_at(&self, time_ms: u64) -> Result<Option<Mark>, ArchiveError> {
+        let newest = self.manifest.log_end().unwrap_or(Lsn::MAX);
+        let sets = self.manifest.sets.iter();
+        let set = sets.rev().find(|set| set.time_ms <= time_ms && set.end <= newest);
+        let of_set = set.map(|set| Mark { time_ms: set.time_ms, lsn: set.end });
+        let of_log = self.mark_of_log_at(time_ms)?;
+        Ok(of_set.into_iter().chain(of_log).max_by_key(|mark| (mark.lsn, mark.time_ms)))
+    }
+
+    /// The last mark at or before a time in the log. Blocks for I/O.
+    fn mark_of_log_at(&self, time_ms: u64) -> Result<Option<Mark>, ArchiveError> {
         let log = &self.manifest.log;
         let next = log.partition_point(|entry| entry.time_ms <= time_ms);
         let end = log.len().min(next + 1);
         for entry in log[..end].iter().rev() {
             let head = self.log_head(entry)?;
-            if let Some(mark) = head.marks.iter().rev().find(|mark| mark.time_ms <= time_ms) {
-                return Ok(Some(*mark));
+            let mark = head.marks.iter().rev().find(|mark| mark.time_ms <= time_ms);
+            if mark.is_some() {
+                return Ok(mark.copied());
             }
         }
-        let set = self.manifest.sets.iter().rfind(|set| set.time_ms <= time_ms);
-        Ok(set.map(|set| Mark { time_ms: set.time_ms, lsn: set.end }))
+        Ok(None)
     }
 
     /// The head of a log object. Blocks for I/O.
@@ -305,4 +360,76 @@ pub(crate) fn read_head(
     }
     bytes.truncate(end);
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firn_base::{Cts, TrxId};
+    use firn_objects::MemoryObjects;
+    use firn_storage::local::DatabaseId;
+
+    const DATABASE: DatabaseId = DatabaseId([7; 16]);
+
+    fn watermarks() -> Watermarks {
+        Watermarks { trx_id_limit: TrxId(0), cts_limit: Cts(0) }
+    }
+
+    fn put_log(store: &dyn ObjectStore, from: u64, marks: &[(u64, u64)], to: u64) -> LogEntry {
+        let mut head = LogHead::new(DATABASE, Lsn(from), Lsn(to), watermarks());
+        head.marks = marks.iter().map(|&(time_ms, lsn)| Mark { time_ms, lsn: Lsn(lsn) }).collect();
+        let time_ms = marks.last().unwrap().0;
+        let bytes = LogObject { head, groups: vec![0; (to - from) as usize] }.encode();
+        let entry = LogEntry {
+            from: Lsn(from),
+            to: Lsn(to),
+            writer: 1,
+            size_bytes: bytes.len() as u64,
+            time_ms,
+        };
+        store.put(&names::log(&entry), &bytes).unwrap();
+        entry
+    }
+
+    fn set(end: u64, time_ms: u64) -> SetEntry {
+        SetEntry {
+            start: Lsn(64),
+            end: Lsn(end),
+            is_full: true,
+            writer: 1,
+            images: 0,
+            size_bytes: 0,
+            time_ms,
+            watermarks: watermarks(),
+        }
+    }
+
+    /// The archiver ended with the mark (300, 200) in memory and in its set; the next one saw the
+    /// log up to 256 at 500.
+    ///
+    /// ```text
+    ///  time      100        300          500
+    ///  log   64──128──┬──────────────────256
+    ///  set             ──────200
+    /// ```
+    #[test]
+    fn a_set_knows_a_moment_that_the_log_does_not() {
+        let store: Arc<dyn ObjectStore> = Arc::new(MemoryObjects::new(1));
+        let mut manifest = Manifest::new(DATABASE, 1, 1000);
+        manifest.as_of_ms = 500;
+        manifest.log.push(put_log(&*store, 64, &[(100, 128)], 136));
+        manifest.log.push(put_log(&*store, 136, &[(500, 256)], 256));
+        manifest.sets.push(set(200, 300));
+        let archive =
+            Archive { store, manifest: Arc::new(manifest), damaged: Vec::new(), highest: 1 };
+        let covered = archive.coverage();
+        let from = Mark { time_ms: 300, lsn: Lsn(200) };
+        assert_eq!(covered, [Coverage { from, to: Mark { time_ms: 500, lsn: Lsn(256) } }]);
+        for (time_ms, target) in [(300, 200), (499, 200), (500, 256)] {
+            let plan = archive.plan(Moment::Time(time_ms)).unwrap();
+            assert_eq!(plan.target, Lsn(target), "at {time_ms}");
+        }
+        let error = archive.plan(Moment::Time(299)).unwrap_err();
+        assert!(matches!(error, ArchiveError::NotCovered { .. }), "{error:?}");
+    }
 }

@@ -44,6 +44,11 @@ pub enum ArchiveError {
     /// Another process has written a manifest.
     #[error("{location}: another process writes this archive (manifest {number}); this one stops")]
     Replaced { location: String, number: u64 },
+    /// Another process of the cluster has been chosen to archive, and has begun.
+    #[error(
+        "{location}: a process that was chosen later writes this archive (choice {known}, this one's is {epoch})"
+    )]
+    Superseded { location: String, epoch: u64, known: u64 },
     /// The archive cannot bring the moment back.
     #[error("{location} cannot restore {wanted}: {reason}")]
     NotCovered { location: String, wanted: String, reason: String },
@@ -62,6 +67,17 @@ impl ArchiveError {
             ArchiveError::Log(error) => matches!(error, LogError::Unavailable { .. }),
             _ => false,
         }
+    }
+
+    /// Whether taking the archive over may succeed later: as [`ArchiveError::is_retryable`], or
+    /// another process changed the archive meanwhile.
+    pub(crate) fn may_begin_again(&self) -> bool {
+        let is_changed = match self {
+            ArchiveError::Replaced { .. } => true,
+            ArchiveError::Objects(error) => error.is_not_found(),
+            _ => false,
+        };
+        is_changed || self.is_retryable()
     }
 
     pub(crate) fn damaged(location: &str, name: &str, error: FormatError) -> ArchiveError {

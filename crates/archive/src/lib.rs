@@ -16,7 +16,8 @@
 //!   the highest number counts. An object is durable before a manifest names it, and is removed
 //!   after a manifest without it is durable.
 //! * A2. *One writer.* A manifest is written under a number that nobody has used. A writer that
-//!   finds its number taken has been replaced, and stops.
+//!   finds its number taken has been replaced, and stops. In a cluster, a manifest also says in
+//!   which choice its writer was chosen, and a process that was chosen earlier does not take over.
 //! * A3. *Log is archived once, in order, without a hole that is not named.* What was lost because
 //!   the store was away for too long is a gap in the manifest; moments within it cannot be
 //!   restored.
@@ -30,9 +31,10 @@
 //!   is. Damage is named with the object.
 //!
 //! A moment is a position of the log together with a time at which the log had grown so far. The
-//! archiver notes one every tenth of a second, so no commit record needs a time. Restoring to a
-//! time means the last moment at or before it: all that was acknowledged by then is there, and
-//! nothing that began later.
+//! archiver notes one every tenth of a second, so no commit record needs a time. The time is that
+//! of the node which writes, and only while no other node can be writing: elsewhere a commit is
+//! known later than it is acknowledged. Restoring to a time means the last moment at or before it:
+//! all that was acknowledged by then is there, and nothing that began later.
 
 mod archive;
 mod archiver;
@@ -44,7 +46,10 @@ mod restore;
 mod verify;
 
 pub use archive::{Archive, Coverage, Moment, RestorePlan};
-pub use archiver::{ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedPages, Archiver};
+pub use archiver::{
+    ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedPages, ArchivedWriter, Archiver,
+    LocalWriter, mark_now,
+};
 pub use base::{ArchivedBase, BaseDescription};
 pub use error::ArchiveError;
 pub use restore::{Progress, Restore, Restored};

@@ -11,14 +11,17 @@
 //!
 //! The rest is ordinary recovery: the log is applied to pages, and transactions that had not
 //! committed at the moment are rolled back.
+//!
+//! The pages of a page node are made in the same way. Then the log is applied to all of them and
+//! removed: the node follows that of its cluster from there on.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use firn_api::Watermarks;
+use firn_api::{PageStoreError, Watermarks};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
-use firn_format::redo::{Change, Group, GroupBuilder};
+use firn_format::redo::{Change, GroupBuilder};
 use firn_objects::{ObjectError, put_once};
 use firn_storage::local::{DatabaseId, LocalDirectory, LocalLog, LocalOptions, LocalStorage};
 
@@ -59,11 +62,15 @@ pub struct Restore<'a> {
     pub options: LocalOptions,
 }
 
-/// Where the pages of a new directory are.
+/// What a new directory becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pages {
-    StayInTheArchive,
-    AreCopied,
+enum Kind {
+    /// A database whose pages are in the archive.
+    Clone,
+    /// A database that has everything.
+    Restore,
+    /// That of a page node of this database. It has pages and no log.
+    PageNode(DatabaseId),
 }
 
 impl Restore<'_> {
@@ -77,7 +84,7 @@ impl Restore<'_> {
         directory: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Restored, ArchiveError> {
-        self.make(directory, progress, Pages::StayInTheArchive)
+        self.make(directory, progress, Kind::Clone)
     }
 
     /// Makes a directory that does not need the archive any more. Blocks for I/O.
@@ -89,22 +96,50 @@ impl Restore<'_> {
         directory: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Restored, ArchiveError> {
-        self.make(directory, progress, Pages::AreCopied)
+        self.make(directory, progress, Kind::Restore)
+    }
+
+    /// Makes the directory of a page node of `database`. It has all pages as of the returned
+    /// position, and the node follows the log of `database` from there on. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As [`Restore::clone_to`].
+    pub fn pages_to(
+        &self,
+        directory: &Path,
+        database: DatabaseId,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Lsn, ArchiveError> {
+        Ok(self.make(directory, progress, Kind::PageNode(database))?.end)
     }
 
     fn make(
         &self,
         directory: &Path,
         progress: &mut dyn FnMut(Progress),
-        pages: Pages,
+        kind: Kind,
     ) -> Result<Restored, ArchiveError> {
         let new = self.new_place(directory)?;
-        let restored = self.build(&new, progress)?;
-        if pages == Pages::AreCopied {
-            self.copy_pages(&new, restored.database, progress)?;
+        let (restored, description) = self.build(&new, progress, kind)?;
+        if kind != Kind::Clone {
+            self.copy_pages(&new, description, progress, |storage| match kind {
+                Kind::PageNode(_) => storage.pages.materialise_up_to(restored.end),
+                Kind::Clone | Kind::Restore => Ok(()),
+            })?;
+        }
+        if let Kind::PageNode(_) = kind {
+            self.remove_log(&new)?;
         }
         self.rename(&new, directory)?;
         Ok(restored)
+    }
+
+    fn remove_log(&self, new: &Path) -> Result<(), ArchiveError> {
+        let (disk, path) = (self.environment.disk.as_ref(), new.join("log"));
+        disk.list(&path)
+            .and_then(|names| names.iter().try_for_each(|name| disk.remove(name)))
+            .and_then(|()| disk.sync_directory(&path))
+            .map_err(|error| io_error(&path, &error))
     }
 
     /// A place beside `directory`, which must not have anything in it.
@@ -138,20 +173,34 @@ impl Restore<'_> {
         &self,
         new: &Path,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Restored, ArchiveError> {
-        let directory = LocalDirectory::open(self.environment, new)?;
-        let database = directory.database();
-        self.description(database).write(self.environment.disk.as_ref(), new)?;
-        self.pin(database)?;
-        let start = self.plan.base().start;
-        let log = LocalLog::open_from(&directory, self.options.log, start)?;
-        let end = self.import(&log, progress);
+        kind: Kind,
+    ) -> Result<(Restored, BaseDescription), ArchiveError> {
+        let (directory, pin) = match kind {
+            // Several nodes of a database may need the archive at the same time.
+            Kind::PageNode(database) => (
+                LocalDirectory::open_for(self.environment, new, database)?,
+                DatabaseId::random(self.environment),
+            ),
+            Kind::Clone | Kind::Restore => {
+                let directory = LocalDirectory::open(self.environment, new)?;
+                let pin = directory.database();
+                (directory, pin)
+            }
+        };
+        let (database, plan) = (directory.database(), self.plan);
+        let ids = (self.archive.manifest().database, pin);
+        let description = BaseDescription::of(self.url, ids, plan);
+        description.write(self.environment.disk.as_ref(), new)?;
+        self.pin(pin)?;
+        let log = LocalLog::open_from(&directory, self.options.log, plan.base().start)?;
+        let imported = self.import(&log, progress).and_then(|(end, watermarks)| {
+            if let Kind::Clone | Kind::Restore = kind {
+                log.import(&watermark_group(watermarks))?;
+            }
+            Ok(end)
+        });
         log.close();
-        Ok(Restored { database, end: end? })
-    }
-
-    fn description(&self, clone: DatabaseId) -> BaseDescription {
-        BaseDescription::of(self.url, (self.archive.manifest().database, clone), self.plan)
+        Ok((Restored { database, end: imported? }, description))
     }
 
     /// Keeps the archive from removing the sets.
@@ -167,16 +216,18 @@ impl Restore<'_> {
         }
     }
 
-    /// Writes the log up to the target, and a record that raises the ids behind it. Returns where
-    /// the archive's part ends.
+    /// Writes the log up to the target. Returns where it ends, and ids that were not handed out by
+    /// then.
     fn import(
         &self,
         log: &Arc<LocalLog>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Lsn, ArchiveError> {
+    ) -> Result<(Lsn, Watermarks), ArchiveError> {
         let (start, target) = (self.plan.base().start, self.plan.target);
         let mut watermarks = self.plan.base().watermarks;
         let mut end = start;
+        // A plan without log, whose images end at the target, says so too.
+        progress(Progress::Log { done: 0, total: target.since(start) });
         for entry in &self.plan.log {
             let object = self.archive.log_object(entry)?;
             watermarks.raise(object.head.watermarks);
@@ -184,11 +235,7 @@ impl Restore<'_> {
             let mut rest = object.groups.as_slice();
             let mut at = entry.from;
             while !rest.is_empty() {
-                let group = Group::parse(rest).map_err(|damage| ArchiveError::Damaged {
-                    location: self.archive.store().location().to_owned(),
-                    name: names::log(entry),
-                    reason: damage.to_string(),
-                })?;
+                let group = self.archive.group(entry, rest)?;
                 let length = group.length_bytes();
                 let (bytes, behind) = rest.split_at(length as usize);
                 at = at.advance(length);
@@ -211,25 +258,27 @@ impl Restore<'_> {
             }
             progress(Progress::Log { done: end.since(start), total: target.since(start) });
         }
-        log.import(&watermark_group(watermarks))?;
-        Ok(end)
+        Ok((end, watermarks))
     }
 
+    /// Copies all pages of the base, and has `finish` do the rest.
     fn copy_pages(
         &self,
         new: &Path,
-        database: DatabaseId,
+        description: BaseDescription,
         progress: &mut dyn FnMut(Progress),
+        finish: impl FnOnce(&LocalStorage) -> Result<(), PageStoreError>,
     ) -> Result<(), ArchiveError> {
         let store = Arc::clone(self.archive.store());
-        let base = ArchivedBase::open(self.environment, new, self.description(database), store)?;
+        let base = ArchivedBase::open(self.environment, new, description, store)?;
         let total = base.images();
         let options = self.options.clone();
         let storage =
             LocalStorage::open_over(self.environment, new, options, Some(Arc::new(base)))?;
         let copied = storage.pages.copy_base(&mut |done| progress(Progress::Pages { done, total }));
+        let finished = copied.and_then(|()| finish(&storage));
         storage.close();
-        Ok(copied?)
+        Ok(finished?)
     }
 }
 

@@ -2,25 +2,29 @@
 //! restored and cloned, and each page must be as it was.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn_api::{LogStore, PageRead, PageStore, PageStoreError};
+use firn_api::{FollowOptions, LogStore, PageFilter, PageRead, PageStore, PageStoreError};
 use firn_archive::{
-    Archive, ArchiveError, ArchiveOptions, ArchiveSource, ArchivedBase, Archiver, BaseDescription,
-    Moment, Progress, Restore, verify,
+    Archive, ArchiveError, ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedBase, Archiver,
+    BaseDescription, LocalWriter, Moment, Progress, Restore, verify,
 };
 use firn_base::random::{RandomSource, SplitMix};
-use firn_base::task::sleep;
+use firn_base::task::{monotonic, sleep};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
 use firn_format::redo::change::no_page;
 use firn_format::redo::{Change, GroupBuilder, apply};
-use firn_objects::{MemoryObjects, ObjectStore};
+use firn_objects::{MemoryObjects, ObjectError, ObjectStore};
 use firn_storage::local::{LocalOptions, LocalStorage, LogOptions};
 
 const PAGES: u32 = 60;
+/// How long a test waits for what the archiver does in its own time.
+const PATIENCE: Duration = Duration::from_secs(180);
 const URL: &str = "file:///nowhere";
 
 fn local_options() -> LocalOptions {
@@ -37,6 +41,11 @@ fn archive_options() -> ArchiveOptions {
         longest_pause_ms: 50,
         ..ArchiveOptions::default()
     }
+}
+
+fn writer(environment: &Environment, storage: &LocalStorage) -> Arc<LocalWriter> {
+    let (clock, log) = (Arc::clone(&environment.clock), Arc::clone(&storage.log));
+    Arc::new(LocalWriter { clock, log })
 }
 
 /// Every version of every page, and when each group was known to be durable.
@@ -97,7 +106,8 @@ impl Subject {
             database: storage.database,
             log: Arc::clone(&storage.log) as _,
             pages: Arc::clone(&storage.pages) as _,
-            watermarks: storage.log.watermarks_of_durable().unwrap(),
+            writer: writer(&self.environment, &storage),
+            epoch: 0,
             hold: storage.take_hold(),
         };
         let store = Arc::new(self.objects.clone());
@@ -188,15 +198,13 @@ impl Subject {
 
     fn wait_until_archived(&self) {
         let end = self.storage().log.durable_lsn();
-        for _ in 0..2000 {
-            let status = self.archiver().status();
-            if status.archived == Some(end) && status.behind_bytes == 0 && status.sets > 0 {
-                return;
-            }
-            assert!(!status.has_stopped, "{status:?}");
-            sleep(Duration::from_millis(10));
-        }
-        panic!("not archived in time: {:?}", self.archiver().status());
+        let status = wait_for(self.archiver(), |status| {
+            let is_archived = status.archived == Some(end)
+                && status.progress.behind_bytes == 0
+                && status.progress.sets > 0;
+            is_archived || status.has_stopped
+        });
+        assert!(!status.has_stopped, "{status:?}");
     }
 
     /// The pages of a directory are those of the model at a position.
@@ -221,15 +229,16 @@ impl Subject {
         }
     }
 
-    /// The groups that were durable at a time are there; those that began later are not.
-    fn check_time(&self, time_ms: u64, end: Lsn) {
+    /// The groups that were durable at a time are there; those that began later are not. The end of
+    /// the archive may have later ones: its time says only what is surely there.
+    fn check_time(&self, time_ms: u64, end: Lsn, moment: Moment) {
         for (before, lsn, after) in &self.model.groups {
             assert!(
                 *after >= time_ms || *lsn <= end,
                 "{lsn} was durable at {after}, {time_ms} ends at {end}"
             );
             assert!(
-                *before <= time_ms || *lsn > end,
+                *before <= time_ms || *lsn > end || moment == Moment::Newest,
                 "{lsn} began at {before}, {time_ms} ends at {end}"
             );
         }
@@ -252,7 +261,7 @@ impl Subject {
             false => restore.restore_to(&path, &mut |_| {}).unwrap(),
         };
         if let Some(time_ms) = plan.time_ms {
-            self.check_time(time_ms, restored.end);
+            self.check_time(time_ms, restored.end, moment);
         }
         // What the clone has copied does not need the archive again.
         for is_again in [false, true] {
@@ -315,8 +324,9 @@ fn every_moment_of_a_load_comes_back() {
     subject.wait_until_archived();
     check_moments(&subject, 8);
     subject.restore(Moment::Newest, true);
+    // There is log enough for another two sets, and each is made in the archiver's own time.
+    wait_for(subject.archiver(), |status| status.progress.sets > 2);
     let archive = Archive::open(&subject.store()).unwrap();
-    assert!(archive.manifest().sets.len() > 2, "{:?}", archive.manifest());
     let report = verify(&archive, &mut |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{report:?}");
     assert!(report.images > 100 && report.groups > 2000, "{report:?}");
@@ -355,21 +365,25 @@ fn a_store_that_is_away_too_long_leaves_a_gap_that_is_named() {
         // The log is truncated as pages become durable, whatever the archive does.
         let durable = subject.storage().log.durable_lsn();
         subject.storage().pages.materialise_up_to(durable).unwrap();
-        sleep(Duration::from_millis(10));
     }
-    assert!(subject.archiver().status().error.is_some());
-    let kept = subject.storage().log.durable_lsn().since(subject.storage().log.truncated_lsn());
-    assert!(kept < 2 << 20, "{kept} bytes of log are kept");
+    wait_for(subject.archiver(), |status| status.progress.error.is_some());
+    let kept = || {
+        let log = &subject.storage().log;
+        log.durable_lsn().since(log.truncated_lsn())
+    };
+    wait_for(subject.archiver(), |_| kept() < 1 << 20);
     subject.objects.set_room(u64::MAX);
-    sleep(Duration::from_millis(300));
+    wait_for(subject.archiver(), |status| status.last_gap.is_some());
     subject.load(300);
     subject.wait_until_archived();
+    // The set behind the gap is made in the archiver's own time.
+    let has_both = || Archive::open(&subject.store()).unwrap().coverage().len() >= 2;
+    wait_for(subject.archiver(), |_| has_both());
     let archive = Archive::open(&subject.store()).unwrap();
     let gap = *archive.manifest().gaps.last().expect("a gap");
     assert!(gap.from < gap.to, "{gap:?}");
     let refused = archive.plan(Moment::Lsn(Lsn((gap.from.0 + gap.to.0) / 2)));
     assert!(matches!(refused, Err(ArchiveError::NotCovered { .. })), "{refused:?}");
-    assert!(archive.coverage().len() >= 2, "{:?}", archive.coverage());
     check_moments(&subject, 3);
 }
 
@@ -387,12 +401,16 @@ fn what_no_moment_of_the_window_needs_is_removed() {
     subject.restart();
     subject.load(300);
     subject.wait_until_archived();
-    sleep(Duration::from_millis(300));
-    let after = Archive::open(&subject.store()).unwrap();
-    assert!(after.manifest().log[0].from > before.manifest().log[0].from);
-    let named = after.manifest().log.len();
-    assert_eq!(subject.objects.list("log").unwrap().len(), named);
-    assert_eq!(subject.objects.list("sets").unwrap().len(), after.manifest().sets.len());
+    let has_only_what_is_named = || {
+        let after = Archive::open(&subject.store()).unwrap();
+        let is_all = |folder, named| subject.objects.list(folder).unwrap().len() == named;
+        after.manifest().log[0].from > before.manifest().log[0].from
+            && is_all("log", after.manifest().log.len())
+            && is_all("sets", after.manifest().sets.len())
+    };
+    wait_for(subject.archiver(), |_| has_only_what_is_named());
+    // Else it could remove the next object while the restore reads it.
+    subject.archiver().close();
     subject.restore(Moment::Newest, false);
 }
 
@@ -406,15 +424,16 @@ fn two_archivers_of_one_database_end_with_one() {
         database: storage.database,
         log: Arc::clone(&storage.log) as _,
         pages: Arc::clone(&storage.pages) as _,
-        watermarks: storage.log.watermarks_of_durable().unwrap(),
+        writer: writer(&subject.environment, storage),
+        epoch: 0,
         hold: None,
     };
     let other = Archiver::start(&subject.environment, subject.store(), source, archive_options());
-    sleep(Duration::from_millis(200));
-    subject.load(200);
-    sleep(Duration::from_millis(300));
-    let stopped = [subject.archiver().status(), other.status()].map(|status| status.has_stopped);
-    assert_eq!(stopped, [true, false]);
+    wait_for(&other, |status| status.archived.is_some());
+    // The first one learns of the other when it has something to write.
+    subject.load(50);
+    wait_for(subject.archiver(), |status| status.has_stopped);
+    assert!(!other.status().has_stopped);
     other.close();
     let archive = Archive::open(&subject.store()).unwrap();
     assert!(verify(&archive, &mut |_, _| {}).unwrap().findings.is_empty());
@@ -429,11 +448,22 @@ fn another_database_is_refused() {
     other.archiver.take().unwrap().close();
     other.objects = subject.objects.clone();
     other.restart_archiver();
-    sleep(Duration::from_millis(200));
-    let status = other.archiver().status();
-    assert!(status.has_stopped, "{status:?}");
-    let error = status.error.unwrap();
+    let status = wait_for(other.archiver(), |status| status.has_stopped);
+    let error = status.progress.error.unwrap();
     assert!(error.contains(&subject.storage().database.to_string()), "{error}");
+}
+
+/// Waits until an archiver says so, and returns what it says.
+fn wait_for(archiver: &Archiver, is_so: impl Fn(&ArchiveStatus) -> bool) -> ArchiveStatus {
+    let end = monotonic() + PATIENCE;
+    loop {
+        let status = archiver.status();
+        if is_so(&status) {
+            return status;
+        }
+        assert!(monotonic() < end, "not in time: {status:?}");
+        sleep(Duration::from_millis(10));
+    }
 }
 
 impl Subject {
@@ -495,4 +525,149 @@ fn a_restore_tells_how_far_it_is_and_takes_no_place_that_is_taken() {
         steps.iter().any(|step| matches!(step, Progress::Log { done, total } if done == total))
     );
     assert!(steps.iter().any(|step| matches!(step, Progress::Pages { done, .. } if *done > 0)));
+}
+
+/// The way of one process to the store, which can be cut.
+struct Way {
+    objects: MemoryObjects,
+    is_cut: AtomicBool,
+}
+
+impl Way {
+    fn check(&self, name: &str) -> Result<(), ObjectError> {
+        let (location, name) = (self.location().to_owned(), name.to_owned());
+        match self.is_cut.load(Ordering::SeqCst) {
+            true => Err(ObjectError::Unavailable { location, name, reason: "cut".to_owned() }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl ObjectStore for Way {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+        self.check(name)?;
+        self.objects.put(name, bytes)
+    }
+
+    fn get(&self, name: &str) -> Result<Vec<u8>, ObjectError> {
+        self.check(name)?;
+        self.objects.get(name)
+    }
+
+    fn get_range(&self, name: &str, range: Range<u64>) -> Result<Vec<u8>, ObjectError> {
+        self.check(name)?;
+        self.objects.get_range(name, range)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, ObjectError> {
+        self.check(folder)?;
+        self.objects.list(folder)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), ObjectError> {
+        self.check(name)?;
+        self.objects.delete(name)
+    }
+
+    fn location(&self) -> &str {
+        self.objects.location()
+    }
+}
+
+/// An archiver as the process of a cluster that was chosen in `epoch` has it.
+fn chosen(subject: &Subject, epoch: u64) -> (Arc<Way>, Archiver) {
+    let storage = subject.storage();
+    let source = ArchiveSource {
+        database: storage.database,
+        log: Arc::clone(&storage.log) as _,
+        pages: Arc::clone(&storage.pages) as _,
+        writer: writer(&subject.environment, storage),
+        epoch,
+        hold: None,
+    };
+    let way = Arc::new(Way { objects: subject.objects.clone(), is_cut: AtomicBool::new(false) });
+    let store = Arc::clone(&way) as Arc<dyn ObjectStore>;
+    let options = subject.options.clone();
+    (way, Archiver::start(&subject.environment, store, source, options))
+}
+
+#[test]
+fn archivers_that_follow_each_other_leave_no_gap() {
+    let mut subject = Subject::new(10, archive_options());
+    subject.archiver.take().unwrap().close();
+    // What the log's members do: they keep what is not archived.
+    let _kept = subject.storage().log.follow(FollowOptions {
+        name: "members".to_owned(),
+        from: subject.storage().log.truncated_lsn(),
+        until: None,
+        pages: PageFilter::All,
+        hold_limit_bytes: u64::MAX,
+    });
+    subject.load(50);
+    let (mut running, mut epoch) = (vec![chosen(&subject, 1)], 1);
+    subject.objects.set_failing(10);
+    for _ in 0..25 {
+        subject.objects.set_delay(Duration::from_millis(subject.random.below(8)));
+        subject.load(80);
+        match subject.random.below(3) {
+            // The process dies before another one is chosen.
+            0 => {
+                for (way, archiver) in running.drain(..) {
+                    way.is_cut.store(true, Ordering::SeqCst);
+                    archiver.close();
+                }
+            }
+            // It goes on: it does not know yet that another one is chosen.
+            1 => {}
+            // It was cut off from the store for a while.
+            _ => {
+                for (way, _) in &running {
+                    way.is_cut.fetch_not(Ordering::SeqCst);
+                }
+            }
+        }
+        epoch += 1 + subject.random.below(3);
+        running.push(chosen(&subject, epoch));
+        sleep(Duration::from_millis(subject.random.below(80)));
+    }
+    subject.objects.set_failing(0);
+    subject.objects.set_delay(Duration::from_millis(1));
+    epoch += 1;
+    let last = chosen(&subject, epoch);
+    subject.load(300);
+    subject.archiver = Some(last.1);
+    subject.wait_until_archived();
+    // One that was chosen earlier does not come back.
+    let (_, old) = chosen(&subject, epoch - 1);
+    subject.load(20);
+    let found = wait_for(&old, |status| status.has_stopped);
+    assert!(found.progress.error.unwrap().contains("was chosen later"));
+    let status = subject.archiver().status();
+    assert!(!status.has_stopped, "{status:?}");
+    drop(running);
+    subject.wait_until_archived();
+    check_moments(&subject, 12);
+    let archive = Archive::open(&subject.store()).unwrap();
+    assert!(archive.manifest().gaps.is_empty(), "{:?}", archive.manifest().gaps);
+    assert_eq!(archive.manifest().epoch, epoch);
+    assert!(verify(&archive, &mut |_, _| {}).unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_slow_store_does_not_slow_the_database() {
+    let mut subject = Subject::new(11, archive_options());
+    subject.load(300);
+    subject.wait_until_archived();
+    // No call ends, so a database that waited for the store would stay here.
+    subject.objects.set_delay(Duration::from_secs(3600));
+    subject.load(500);
+    wait_for(subject.archiver(), |status| {
+        status.progress.behind_bytes > 0 && status.progress.behind_ms > 100
+    });
+    let status = subject.archiver().status();
+    assert!(status.progress.error.is_none(), "{status:?}");
+    subject.objects.set_delay(Duration::ZERO);
+    subject.wait_until_archived();
+    wait_for(subject.archiver(), |status| status.progress.behind_ms < 100);
+    check_moments(&subject, 3);
 }

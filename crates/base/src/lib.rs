@@ -14,6 +14,7 @@ pub mod clock;
 pub mod disk;
 pub mod environment;
 pub mod event;
+mod extents;
 pub mod ids;
 pub mod memory;
 pub mod network;
@@ -28,4 +29,5 @@ pub mod task;
 pub mod temporal_text;
 
 pub use environment::Environment;
+pub use extents::Extents;
 pub use ids::{Cts, Hlc, IndexId, LogStreamId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};

@@ -11,6 +11,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use firn_base::clock::Clock;
 use firn_base::network::{Address, NodeId};
 use firn_base::{Environment, Lsn};
 use firn_consensus::{MemberId, Term};
@@ -20,13 +21,15 @@ use firn_control_service::{
     OpenError, SelfDescription,
 };
 use firn_link::{LocalNode, Offer};
-use firn_storage::group::GroupStore;
 use parking_lot::Mutex;
 
+use crate::choice::choose;
 use crate::engine_pages::EnginePages;
+use crate::layout::Layout;
 use crate::layout::catalog::{CAPACITY, LOG_GROUP, ZONE, node_roles, release};
-use crate::layout::{Layout, NodeEntry};
-use crate::page_role::{PageAct, PageOrder, PageRole};
+use crate::log_role::{LogOrder, LogRole};
+use crate::page_chunk::{PageAct, PageOrder};
+use crate::page_role::PageRole;
 use crate::record::{RecordError, RecordFile};
 use crate::view::View;
 
@@ -56,16 +59,17 @@ pub(crate) struct ControlRole {
 
 /// The parts of a process that control hears of and tells what to do.
 pub(crate) struct Governed {
-    pub(crate) log: Option<(MemberId, Arc<GroupStore>)>,
+    pub(crate) log: Arc<LogRole>,
     pub(crate) pages: Option<Arc<PageRole>>,
     pub(crate) engine_pages: Option<Arc<EnginePages>>,
 }
 
 /// Tells control that an order is carried out, and up to which position of the log.
-pub(crate) type Done = Box<dyn Fn(OrderNumber, Lsn) + Send + Sync>;
+pub(crate) type Done = Arc<dyn Fn(OrderNumber, Lsn) + Send + Sync>;
 
 /// What control is told, and what it has told.
 struct Known {
+    clock: Arc<dyn Clock>,
     record: Arc<RecordFile>,
     view: Arc<View>,
     control: Option<Arc<ControlNode>>,
@@ -103,10 +107,11 @@ impl ControlPart {
         };
         let node = member.map(|(member, _)| open(member)).transpose()?;
         let mut fence = Fence::default();
-        if let Some((chunk, epoch)) = own.held {
+        for (chunk, epoch) in own.held {
             fence.has_chunk(chunk, epoch);
         }
         let known = Known {
+            clock: Arc::clone(&environment.clock),
             record: Arc::clone(record),
             view: Arc::clone(view),
             control: node.clone(),
@@ -130,7 +135,7 @@ impl ControlPart {
             directory: own.directory,
             incarnation: own.incarnation,
             address: own.address.to_string(),
-            client_address: own.client_address.map(|address| address.to_string()),
+            client_address: own.client_address.as_ref().map(Address::to_string),
             roles: node_roles(own.roles).into_iter().collect(),
             zone: ZONE.to_owned(),
             capacity: CAPACITY,
@@ -139,7 +144,7 @@ impl ControlPart {
         let mut addresses: Vec<Address> =
             members(&self.known.view.layout()).into_values().collect();
         if addresses.is_empty() {
-            addresses.extend(own.told.into_iter().map(Address::Tcp));
+            addresses.extend(own.told);
         }
         let node = Arc::clone(&self.known) as Arc<dyn ControlledNode>;
         let (local, options) = (Arc::clone(local), ClientOptions::default());
@@ -160,7 +165,7 @@ impl ControlRole {
     /// How parts of the process tell that they have done what was ordered.
     pub(crate) fn acknowledgements(&self) -> Done {
         let client = Arc::downgrade(&self.client);
-        Box::new(move |number, position| {
+        Arc::new(move |number: OrderNumber, position| {
             // Control does not wait for an order without an operation.
             if let Some(client) = client.upgrade().filter(|_| number.operation.0 != 0) {
                 client.acknowledge(number, position);
@@ -193,8 +198,24 @@ impl ControlRole {
 }
 
 fn members(layout: &Layout) -> ControlMembers {
-    let at = |node: &NodeEntry| Address::Tcp(node.address);
-    layout.control_members().map(|(member, node)| (member, at(node))).collect()
+    layout.control_members().map(|(member, node)| (member, node.address.clone())).collect()
+}
+
+/// What an order says about the log group, if it is about that.
+fn log_order(action: Action) -> Result<LogOrder, Action> {
+    match action {
+        Action::JoinGroup { group: LOG_GROUP, member, members } => {
+            Ok(LogOrder::Join { member, members })
+        }
+        Action::SetMembers { group: LOG_GROUP, term, members, .. } => {
+            Ok(LogOrder::SetMembers { term, members })
+        }
+        Action::CatchUp { group: LOG_GROUP, member } => Ok(LogOrder::CatchUp { member }),
+        Action::HandOver { group: LOG_GROUP, term, to } => Ok(LogOrder::HandOver { term, to }),
+        Action::Switch { group: LOG_GROUP, term, to } => Ok(LogOrder::Switch { term, to }),
+        Action::LeaveGroup { group: LOG_GROUP, member } => Ok(LogOrder::Leave { member }),
+        other => Err(other),
+    }
 }
 
 impl Known {
@@ -214,19 +235,18 @@ impl ControlledNode for Known {
     fn report(&self) -> Heartbeat {
         let mut report = Heartbeat::default();
         let parts = self.parts.get();
-        if let Some((member, store)) = parts.and_then(|parts| parts.log.as_ref())
-            && let Some(term) = store.leads()
+        if let Some(member) = parts.and_then(|parts| parts.log.member())
+            && let Some(term) = member.store.leads()
         {
-            report.leads.insert(LOG_GROUP, (term, *member));
+            report.leads.insert(LOG_GROUP, (term, member.member));
         }
         match parts.and_then(|parts| parts.pages.as_ref()) {
             Some(pages) => {
-                pages.sample();
                 report.chunks.extend(pages.report());
                 report.copies.extend(pages.copied());
             }
             // What it has is not open yet.
-            None => report.chunks.extend(self.record.held().map(|(chunk, epoch)| {
+            None => report.chunks.extend(self.record.held().into_iter().map(|(chunk, epoch)| {
                 (chunk, ChunkReport { epoch, position: Lsn(0), bytes: 0, pages: 0 })
             })),
         }
@@ -238,13 +258,17 @@ impl ControlledNode for Known {
     }
 
     fn catalog(&self, catalog: &Arc<Catalog>) {
+        self.view.set_choice(choose(catalog));
+        self.view.note_states(catalog, self.clock.wall_time_ms());
         let Some(layout) = Layout::of_catalog(catalog) else { return };
         if *self.view.layout() != layout || self.record.get().layout.is_none() {
             self.keep(|record| record.layout = Some(layout.clone()));
-            if let Some(pages) = self.parts.get().and_then(|parts| parts.engine_pages.as_ref()) {
+            self.view.set(layout.clone());
+            let Some(parts) = self.parts.get() else { return };
+            parts.log.layout_changed();
+            if let Some(pages) = &parts.engine_pages {
                 pages.follow(&layout);
             }
-            self.view.set(layout);
         }
     }
 
@@ -252,6 +276,8 @@ impl ControlledNode for Known {
         if !self.fence.lock().admits(term, &order) {
             return;
         }
+        // A process whose parts are not open yet gets the order again.
+        let Some(parts) = self.parts.get() else { return };
         let number = order.number;
         let (chunk, epoch, act) = match order.action {
             Action::CopyChunk { chunk, epoch, sources, .. } => {
@@ -260,11 +286,13 @@ impl ControlledNode for Known {
             Action::ServeChunk { chunk, epoch } => (chunk, epoch, PageAct::Serve),
             Action::RetireChunk { chunk, epoch } => (chunk, epoch, PageAct::Retire),
             action => {
-                return tracing::warn!(?action, "this release does not carry out the order");
+                return match log_order(action) {
+                    Ok(order) => parts.log.order(number, order),
+                    Err(action) => tracing::warn!(?action, "this release does not carry it out"),
+                };
             }
         };
-        // A process whose parts are not open yet gets the order again.
-        if let Some(pages) = self.parts.get().and_then(|parts| parts.pages.as_ref()) {
+        if let Some(pages) = &parts.pages {
             pages.order(PageOrder { number, chunk, epoch, act });
         }
     }

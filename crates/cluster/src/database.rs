@@ -4,31 +4,54 @@
 //!   standby ── the member leads ──► opening ──► serving ── another one leads ──► standby
 //! ```
 //!
+//! A *planned switch* ([`DatabaseRole::hand_over`]) has sessions go on at the next writer. First
+//! new transactions wait, and those that were begun come to their end. After [`TRANSACTIONS_GRACE`],
+//! sessions go on in the middle of transactions, too, which are handed over with their locks
+//! ([`crate::handover`]). What still runs after [`STATEMENTS_LIMIT`] is rolled back here. Then the
+//! member lets the other one lead. If that one does not, the engine, which was never closed, serves
+//! again.
+//!
 //! Opening is the recovery of any engine: what was acknowledged is in the group's log, and pages
 //! come from page nodes, which have applied it or will when they are asked. When another member
-//! leads, the log's writer ends with an error. Then connections are closed and the engine is thrown
-//! away, with all pages that it had in memory.
+//! leads, the log's writer ends with an error. Then sessions are ended, whose clients keep their
+//! connections and go on at the node that writes, and the engine is thrown away, with all pages
+//! that it had in memory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::WriterEpoch;
+use firn_api::rows::{HandedSession, HandedSessions};
 use firn_base::Environment;
-use firn_consensus::Term;
+use firn_consensus::{MemberId, Term};
 use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
-use firn_node::node::{Node, NodeError, NodeOptions};
+use firn_node::node::{Node, NodeError, NodeOptions, Regions};
 use firn_node::replica::as_writer;
 use firn_node::storage::NodeStorage;
 use firn_storage::group::GroupStore;
 use firn_writer_service::WriterService;
 use parking_lot::Mutex;
 
+use crate::clients::Clients;
+use crate::handover::{self, Handovers, MemberLinks};
+use crate::health::MetricsDoor;
+use crate::near::NearRegions;
 use crate::storage::ClusterStorage;
 use crate::task::{Stop, Task};
 
 /// How often the task looks whether something has changed.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long a planned switch waits for open transactions before it hands them over.
+const TRANSACTIONS_GRACE: Duration = Duration::from_millis(30);
+/// How long it waits for running statements after that.
+const STATEMENTS_LIMIT: Duration = Duration::from_secs(2);
+/// How long another member may take to lead, once it was told to.
+const HAND_OVER_LIMIT: Duration = Duration::from_secs(3);
+/// What a planned switch takes at most.
+pub(crate) const SWITCH_LIMIT: Duration = Duration::from_secs(6);
+/// How often the task looks whether it does.
+const HAND_OVER_LOOK: Duration = Duration::from_millis(1);
 /// The pause before a node that could not be opened is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -56,11 +79,19 @@ pub(crate) type StorageSource = Box<dyn Fn() -> Option<ClusterStorage> + Send + 
 pub(crate) struct DatabaseOptions {
     /// Answers replicas while the engine runs.
     pub(crate) writer: Arc<WriterService>,
+    /// Those whose sessions run here while the engine is open.
+    pub(crate) clients: Arc<Clients>,
     pub(crate) node: NodeOptions,
     pub(crate) endpoint: EndpointOptions,
     /// How long statements may run on when the process ends.
     pub(crate) patience: Duration,
     pub(crate) on_state: OnState,
+    /// Where the metrics of the engine's endpoint are shown.
+    pub(crate) metrics: Arc<MetricsDoor>,
+    /// What this process was told as the next writer.
+    pub(crate) handovers: Arc<Handovers>,
+    /// Links to the members that may lead.
+    pub(crate) members: Arc<MemberLinks>,
     /// Whether the pages of the engine that was opened last are about to leave this process. Then
     /// it is opened again over those of other nodes.
     pub(crate) are_pages_leaving: Arc<dyn Fn() -> bool + Send + Sync>,
@@ -78,6 +109,23 @@ struct Shared {
     source: StorageSource,
     options: DatabaseOptions,
     state: Mutex<DatabaseState>,
+    /// The member that is to lead next.
+    successor: Mutex<Option<Successor>>,
+}
+
+/// The member that is to lead next.
+pub(crate) struct Successor {
+    pub(crate) member: MemberId,
+    /// Told if it does not in the end.
+    pub(crate) refused: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Successor {
+    pub(crate) fn refuse(self) {
+        if let Some(refused) = self.refused {
+            refused();
+        }
+    }
 }
 
 /// Why an engine is not opened.
@@ -102,6 +150,7 @@ impl DatabaseRole {
             source,
             options,
             state: Mutex::new(DatabaseState::Standby),
+            successor: Mutex::default(),
         });
         let own = Arc::clone(&shared);
         let task = Task::start(environment, "database", move |stop| own.run(stop));
@@ -110,6 +159,18 @@ impl DatabaseRole {
 
     pub(crate) fn state(&self) -> DatabaseState {
         self.shared.state.lock().clone()
+    }
+
+    /// Begins a planned switch to another member, if the engine serves. Does not wait.
+    pub(crate) fn hand_over(&self, to: Successor) {
+        if self.is_serving() {
+            *self.shared.successor.lock() = Some(to);
+            self.task.wake();
+        }
+    }
+
+    pub(crate) fn is_serving(&self) -> bool {
+        matches!(self.state(), DatabaseState::Serving(_))
     }
 
     /// Closes the engine in order, if it runs, and ends the task.
@@ -149,9 +210,21 @@ impl Shared {
     /// One life of the engine.
     fn serve(&self, storage: Arc<dyn NodeStorage>, stop: &Stop) -> Result<(), ServeError> {
         let options = &self.options;
-        let opened = Node::open_over(&self.environment, storage, WriterEpoch::Next, &options.node)?;
+        let near = NearRegions::serve(&self.environment, &options.endpoint.data_dir);
+        let mut node = options.node.clone();
+        node.engine.tracks_modifications = near.is_some();
+        let HandedSessions { sessions, node: handed } = options.handovers.take();
+        let opened = Node::open_after(
+            &self.environment,
+            storage,
+            WriterEpoch::Next,
+            near.as_ref().map_or_else(|| Regions::own(&self.environment), NearRegions::regions),
+            &node,
+            &handed,
+        )?;
         let node = Arc::new(opened);
-        let served = self.answer(&node, stop);
+        let served = self.answer(&node, sessions, near.as_ref(), stop);
+        self.group.withdraw_lease();
         options.writer.end();
         match Arc::try_unwrap(node) {
             // A writer that was replaced reports that; its log is the newer one's affair.
@@ -162,13 +235,26 @@ impl Shared {
     }
 
     /// Opens the endpoint, and answers clients and replicas.
-    fn answer(&self, node: &Arc<Node>, stop: &Stop) -> Result<(), ServeError> {
+    fn answer(
+        &self,
+        node: &Arc<Node>,
+        sessions: Vec<HandedSession>,
+        near: Option<&NearRegions>,
+        stop: &Stop,
+    ) -> Result<(), ServeError> {
         let endpoint = Endpoint::start(&self.environment, node, &self.options.endpoint)?;
+        endpoint.take_over(node, sessions).map_err(NodeError::from)?;
         let writer = as_writer(node).map_err(NodeError::from)?;
         let (group, term) = (Arc::clone(&self.group), Term(writer.epoch().0));
         let surely_leads = Arc::new(move || group.surely_leads(term));
-        self.options.writer.begin(Arc::new(writer), surely_leads);
+        if let Some(near) = near {
+            self.group.publish_lease(term, near.lease());
+        }
+        let regions = near.map(NearRegions::place);
+        self.options.writer.begin(Arc::new(writer), surely_leads, regions);
+        self.options.clients.begin(&endpoint);
         self.attend(node, endpoint, stop);
+        self.options.metrics.end();
         Ok(())
     }
 
@@ -178,7 +264,23 @@ impl Shared {
             self.set(DatabaseState::Serving(address));
         }
         let mut patience = self.options.patience;
-        while !stop.pause(LOOK) {
+        let is_near = endpoint.address().is_none_or(|address| address.ip().is_loopback());
+        let mut shows_metrics = false;
+        *self.successor.lock() = None;
+        loop {
+            stop.pause_or_wake(LOOK);
+            if stop.is_set() {
+                break;
+            }
+            // Other machines see them once there is an account for other machines.
+            if !shows_metrics && (is_near || endpoint.instance().accounts.has_remote_account()) {
+                shows_metrics = true;
+                self.options.metrics.begin(endpoint.metrics());
+            }
+            let successor = self.successor.lock().take();
+            if let Some(successor) = successor {
+                self.hand_over(&endpoint, successor, stop);
+            }
             if let Some(failure) = node.engine().failure() {
                 tracing::warn!(%failure, "this node does not write any more");
                 patience = Duration::ZERO;
@@ -189,8 +291,90 @@ impl Shared {
                 break;
             }
         }
-        if !endpoint.shutdown(patience) {
-            tracing::warn!("some connections did not end in time");
+        let have_ended = self.options.clients.end(patience);
+        if !endpoint.shutdown(Duration::ZERO) || !have_ended {
+            tracing::warn!("some sessions did not end in time");
+        }
+    }
+
+    /// A planned switch. Returns once the other member leads, or does not in time.
+    fn hand_over(&self, endpoint: &Endpoint, successor: Successor, stop: &Stop) {
+        let (clients, clock) = (&self.options.clients, &self.environment.clock);
+        let (Some(term), to) = (self.group.leads(), successor.member) else { return };
+        tracing::info!(%to, "another member is to write; transactions come to their end first");
+        let began = clock.monotonic();
+        if !clients.leave(TRANSACTIONS_GRACE) && !clients.hand_over(STATEMENTS_LIMIT) {
+            tracing::warn!("statements that do not end are rolled back for the switch");
+        }
+        // What is left is interrupted here, so that its outcome is known.
+        clients.end(Duration::ZERO);
+        let handed = self.hand_transactions_over(endpoint, to);
+        let left = clock.monotonic();
+        match self.group.hand_over(to) {
+            Ok(()) => {
+                let end = left + HAND_OVER_LIMIT;
+                while self.group.leads() == Some(term) && clock.monotonic() < end && !stop.is_set()
+                {
+                    stop.pause(HAND_OVER_LOOK);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the log group keeps its leader"),
+        }
+        let (waited, switched) =
+            (left.saturating_sub(began), clock.monotonic().saturating_sub(left));
+        match self.group.leads() == Some(term) {
+            true => {
+                tracing::warn!(%to, "the other member does not lead; this node goes on writing");
+                self.take_transactions_back(endpoint, to, handed);
+                clients.begin(endpoint);
+                // The order may have come more than once meanwhile.
+                *self.successor.lock() = None;
+                successor.refuse();
+            }
+            false => tracing::info!(?waited, ?switched, "another member leads"),
+        }
+    }
+
+    /// Has the next writer keep the transactions that sessions have left; returns the handover's
+    /// number, if there are any. Where that is not possible, they are rolled back here.
+    fn hand_transactions_over(&self, endpoint: &Endpoint, to: MemberId) -> Option<u64> {
+        let instance = endpoint.instance();
+        let number = self.environment.random.next_u64();
+        let handed = match instance.hand_over(number) {
+            Ok(handed) if handed.sessions.is_empty() => return None,
+            Ok(handed) => handed,
+            Err(error) => {
+                tracing::warn!(%error, "open transactions cannot be handed over");
+                instance.end_left_transactions();
+                return None;
+            }
+        };
+        let transactions = handed.sessions.len();
+        let kept = match (self.options.members)(to) {
+            Some(next) => handover::keep(&next, handed).map_err(|error| error.to_string()),
+            None => Err("the layout does not know it".to_owned()),
+        };
+        match kept {
+            Ok(()) => tracing::info!(%to, transactions, "open transactions are handed over"),
+            Err(error) => {
+                tracing::warn!(%to, transactions, %error, "the next writer does not take open transactions; they are rolled back");
+                // It may have taken them: nothing commits until it leads, or does not in time.
+                instance.end_left_transactions();
+            }
+        }
+        Some(number)
+    }
+
+    /// The sessions of this node have their transactions back, unless the other node might go on
+    /// with them ([`crate::handover`], rule 1).
+    fn take_transactions_back(&self, endpoint: &Endpoint, to: MemberId, handed: Option<u64>) {
+        let instance = endpoint.instance();
+        instance.keep_writing();
+        let Some(number) = handed else { return };
+        let next = (self.options.members)(to);
+        let is_forgotten = next.is_some_and(|next| handover::forget(&next, number).is_ok());
+        if !is_forgotten {
+            instance.end_left_transactions();
         }
     }
 }

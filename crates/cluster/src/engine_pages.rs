@@ -1,20 +1,26 @@
 //! Where the engine of a process reads pages: from the page node of the same process, if that has
-//! them, or from others.
+//! all of them, or from all page nodes, which may include it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_api::PageStore;
-use firn_base::Environment;
 use firn_base::network::NodeId;
+use firn_base::{Environment, Lsn, PageId};
+use firn_control::ChunkId;
 use firn_page_service::client::MAX_COPIES;
-use firn_page_service::{PageNodeLink, Placement, RemotePages, RemotePagesOptions};
+use firn_page_service::{PageNodeLink, PlacedPart, Placement, RemotePages, RemotePagesOptions};
 use parking_lot::Mutex;
 
-use crate::layout::Layout;
+use crate::layout::{Layout, PagePart};
 use crate::links::Links;
+use crate::page_list::{self, ListError};
 use crate::page_role::{OwnPages, PageRole};
 use crate::view::View;
+
+/// The nodes that each chunk is read from.
+type Parts = BTreeMap<ChunkId, Vec<NodeId>>;
 
 /// The pages of a process's engines, one after the other.
 pub(crate) struct EnginePages {
@@ -23,8 +29,8 @@ pub(crate) struct EnginePages {
     own: Option<Arc<PageRole>>,
     view: Arc<View>,
     links: Links,
-    /// The page nodes elsewhere, once an engine has read there, and which nodes those are.
-    remote: Mutex<Option<(Arc<RemotePages>, Vec<NodeId>)>>,
+    /// The page nodes over links, once an engine has read there, and where the pages were then.
+    remote: Mutex<Option<(Arc<RemotePages>, Parts)>>,
     /// The engine that was opened last reads from the process's own page node.
     reads_own: AtomicBool,
 }
@@ -50,12 +56,12 @@ impl EnginePages {
 
     /// Where an engine that is opened now reads; `None` while the pages cannot be read yet.
     pub(crate) fn source(&self) -> Option<(Arc<dyn PageStore>, Option<OwnPages>)> {
-        let own = self.own.as_ref().filter(|own| own.has_pages());
+        let own = self.own.as_ref().filter(|own| own.has_all_pages());
         self.reads_own.store(own.is_some(), Ordering::SeqCst);
         match own {
             Some(own) => {
                 let pages = own.own_pages()?;
-                Some((Arc::clone(&pages.node) as Arc<dyn PageStore>, Some(pages)))
+                Some((Arc::clone(&pages.store), Some(pages)))
             }
             None => Some((self.remote()? as Arc<dyn PageStore>, None)),
         }
@@ -63,50 +69,145 @@ impl EnginePages {
 
     /// Whether the engine that was opened last has to read elsewhere.
     pub(crate) fn are_leaving(&self) -> bool {
-        let leaves = self.own.as_ref().is_some_and(|own| !own.has_pages());
+        let leaves = self.own.as_ref().is_some_and(|own| !own.has_all_pages());
         leaves && self.reads_own.load(Ordering::SeqCst)
     }
 
-    /// The page nodes elsewhere; `None` if none is known.
+    /// The page nodes over links; `None` if none is known.
     pub(crate) fn remote(&self) -> Option<Arc<RemotePages>> {
         let layout = self.view.layout();
         let mut remote = self.remote.lock();
         if remote.is_none() {
-            let (placement, nodes) = self.placement(&layout)?;
+            let parts = self.parts(&layout, &Parts::new());
+            let placement = self.placement(&layout, &parts)?;
             let options = RemotePagesOptions::default();
-            *remote = Some((RemotePages::open(&self.environment, placement, options), nodes));
+            *remote = Some((RemotePages::open(&self.environment, placement, options), parts));
         }
         remote.as_ref().map(|(remote, _)| Arc::clone(remote))
+    }
+
+    /// The page nodes over links, if the pages are divided among them and each part is somewhere.
+    pub(crate) fn divided(&self) -> Option<Arc<RemotePages>> {
+        let layout = self.view.layout();
+        let parts = self.parts(&layout, &Parts::new());
+        let is_whole = parts.len() > 1 && parts.values().all(|nodes| !nodes.is_empty());
+        is_whole.then(|| self.remote()).flatten()
+    }
+
+    /// Pages of all chunks behind `after`, in order; none if there are no more. Each page that
+    /// existed at `position` is among them. Blocks until nodes have stored them.
+    ///
+    /// # Errors
+    /// If a chunk has no node that tells its pages.
+    pub(crate) fn list(
+        &self,
+        position: Lsn,
+        after: Option<PageId>,
+    ) -> Result<Vec<PageId>, ListError> {
+        let layout = self.view.layout();
+        let parts = self.parts(&layout, &Parts::new());
+        let list = |(chunk, nodes): (&ChunkId, &Vec<NodeId>)| {
+            let mut last = ListError::Failed(format!("no node that has chunk {chunk} is known"));
+            for node in nodes.iter().filter_map(|node| layout.node(*node)) {
+                match page_list::list(&self.links.to(node), *chunk, position, after) {
+                    Ok(listed) => return Ok(listed.pages),
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        };
+        Ok(merged(parts.iter().map(list).collect::<Result<_, _>>()?))
     }
 
     /// The nodes that have the pages are those of `layout` from now on.
     pub(crate) fn follow(&self, layout: &Layout) {
         let mut remote = self.remote.lock();
         let Some((pages, before)) = &mut *remote else { return };
-        // While nobody has the pages, those that had them may have them again.
-        if let Some((placement, nodes)) = self.placement(layout)
-            && nodes != *before
+        let parts = self.parts(layout, before);
+        if parts != *before
+            && let Some(placement) = self.placement(layout, &parts)
         {
             pages.set_placement(placement);
-            *before = nodes;
+            *before = parts;
         }
         self.links.keep(|node| layout.node(node).is_some());
     }
 
-    fn placement(&self, layout: &Layout) -> Option<(Placement, Vec<NodeId>)> {
-        let nodes = layout.page_nodes().filter(|node| node.number != self.own_number);
-        let nodes: Vec<_> = nodes.take(MAX_COPIES).collect();
-        let link = |node: &&crate::layout::NodeEntry| PageNodeLink {
-            node: node.number,
-            caller: self.links.to(node),
+    /// The nodes to read each chunk from. While nobody has a chunk, those that had it may have it
+    /// again.
+    fn parts(&self, layout: &Layout, before: &Parts) -> Parts {
+        let is_whole = layout.chunks().count() == 1;
+        let part = |(id, part): (ChunkId, &PagePart)| {
+            // An engine that reads all pages over links does so because this node lacks them.
+            let nodes = part.nodes.iter().filter(|node| !is_whole || **node != self.own_number);
+            let nodes = nodes.filter(|node| layout.node(**node).is_some());
+            let nodes: Vec<NodeId> = nodes.copied().take(MAX_COPIES).collect();
+            match before.get(&id) {
+                Some(before) if nodes.is_empty() => (id, before.clone()),
+                _ => (id, nodes),
+            }
         };
-        let placement = Placement::everywhere(nodes.iter().map(link).collect()).ok()?;
-        Some((placement, nodes.iter().map(|node| node.number).collect()))
+        layout.chunks().map(part).collect()
+    }
+
+    fn placement(&self, layout: &Layout, parts: &Parts) -> Option<Placement> {
+        let numbers: BTreeSet<NodeId> = parts.values().flatten().copied().collect();
+        let link = |number: &NodeId| {
+            let node = layout.node(*number)?;
+            Some(PageNodeLink { node: *number, caller: self.links.to(node) })
+        };
+        let links: Vec<PageNodeLink> = numbers.iter().filter_map(link).collect();
+        if parts.len() == 1 {
+            return Placement::everywhere(links).ok();
+        }
+        // A part without nodes is left out: what is there can be read.
+        let known = |node: &NodeId| links.iter().any(|link| link.node == *node);
+        let placed = layout.chunks().filter_map(|(id, part)| {
+            let nodes: Vec<NodeId> = parts[&id].iter().copied().filter(known).collect();
+            let (first, end) = (part.first.0, part.end.0);
+            (!nodes.is_empty()).then_some(PlacedPart { first, end, nodes })
+        });
+        let placed: Vec<PlacedPart> = placed.collect();
+        if placed.is_empty() {
+            return None;
+        }
+        Placement::spread(links, layout.extents, placed).ok()
     }
 
     pub(crate) fn close(&self) {
         if let Some((remote, _)) = &*self.remote.lock() {
             remote.close();
         }
+    }
+}
+
+/// Lists of chunks as one, as far as all of them surely go: a list may have more behind its end.
+fn merged(lists: Vec<Vec<PageId>>) -> Vec<PageId> {
+    let end = lists.iter().filter_map(|list| list.last().copied()).min();
+    let pages = lists.into_iter().flatten();
+    let mut pages: Vec<PageId> = pages.filter(|page| Some(*page) <= end).collect();
+    pages.sort_unstable();
+    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_chunks_are_taken_together_in_order() {
+        let all: Vec<PageId> = (0..100).map(PageId::from_u64).collect();
+        let of_chunk = |chunk: u64, after: Option<PageId>| -> Vec<PageId> {
+            let pages = all.iter().filter(|page| page.to_u64() % 7 % 3 == chunk);
+            pages.filter(|page| Some(**page) > after).copied().take(4).collect()
+        };
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let listed = merged((0..3).map(|chunk| of_chunk(chunk, after)).collect());
+            let Some(last) = listed.last() else { break };
+            after = Some(*last);
+            found.extend(listed);
+        }
+        assert_eq!(found, all);
     }
 }

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::Environment;
+use firn_base::network::Address;
 use firn_consensus::MemberId;
 use firn_link::{Body, Caller, Offer, Peer, Placement, Request, Responder, Service, ServiceId};
 use firn_storage::group::lanes::{Carrier, Lanes};
 use firn_storage::group::{EntryBytes, Inbox, Outgoing, Peers};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 /// Messages between members of log groups.
 pub(crate) const SERVICE: ServiceId = ServiceId(0x0100);
@@ -36,10 +37,11 @@ pub(crate) struct LinkPeers {
 
 struct Links {
     group: u32,
-    members: BTreeMap<MemberId, LinkTo>,
+    members: RwLock<BTreeMap<MemberId, Arc<LinkTo>>>,
 }
 
 struct LinkTo {
+    address: Address,
     caller: Caller,
     /// The connections that the link had had when the last message was sent.
     connections: AtomicU64,
@@ -53,18 +55,33 @@ pub(crate) struct Door {
 }
 
 impl LinkPeers {
-    /// The members at the ends of these links. What they send comes in at `door`.
-    pub(crate) fn new(
-        environment: &Environment,
-        group: u32,
-        members: impl IntoIterator<Item = (MemberId, Caller)>,
-        door: Arc<Door>,
-    ) -> LinkPeers {
-        let link = |(member, caller)| (member, LinkTo { caller, connections: AtomicU64::new(0) });
-        let members: BTreeMap<_, _> = members.into_iter().map(link).collect();
-        let ids: Vec<_> = members.keys().copied().collect();
-        let lanes = Lanes::new(ids, Links { group, members });
+    /// A group whose other members are not known yet. What they send comes in at `door`.
+    pub(crate) fn new(environment: &Environment, group: u32, door: Arc<Door>) -> LinkPeers {
+        let lanes = Lanes::new([], Links { group, members: RwLock::default() });
         LinkPeers { environment: environment.clone(), group, lanes, door }
+    }
+
+    /// The other members are at these addresses from now on. `link` makes a link to a member that
+    /// is new or has moved. Called after the start.
+    pub(crate) fn set_members(
+        &self,
+        others: &BTreeMap<MemberId, Address>,
+        link: impl Fn(MemberId) -> Option<Caller>,
+    ) {
+        {
+            let mut members = self.lanes.carrier().members.write();
+            members.retain(|member, known| others.get(member) == Some(&known.address));
+            for (member, address) in others {
+                if !members.contains_key(member)
+                    && let Some(caller) = link(*member)
+                {
+                    let connections = AtomicU64::new(0);
+                    let link = LinkTo { address: address.clone(), caller, connections };
+                    members.insert(*member, Arc::new(link));
+                }
+            }
+        }
+        self.lanes.set_members(&self.environment, &others.keys().copied().collect());
     }
 }
 
@@ -89,6 +106,10 @@ impl Peers for LinkPeers {
 }
 
 impl Links {
+    fn to(&self, member: MemberId) -> Option<Arc<LinkTo>> {
+        self.members.read().get(&member).cloned()
+    }
+
     fn body(&self, head: &[u8], log: &[EntryBytes]) -> Body {
         let mut prefix = Vec::with_capacity(PREFIX_BYTES + head.len());
         prefix.push(VERSION);
@@ -102,7 +123,7 @@ impl Links {
 
 impl Carrier for Links {
     fn carry(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> Result<(), String> {
-        let link = &self.members[&member];
+        let link = self.to(member).ok_or("nobody knows where the member is")?;
         let connections = link.caller.connections();
         let before = link.connections.swap(connections, Ordering::Relaxed);
         if before != 0 && before != connections {
@@ -114,7 +135,7 @@ impl Carrier for Links {
     }
 
     fn carry_at_once(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> bool {
-        let link = &self.members[&member];
+        let Some(link) = self.to(member) else { return false };
         let is_same = link.connections.load(Ordering::Relaxed) == link.caller.connections();
         is_same && link.caller.cast_at_once(SERVICE, self.body(&head, log))
     }

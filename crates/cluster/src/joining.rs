@@ -4,7 +4,6 @@
 //! The node draws a number for its directory and writes it down before it asks. So a request that
 //! is repeated, in this life or a later one, is known as the same.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +29,13 @@ const ATTEMPTS: u32 = 3;
 #[derive(Debug, Clone)]
 pub struct JoinRequest {
     /// Control nodes of the cluster, at least one of those that run.
-    pub told: Vec<SocketAddr>,
+    pub told: Vec<Address>,
     pub name: String,
     pub roles: Roles,
     /// Where the other nodes reach it.
-    pub address: SocketAddr,
+    pub address: Address,
     /// Where clients reach it while its engine runs.
-    pub client_address: Option<SocketAddr>,
+    pub client_address: Option<Address>,
     /// Whom the node's certificate is of, if it has one.
     pub certified: Option<NodeIdentity>,
 }
@@ -51,8 +50,10 @@ pub enum JoinError {
         certified.roles
     )]
     Certificate { certified: Box<NodeIdentity>, name: String, roles: Roles },
-    /// Nobody at the addresses is a node of a cluster.
-    #[error("no control node answers: {0}. Check the addresses of --join")]
+    /// Nobody at the addresses is a node of a cluster without certificates.
+    #[error(
+        "no control node answers: {0}. Check the addresses of --join; a cluster with certificates wants --cluster-certificates"
+    )]
     Nobody(LinkError),
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -83,7 +84,8 @@ pub fn join(
         let (found, wanted) = (Box::new(record.identity()), Box::new(wanted));
         return Err(RecordError::OtherNode { found, wanted }.into());
     }
-    (record.address, record.client_address) = (request.address, request.client_address);
+    record.address.clone_from(&request.address);
+    record.client_address.clone_from(&request.client_address);
     record.told.clone_from(&request.told);
     let file = RecordFile::write(&environment.disk, directory, record)?;
     if file.get().layout.is_none() {
@@ -101,10 +103,18 @@ fn check(request: &JoinRequest) -> Result<(), JoinError> {
     if let Some(problem) = node_problem(&node) {
         return Err(JoinError::Impossible(problem));
     }
-    if node.roles != Roles::of(&[Role::Pages]) {
-        let what = "the members of the log group and the control nodes are those that the cluster \
-                    began with";
-        return Err(JoinError::Impossible(format!("{what}; join with the role pages alone")));
+    let may_join = [Role::Pages, Role::Log, Role::Database, Role::Proxy];
+    if let Some(role) =
+        Role::ALL.into_iter().find(|role| node.has(*role) && !may_join.contains(role))
+    {
+        let what =
+            format!("nodes with the role {} are those that the cluster began with", role.name());
+        return Err(JoinError::Impossible(format!(
+            "{what}; join with pages, log, database+log or proxy"
+        )));
+    }
+    if node.roles == Roles::default() {
+        return Err(JoinError::Impossible("a node has at least one role".to_owned()));
     }
     match &request.certified {
         Some(own) if own.name != request.name || own.roles != request.roles => {
@@ -120,8 +130,8 @@ impl JoinRequest {
         NodeEntry {
             number,
             name: self.name.clone(),
-            address: self.address,
-            client_address: self.client_address,
+            address: self.address.clone(),
+            client_address: self.client_address.clone(),
             roles: self.roles,
         }
     }
@@ -145,7 +155,7 @@ fn cluster_at(environment: &Environment, request: &JoinRequest) -> Result<Cluste
     };
     let mut last = None;
     for address in &request.told {
-        match meet(environment, &Address::Tcp(*address), own.clone(), MEETING) {
+        match meet(environment, address, own.clone(), MEETING) {
             Ok(node) => return Ok(node.cluster),
             Err(error) => last = Some(error),
         }
@@ -157,9 +167,8 @@ fn cluster_at(environment: &Environment, request: &JoinRequest) -> Result<Cluste
 /// Asks control to take the node. Returns its number, and the cluster.
 fn ask(environment: &Environment, record: &Record) -> Result<(NodeId, Layout), JoinError> {
     let local = Arc::new(LocalNode::new(record.identity(), 0));
-    let addresses: Vec<_> = record.told.iter().copied().map(Address::Tcp).collect();
     let options = ClientOptions::default();
-    let administrator = Administrator::new(environment, &local, &addresses, &options);
+    let administrator = Administrator::new(environment, &local, &record.told, &options);
     let request = join_request(record.cluster, &record.entry(), record.directory);
     let proposal = || Proposal::Join(request.clone());
     let mut answer = administrator.propose(proposal(), JOINING);

@@ -2,13 +2,26 @@
 //!
 //! ```toml
 //! cluster = "5f0c…"                      # 32 hexadecimal digits
+//! page_chunks = 16                       # parts of all pages; 1 if it is not there
+//! page_copies = 2                        # nodes of each part; all nodes with the role if not
+//! extent_pages = 4096                    # neighbouring pages that lie in one part
 //!
 //! [[node]]
 //! number = 1
 //! name = "node-1"
-//! address = "10.0.0.1:7400"              # where the other nodes reach it
-//! client_address = "10.0.0.1:3306"       # where clients reach it, while its engine runs
+//! address = "10.0.0.1:7400"              # where the other nodes reach it; a name or an IP
+//! client_address = "10.0.0.1:3306"       # where clients reach it
 //! roles = ["database", "log", "pages", "control"]
+//! ```
+//!
+//! A cluster that begins with what an archive has says so too ([`Origin`]):
+//!
+//! ```toml
+//! [origin]
+//! archive = "file:///backup/firn"
+//! position = 9827720000
+//! transaction_ids = 102400               # all that were handed out by then are below
+//! commit_timestamps = 81920
 //! ```
 //!
 //! A node keeps its number for ever. The file says what a cluster begins with, and the founders of
@@ -16,18 +29,24 @@
 //! catalog (`catalog`), where nodes and members come and go.
 
 pub(crate) mod catalog;
+pub(crate) mod old;
+pub(crate) mod origin;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::ops::Range;
 
+use firn_api::{PageFilter, Watermarks};
 use firn_base::network::identity::is_node_name;
-use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
+use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Role, Roles};
+use firn_base::{Cts, Extents, Lsn, PageNo, TrxId};
 use firn_consensus::{MemberId, Members, Role as MemberRole};
+use firn_control::{ChunkId, equal_parts, spread};
 use firn_page_service::client::MAX_COPIES;
 use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
+
+pub use origin::Origin;
 
 /// The nodes of a cluster, and which of them are members of its groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +57,47 @@ pub struct Layout {
     log: BTreeMap<MemberId, LogEntry>,
     /// The members of the control group.
     control: BTreeMap<MemberId, NodeId>,
-    /// The nodes that have all pages, and answer reads of them.
-    pages: BTreeSet<NodeId>,
+    /// How pages lie together, and the parts of them.
+    pub(crate) extents: Extents,
+    chunks: BTreeMap<ChunkId, PagePart>,
+    /// What the cluster begins with; `None`: with nothing. Layouts of control's catalog do not say.
+    #[serde(skip)]
+    origin: Option<Origin>,
+}
+
+/// A part of all pages: the extents with places in `first..end`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PagePart {
+    pub first: PageNo,
+    pub end: PageNo,
+    /// The nodes that have the part, and answer reads of it.
+    pub nodes: BTreeSet<NodeId>,
+}
+
+/// How the pages of a new cluster are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageDivision {
+    /// How many chunks there are, for ever.
+    pub chunks: u32,
+    /// On how many nodes each chunk is; `None`: on all page nodes.
+    pub copies: Option<u32>,
+    /// How many neighbouring pages of a space lie in one chunk.
+    pub extents: Extents,
+}
+
+/// The most chunks of a cluster: each costs every page node that has it a reader of the log.
+pub const MAX_CHUNKS: u32 = 256;
+/// With one chunk, how pages lie together says nothing. Old clusters have this in their catalogs.
+const ALL_TOGETHER: Extents = Extents { pages: u32::MAX / 2 };
+
+/// Why a layout has no such origin.
+const DIVIDED_ORIGIN: &str =
+    "a cluster that begins with an archive has one chunk of all pages; leave page_chunks out";
+
+impl Default for PageDivision {
+    fn default() -> PageDivision {
+        PageDivision { chunks: 1, copies: None, extents: Extents::DEFAULT }
+    }
 }
 
 /// A member of the log group.
@@ -54,11 +112,10 @@ pub(crate) struct LogEntry {
 pub struct NodeEntry {
     pub number: NodeId,
     pub name: String,
-    /// Where the other nodes reach it.
-    pub address: SocketAddr,
-    /// Where clients reach it while its engine runs. Every node with the role `database` or
-    /// `replica` has one.
-    pub client_address: Option<SocketAddr>,
+    /// Where the other nodes reach it: a port of TCP.
+    pub address: Address,
+    /// Where clients reach it. Every node with the role `database`, `replica` or `proxy` has one.
+    pub client_address: Option<Address>,
     pub roles: Roles,
 }
 
@@ -96,10 +153,21 @@ impl Layout {
         Reader { text }.layout()
     }
 
-    /// The text of the layout, as [`Layout::parse`] reads it.
+    /// The text of the layout that a cluster begins with, as [`Layout::parse`] reads it.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("cluster = \"{}\"\n", self.cluster);
+        let division = self.division();
+        if division.chunks > 1 {
+            let _ = writeln!(text, "page_chunks = {}", division.chunks);
+            let _ = writeln!(text, "extent_pages = {}", division.extents.pages);
+        }
+        if let Some(copies) = division.copies {
+            let _ = writeln!(text, "page_copies = {copies}");
+        }
+        if let Some(origin) = &self.origin {
+            text += &format!("\n[origin]\n{}", origin.to_text());
+        }
         for node in self.nodes.values() {
             // Writing to a String cannot fail.
             let _ = write!(
@@ -107,7 +175,7 @@ impl Layout {
                 "\n[[node]]\nnumber = {}\nname = \"{}\"\naddress = \"{}\"\n",
                 node.number, node.name, node.address
             );
-            if let Some(address) = node.client_address {
+            if let Some(address) = &node.client_address {
                 let _ = writeln!(text, "client_address = \"{address}\"");
             }
             let roles: Vec<_> = Role::ALL.into_iter().filter(|role| node.has(*role)).collect();
@@ -124,19 +192,44 @@ impl Layout {
     pub fn new(
         cluster: ClusterId,
         nodes: impl IntoIterator<Item = NodeEntry>,
+        division: PageDivision,
     ) -> Result<Layout, LayoutError> {
         let mut layout = Layout::empty(cluster);
         let refuse = |reason| LayoutError { line: 0, reason };
         for node in nodes {
             layout.add(node).map_err(refuse)?;
         }
-        layout.found().map_err(refuse)?;
+        layout.found(division).map_err(refuse)?;
         Ok(layout)
     }
 
     fn empty(cluster: ClusterId) -> Layout {
-        let (nodes, log) = (BTreeMap::new(), BTreeMap::new());
-        Layout { cluster, nodes, log, control: BTreeMap::new(), pages: BTreeSet::new() }
+        Layout {
+            cluster,
+            nodes: BTreeMap::new(),
+            log: BTreeMap::new(),
+            control: BTreeMap::new(),
+            extents: ALL_TOGETHER,
+            chunks: BTreeMap::new(),
+            origin: None,
+        }
+    }
+
+    /// The same nodes, which begin with what an archive has.
+    ///
+    /// # Errors
+    /// If the pages are divided: an archive is taken as a whole. The line is 0.
+    pub fn beginning_with(self, origin: Origin) -> Result<Layout, LayoutError> {
+        match self.chunks.len() {
+            1 => Ok(Layout { origin: Some(origin), ..self }),
+            _ => Err(LayoutError { line: 0, reason: DIVIDED_ORIGIN.to_owned() }),
+        }
+    }
+
+    /// What the cluster begins with, if it is not empty.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
     }
 
     fn add(&mut self, node: NodeEntry) -> Result<(), String> {
@@ -155,7 +248,7 @@ impl Layout {
     }
 
     /// All nodes are there: those with the roles for it become the members of the groups.
-    fn found(&mut self) -> Result<(), String> {
+    fn found(&mut self, division: PageDivision) -> Result<(), String> {
         for role in [Role::Database, Role::Pages, Role::Control] {
             if self.with_role(role).next().is_none() {
                 return Err(format!("no node has the role {}", role.name()));
@@ -168,12 +261,39 @@ impl Layout {
         let control = nodes().filter(|(_, node)| node.has(Role::Control));
         let control = control.map(|(member, node)| (member, node.number)).collect();
         (self.log, self.control) = (log.collect(), control);
-        self.pages = self.with_role(Role::Pages).map(|node| node.number).collect();
-        let copies = self.with_role(Role::Pages).count();
-        if copies > MAX_COPIES {
-            return Err(format!("{copies} nodes have the role pages, at most {MAX_COPIES} may"));
+        self.divide(division)
+    }
+
+    /// Gives each part of the pages its nodes.
+    fn divide(&mut self, division: PageDivision) -> Result<(), String> {
+        let PageDivision { chunks, copies, extents } = division;
+        let nodes: BTreeSet<NodeId> = self.with_role(Role::Pages).map(|node| node.number).collect();
+        let copies = copies.map_or(nodes.len(), |copies| copies as usize);
+        if !(1..=MAX_CHUNKS).contains(&chunks) || extents.pages == 0 {
+            return Err(format!("page_chunks is 1 to {MAX_CHUNKS}, and extent_pages is above 0"));
         }
+        if copies == 0 || copies > nodes.len() {
+            let count = nodes.len();
+            return Err(format!("page_copies is 1 to {count}: so many nodes have the role pages"));
+        }
+        if copies > MAX_COPIES {
+            return Err(format!(
+                "{copies} nodes would have the same pages, at most {MAX_COPIES} may; set page_copies"
+            ));
+        }
+        self.extents = if chunks == 1 { ALL_TOGETHER } else { extents };
+        let parts = equal_parts(chunks).into_iter().zip(spread(&nodes, chunks as usize, copies));
+        let parts = parts.map(|((first, end), nodes)| PagePart { first, end, nodes });
+        self.chunks = (1..).map(ChunkId).zip(parts).collect();
         Ok(())
+    }
+
+    /// How the pages were divided when the cluster began.
+    fn division(&self) -> PageDivision {
+        let all = self.with_role(Role::Pages).count();
+        let copies = self.chunks.values().map(|part| part.nodes.len()).max().unwrap_or(all);
+        let copies = Some(copies as u32).filter(|_| copies != all);
+        PageDivision { chunks: self.chunks.len() as u32, copies, extents: self.extents }
     }
 
     /// All nodes, by number.
@@ -209,21 +329,52 @@ impl Layout {
         self.log.iter().filter_map(|(member, one)| Some((*member, self.nodes.get(&one.node)?)))
     }
 
+    /// The nodes that keep the log and vote.
+    pub(crate) fn log_voters(&self) -> impl Iterator<Item = &NodeEntry> {
+        let voters = self.log.values().filter(|one| one.role.votes());
+        voters.filter_map(|one| self.nodes.get(&one.node))
+    }
+
+    /// Where clients find the members of the log group.
+    pub(crate) fn log_member_names(&self) -> BTreeMap<MemberId, String> {
+        let members = self.log_members();
+        members
+            .filter_map(|(id, node)| Some((id, node.client_address.as_ref()?.to_string())))
+            .collect()
+    }
+
     /// The member of the log group that runs on a node.
     #[must_use]
     pub fn log_member_on(&self, node: NodeId) -> Option<MemberId> {
         self.log.iter().find(|(_, one)| one.node == node).map(|(member, _)| *member)
     }
 
-    /// Whether a node has all pages.
-    #[must_use]
-    pub fn has_pages(&self, node: NodeId) -> bool {
-        self.pages.contains(&node)
+    /// The parts of the pages.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (ChunkId, &PagePart)> {
+        self.chunks.iter().map(|(id, part)| (*id, part))
     }
 
-    /// The nodes that have all pages.
+    /// The chunks that are in service on a node.
+    pub(crate) fn chunks_on(&self, node: NodeId) -> impl Iterator<Item = ChunkId> + '_ {
+        let parts = self.chunks.iter().filter(move |(_, part)| part.nodes.contains(&node));
+        parts.map(|(id, _)| *id)
+    }
+
+    /// The records and pages of a chunk. `None` if there is no such chunk.
+    pub(crate) fn filter(&self, chunk: ChunkId) -> Option<PageFilter> {
+        let PagePart { first, end, .. } = self.chunks.get(&chunk)?;
+        let extents = self.extents;
+        Some(match self.chunks.len() {
+            1 => PageFilter::All,
+            _ => PageFilter::places(extents, first.0..end.0),
+        })
+    }
+
+    /// The nodes that have pages, by number.
     pub fn page_nodes(&self) -> impl Iterator<Item = &NodeEntry> {
-        self.pages.iter().filter_map(|node| self.nodes.get(node))
+        let parts = self.chunks.values();
+        let nodes: BTreeSet<NodeId> = parts.flat_map(|part| &part.nodes).copied().collect();
+        nodes.into_iter().filter_map(|node| self.nodes.get(&node))
     }
 
     /// The members of the control group, with their nodes.
@@ -254,6 +405,11 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
             "'{name}' is no name of a node: letters, digits, '.', '_' and '-', at most 63"
         ));
     }
+    for address in [Some(&node.address), node.client_address.as_ref()].into_iter().flatten() {
+        if let Address::Unix(_) = address {
+            return Some(format!("'{name}' has the address {address}, which others cannot reach"));
+        }
+    }
     if node.has(Role::Database) && !node.has(Role::Log) {
         return Some(format!("'{name}' has the role database and needs the role log as well"));
     }
@@ -265,6 +421,12 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
     }
     if node.has(Role::Replica) && node.client_address.is_none() {
         return Some(format!("'{name}' has the role replica and needs a client_address"));
+    }
+    if node.has(Role::Proxy) && node.roles != Roles::of(&[Role::Proxy]) {
+        return Some(format!("'{name}' has the role proxy and can have no other role"));
+    }
+    if node.has(Role::Proxy) && node.client_address.is_none() {
+        return Some(format!("'{name}' has the role proxy and needs a client_address"));
     }
     None
 }
@@ -282,7 +444,9 @@ impl Reader<'_> {
         })?;
         let whole = table.span();
         let table = table.into_inner();
-        self.check_keys(&table, &["cluster", "node"])?;
+        let division = ["page_chunks", "page_copies", "extent_pages"];
+        let known = [&["cluster", "origin", "node"][..], &division].concat();
+        self.check_keys(&table, &known)?;
         let cluster = self.string(&table, &whole, "cluster")?;
         let cluster = cluster.parse().map_err(|error| self.refuse(&whole, format!("{error}")))?;
         let mut layout = Layout::empty(cluster);
@@ -299,15 +463,59 @@ impl Reader<'_> {
             let entry = self.node(fields, &node.span())?;
             layout.add(entry).map_err(|reason| self.refuse(&node.span(), reason))?;
         }
-        layout.found().map_err(|reason| self.refuse(&whole, reason))?;
+        let division = self.division(&table)?;
+        layout.found(division).map_err(|reason| self.refuse(&whole, reason))?;
+        layout.origin = match table.iter().find(|(key, _)| key.get_ref() == "origin") {
+            None => None,
+            Some((_, origin)) => match origin.get_ref() {
+                DeValue::Table(fields) => Some(self.origin(fields, &origin.span())?),
+                _ => return Err(self.refuse(&origin.span(), "origin is a table".to_owned())),
+            },
+        };
+        if layout.origin.is_some() && layout.chunks.len() > 1 {
+            return Err(self.refuse(&whole, DIVIDED_ORIGIN.to_owned()));
+        }
         Ok(layout)
+    }
+
+    fn origin(&self, fields: &DeTable<'_>, span: &Range<usize>) -> Result<Origin, LayoutError> {
+        self.check_keys(fields, &["archive", "position", "transaction_ids", "commit_timestamps"])?;
+        Ok(Origin {
+            archive: self.string(fields, span, "archive")?,
+            position: Lsn(self.number(fields, span, "position")?),
+            watermarks: Watermarks {
+                trx_id_limit: TrxId(self.number(fields, span, "transaction_ids")?),
+                cts_limit: Cts(self.number(fields, span, "commit_timestamps")?),
+            },
+        })
+    }
+
+    fn division(&self, table: &DeTable<'_>) -> Result<PageDivision, LayoutError> {
+        let usual = PageDivision::default();
+        let number = |key: &str| match table.iter().find(|(name, _)| name.get_ref() == key) {
+            None => Ok(None),
+            Some((_, value)) => match value.get_ref() {
+                DeValue::Integer(digits) => Ok(digits.as_str().parse::<u32>().ok()),
+                _ => Ok(None),
+            }
+            .and_then(|number| {
+                let refused = || self.refuse(&value.span(), format!("{key} is a number"));
+                number.map(Some).ok_or_else(refused)
+            }),
+        };
+        let extents = number("extent_pages")?.map(|pages| Extents { pages });
+        Ok(PageDivision {
+            chunks: number("page_chunks")?.unwrap_or(usual.chunks),
+            copies: number("page_copies")?,
+            extents: extents.unwrap_or(usual.extents),
+        })
     }
 
     fn node(&self, fields: &DeTable<'_>, span: &Range<usize>) -> Result<NodeEntry, LayoutError> {
         self.check_keys(fields, &["number", "name", "address", "client_address", "roles"])?;
         let has_clients = fields.iter().any(|(key, _)| key.get_ref() == "client_address");
         Ok(NodeEntry {
-            number: self.number(fields, span)?,
+            number: NodeId(self.number(fields, span, "number")?),
             name: self.string(fields, span, "name")?,
             address: self.address(fields, span, "address")?,
             client_address: has_clients
@@ -355,21 +563,28 @@ impl Reader<'_> {
         table: &DeTable<'_>,
         whole: &Range<usize>,
         key: &str,
-    ) -> Result<SocketAddr, LayoutError> {
+    ) -> Result<Address, LayoutError> {
         let (_, span) = self.value(table, whole, key)?;
         let text = self.string(table, whole, key)?;
-        let expected = |_| self.refuse(&span, format!("{key} is an address such as 10.0.0.1:7400"));
+        let expected = |_| {
+            let examples = "10.0.0.1:7400 or node-1.example:7400";
+            self.refuse(&span, format!("{key} is an address such as {examples}"))
+        };
         text.parse().map_err(expected)
     }
 
-    fn number(&self, table: &DeTable<'_>, whole: &Range<usize>) -> Result<NodeId, LayoutError> {
-        let (value, span) = self.value(table, whole, "number")?;
+    fn number(
+        &self,
+        table: &DeTable<'_>,
+        whole: &Range<usize>,
+        key: &str,
+    ) -> Result<u64, LayoutError> {
+        let (value, span) = self.value(table, whole, key)?;
         let number = match value {
             DeValue::Integer(digits) => digits.as_str().parse().ok(),
             _ => None,
         };
-        let number = number.ok_or_else(|| self.refuse(&span, "number is a number".to_owned()))?;
-        Ok(NodeId(number))
+        number.ok_or_else(|| self.refuse(&span, format!("{key} is a number")))
     }
 
     fn roles(&self, table: &DeTable<'_>, whole: &Range<usize>) -> Result<Roles, LayoutError> {

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! A [`Layout`] says which nodes the cluster has, where they are and which roles each one has;
-//! every process has the same. A node with the role `log` is a member of the cluster's log group.
+//! every process has the same. A node with the role `log` is a member of the cluster's log group,
+//! from the founding on or since control had it join ([`log_role`]).
 //! If it has the role `database` too, it may lead, and the process opens an engine and answers
 //! clients while it does ([`database`]). A node with the role `pages` makes the pages of the log. A
 //! node with the role `replica` follows the log and answers reads ([`replica`]).
@@ -22,10 +23,15 @@
 //! which its member leads is the epoch in which it writes, and the group refuses those of earlier
 //! terms.
 
+mod archive_role;
+mod choice;
+mod clients;
 mod control_role;
 mod database;
 mod engine_pages;
 mod group_peers;
+mod handover;
+mod health;
 mod joining;
 mod lag;
 mod late;
@@ -33,25 +39,36 @@ mod layout;
 mod links;
 mod log_keeper;
 mod log_member;
+mod log_role;
 mod message;
+mod moments;
+mod near;
+mod node_log;
+mod open_chunks;
+mod page_archive;
+mod page_chunk;
 mod page_copy;
 mod page_list;
 mod page_role;
 mod process;
 mod record;
 mod replica;
+mod report;
 mod status;
 mod storage;
 mod survey;
 mod task;
+mod versioned;
 mod view;
 
 pub use control_role::ControlError;
 pub use database::{DatabaseState, OnState};
 pub use firn_control_service::ProposeError;
 pub use joining::{JoinError, JoinRequest, join};
-pub use layout::{Layout, LayoutError, NodeEntry};
-pub use message::{LogStatus, NodeStatus, PagesStatus, ReplicaStatus};
+pub use layout::catalog::LOG_GROUP;
+pub use layout::{Layout, LayoutError, MAX_CHUNKS, NodeEntry, Origin, PageDivision};
+pub use message::{ArchivingStatus, LogStatus, NodeStatus, PagesStatus, ReplicaStatus};
+pub use page_archive::OpenArchive;
 pub use process::{ProcessError, ProcessOptions, RunningProcess, has_record, is_node_directory};
 pub use record::RecordError;
 pub use status::AskError;

@@ -1,7 +1,6 @@
 //! Links to the other nodes, by number. They follow the layout: a node that moves gets another one.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use firn_base::Environment;
@@ -15,7 +14,7 @@ use crate::layout::NodeEntry;
 pub(crate) struct Links {
     environment: Environment,
     local: Arc<LocalNode>,
-    callers: Mutex<BTreeMap<NodeId, (SocketAddr, Arc<Caller>)>>,
+    callers: Mutex<BTreeMap<NodeId, (Address, Arc<Caller>)>>,
 }
 
 impl Links {
@@ -32,10 +31,10 @@ impl Links {
         {
             return Arc::clone(caller);
         }
-        let address = Address::Tcp(node.address);
+        let address = node.address.clone();
         let settings = CallerSettings { wanted: Some(node.number), ..CallerSettings::new(address) };
         let caller = Arc::new(Caller::new(&self.environment, Arc::clone(&self.local), settings));
-        callers.insert(node.number, (node.address, Arc::clone(&caller)));
+        callers.insert(node.number, (node.address.clone(), Arc::clone(&caller)));
         caller
     }
 

@@ -1,10 +1,11 @@
 //! What a process tells of itself, as bytes. `docs/formats/cluster.md` describes them.
 
+use firn_api::report::ArchiveProgress;
 use firn_base::network::NodeId;
 use firn_base::{Cts, Lsn};
 use serde::{Deserialize, Serialize};
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The state of a process. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub struct NodeStatus {
     pub pages: Option<PagesStatus>,
     /// The replica, if the process has one.
     pub replica: Option<ReplicaStatus>,
+    /// What the process archives, if it has an archive.
+    pub archive: Option<ArchivingStatus>,
     /// Where clients are answered, while the process's engine or replica runs.
     pub serves: Option<String>,
     /// Why the process's engine or replica cannot be opened, if so.
@@ -74,6 +77,18 @@ pub struct ReplicaStatus {
     pub is_cut_off: bool,
 }
 
+/// The archiver of a process. Without one that runs, all figures are 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivingStatus {
+    /// Whether this process is the one that archives, as far as it knows.
+    pub is_chosen: bool,
+    /// The choice in which it runs.
+    pub epoch: u64,
+    /// The archive does not need log before this. `None` until the archive has been read.
+    pub archived: Option<Lsn>,
+    pub progress: ArchiveProgress,
+}
+
 /// The bytes are no status of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the node's status cannot be read; it may be of another release")]
@@ -82,7 +97,15 @@ pub struct NotAStatus;
 impl NodeStatus {
     /// A node that has no parts yet.
     pub(crate) fn of(node: NodeId) -> NodeStatus {
-        NodeStatus { node, log: None, pages: None, replica: None, serves: None, failure: None }
+        NodeStatus {
+            node,
+            log: None,
+            pages: None,
+            replica: None,
+            archive: None,
+            serves: None,
+            failure: None,
+        }
     }
 
     #[must_use]

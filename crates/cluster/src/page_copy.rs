@@ -1,4 +1,4 @@
-//! Fills the directory of a page node with the pages of others.
+//! Fills the directory of a chunk with its pages at other nodes.
 //!
 //! ```text
 //!   hold the log ──► hold the pages as of there ──► list ──► read many ──► write ──► finish
@@ -14,7 +14,7 @@ use firn_api::{
     PageStore, PageStoreError, PageVersion,
 };
 use firn_base::{Environment, Lsn, PageId};
-use firn_control::Progress;
+use firn_control::{ChunkId, Progress};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 use firn_page_service::{PageNodeLink, Placement, RemotePages, RemotePagesOptions};
 use firn_storage::local::{DatabaseId, OpenError, PageCopy};
@@ -30,6 +30,7 @@ const HOLD_LIMIT_BYTES: u64 = 256 << 30;
 /// Where a copy is made.
 pub(crate) struct CopyPlace<'a> {
     pub(crate) environment: &'a Environment,
+    pub(crate) chunk: ChunkId,
     /// Names the copy in listings of readers.
     pub(crate) name: String,
     pub(crate) path: &'a Path,
@@ -54,7 +55,7 @@ pub(crate) enum CopyError {
     Open(#[from] OpenError),
 }
 
-/// Copies all pages of the nodes at the ends of `sources`. Returns what holds the log from the
+/// Copies the chunk from the nodes at the ends of `sources`. Returns what holds the log from the
 /// copy's position on. `go_on` is told how far the copy is, and says whether it is still wanted.
 /// Blocks.
 ///
@@ -96,7 +97,7 @@ fn copy_as_of(
     let mut copy = PageNode::begin_copy(environment, place.path, database, position)?;
     let mut after = None;
     loop {
-        let listed = list(sources, position, after)?;
+        let listed = list(sources, place.chunk, position, after)?;
         let Some(last) = listed.pages.last() else { break };
         after = Some(*last);
         for some in listed.pages.chunks(READ_PAGES) {
@@ -116,12 +117,13 @@ fn copy_as_of(
 /// Asks one node after the other.
 fn list(
     sources: &[PageNodeLink],
+    chunk: ChunkId,
     position: Lsn,
     after: Option<PageId>,
 ) -> Result<Listed, CopyError> {
     let mut last = CopyError::NoSource;
     for source in sources {
-        match page_list::list(&source.caller, position, after) {
+        match page_list::list(&source.caller, chunk, position, after) {
             Ok(listed) => return Ok(listed),
             Err(error) => last = error.into(),
         }

@@ -1,4 +1,4 @@
-//! The service by which a page node tells another one which pages it has.
+//! The service by which a page node tells another one which pages of a chunk it has.
 //!
 //! The pages themselves are read as by any reader. The request names a position: the answer comes
 //! once everything before it is in stored images, so that each page which existed then is listed.
@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::{Lsn, PageId};
+use firn_control::ChunkId;
 use firn_link::{CallError, Caller, Peer, Request, Responder, Service, ServiceId};
 use firn_storage::page_node::PageNode;
 use serde::{Deserialize, Serialize};
 
+use crate::versioned::{decode, encode};
+
 pub(crate) const SERVICE: ServiceId = ServiceId(0x0102);
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The most pages of one answer.
 const MOST_PAGES: u32 = 65_536;
 /// How long a node has until everything is in stored images.
@@ -22,6 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ListRequest {
+    chunk: ChunkId,
     position: Lsn,
     /// Only pages behind this one.
     after: Option<u64>,
@@ -31,7 +35,7 @@ struct ListRequest {
 /// The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum ListReply {
-    /// In order; none if there are no more. With about how many the node has in all.
+    /// In order; none if there are no more. With about how many the chunk has in all.
     Pages {
         pages: Vec<u64>,
         total: u64,
@@ -43,7 +47,7 @@ enum ListReply {
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) pages: Vec<PageId>,
-    /// About how many the node has.
+    /// About how many the chunk has.
     pub(crate) total: u64,
 }
 
@@ -58,20 +62,26 @@ pub(crate) enum ListError {
     Malformed,
 }
 
-/// Tells the pages of a node.
-pub(crate) struct PageListService(pub(crate) Arc<PageNode>);
+/// The chunk of a number, while it is open.
+pub(crate) type FindChunk = Box<dyn Fn(ChunkId) -> Option<Arc<PageNode>> + Send + Sync>;
+
+/// Tells the pages of a node's chunks.
+pub(crate) struct PageListService(pub(crate) FindChunk);
 
 impl PageListService {
     fn answer(&self, request: &[u8]) -> ListReply {
-        let Some(request) = decode::<ListRequest>(request) else {
+        let Some(request) = decode::<ListRequest>(VERSION, request) else {
             return ListReply::Failed("the question is not one of this release".to_owned());
         };
-        if let Err(error) = self.0.materialise_up_to(request.position) {
+        let Some(node) = (self.0)(request.chunk) else {
+            return ListReply::Failed(format!("chunk {} is not open here", request.chunk));
+        };
+        if let Err(error) = node.materialise_up_to(request.position) {
             return ListReply::Failed(error.to_string());
         }
         let limit = request.limit.min(MOST_PAGES) as usize;
-        let pages = self.0.stored_pages(request.after.map(PageId::from_u64), limit);
-        let status = self.0.status().pages;
+        let pages = node.stored_pages(request.after.map(PageId::from_u64), limit);
+        let status = node.status().pages;
         let total = status.slots.saturating_sub(status.free_slots);
         ListReply::Pages { pages: pages.into_iter().map(PageId::to_u64).collect(), total }
     }
@@ -79,40 +89,29 @@ impl PageListService {
 
 impl Service for PageListService {
     fn serve(&self, _: &Peer, request: Request, responder: Responder) {
-        responder.reply(encode(&self.answer(&request.payload)));
+        responder.reply(encode(VERSION, &self.answer(&request.payload)));
     }
 }
 
-/// The pages behind `after` that the node at the other end of a link had at `position`, or some of
-/// them. Blocks until the node has stored them.
+/// The pages of a chunk behind `after` that the node at the other end of a link had at `position`,
+/// or some of them. Blocks until the node has stored them.
 ///
 /// # Errors
 /// If the node does not answer, or cannot store them.
 pub(crate) fn list(
     caller: &Caller,
+    chunk: ChunkId,
     position: Lsn,
     after: Option<PageId>,
 ) -> Result<Listed, ListError> {
     let after = after.map(PageId::to_u64);
-    let request = ListRequest { position, after, limit: MOST_PAGES };
-    let answer = caller.call(SERVICE, encode(&request), TIMEOUT)?;
-    match decode::<ListReply>(&answer).ok_or(ListError::Malformed)? {
+    let request = ListRequest { chunk, position, after, limit: MOST_PAGES };
+    let answer = caller.call(SERVICE, encode(VERSION, &request), TIMEOUT)?;
+    match decode::<ListReply>(VERSION, &answer).ok_or(ListError::Malformed)? {
         ListReply::Pages { pages, total } => {
             Ok(Listed { pages: pages.into_iter().map(PageId::from_u64).collect(), total })
         }
         ListReply::Failed(reason) => Err(ListError::Failed(reason)),
-    }
-}
-
-fn encode(message: &impl Serialize) -> Vec<u8> {
-    postcard::to_extend(message, vec![VERSION]).expect("plain fields can always be encoded")
-}
-
-fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    let [VERSION, rest @ ..] = bytes else { return None };
-    match postcard::take_from_bytes(rest) {
-        Ok((message, [])) => Some(message),
-        _ => None,
     }
 }
 
@@ -122,15 +121,16 @@ mod tests {
 
     #[test]
     fn messages_have_these_bytes() {
-        let request = ListRequest { position: Lsn(300), after: Some(5), limit: 7 };
-        assert_eq!(encode(&request), [1, 0xac, 2, 1, 5, 7]);
-        assert_eq!(decode(&encode(&request)), Some(request));
+        let chunk = ChunkId(3);
+        let request = ListRequest { chunk, position: Lsn(300), after: Some(5), limit: 7 };
+        assert_eq!(encode(VERSION, &request), [2, 3, 0xac, 2, 1, 5, 7]);
+        assert_eq!(decode(VERSION, &encode(VERSION, &request)), Some(request));
         let reply = ListReply::Pages { pages: vec![6, 8], total: 9 };
-        assert_eq!(encode(&reply), [1, 0, 2, 6, 8, 9]);
-        assert_eq!(decode(&encode(&reply)), Some(reply));
+        assert_eq!(encode(VERSION, &reply), [2, 0, 2, 6, 8, 9]);
+        assert_eq!(decode(VERSION, &encode(VERSION, &reply)), Some(reply));
         let failed = ListReply::Failed("a".to_owned());
-        assert_eq!(encode(&failed), [1, 1, 1, b'a']);
-        assert_eq!(decode::<ListReply>(&[2, 1, 1, b'a']), None, "another version");
-        assert_eq!(decode::<ListReply>(&[1, 1, 1, b'a', 0]), None);
+        assert_eq!(encode(VERSION, &failed), [2, 1, 1, b'a']);
+        assert_eq!(decode::<ListReply>(VERSION, &[1, 1, 1, b'a']), None, "another version");
+        assert_eq!(decode::<ListReply>(VERSION, &[2, 1, 1, b'a', 0]), None);
     }
 }

@@ -1,38 +1,55 @@
 //! A running process of a cluster.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use firn_api::cluster::ClusterSeam;
 use firn_api::{LogError, LogStore};
 use firn_base::Environment;
 use firn_base::disk::Disk;
-use firn_base::network::{Address, ClusterId, NetworkError, NodeId, Role};
+use firn_base::network::{Address, ClusterId, NetworkError, NodeId, Role, sockets};
+use firn_control::ChunkId;
 use firn_engine::replica::ReplicaOptions;
 use firn_link::{Caller, CallerSettings, LocalNode, Offer, Server, ServerSettings, Service};
 use firn_log_service::LOG_SERVICE;
+use firn_node::archived::ArchivePlace;
 use firn_node::endpoint::EndpointOptions;
+use firn_node::http::HttpServer;
 use firn_node::node::NodeOptions;
 use firn_page_service::{PAGE_SERVICE, PageNodeLink};
+use firn_session_service::SessionService;
 use firn_storage::local::OpenError;
 use firn_writer_service::WriterService;
 use parking_lot::Mutex;
 
+use crate::archive_role::{ArchiveParts, ArchiveRole};
+use crate::clients::{Clients, Writers};
 use crate::control_role::{ControlError, ControlPart, ControlRole, Done, Governed};
 use crate::database::{DatabaseOptions, DatabaseRole, DatabaseState, OnState};
 use crate::engine_pages::EnginePages;
 use crate::group_peers::Door;
+use crate::handover::{Handovers, MemberLinks};
+use crate::health::{self, MetricsDoor};
 use crate::late::LateService;
-use crate::layout::catalog::FOUNDED_CHUNK;
-use crate::layout::{Layout, NodeEntry};
+use crate::layout::catalog::FOUNDED_EPOCH;
+use crate::layout::{Layout, NodeEntry, Origin};
 use crate::links::Links;
-use crate::log_keeper::{Keeping, LogKeeper};
-use crate::log_member::{self, LogMember, database_of};
+use crate::log_keeper::{Keeping, KeptForArchive, LogKeeper};
+use crate::log_member::{self, LogMember, MemberFiles, database_of};
+use crate::log_role::{Attendants, LogRole, LogRoleParts};
 use crate::message::{LogStatus, NodeStatus};
+use crate::moments::{self, ClusterWriter, CurrentMoments, OwnMoments};
+use crate::node_log::{CurrentLog, LogSource, NodeLog};
+use crate::open_chunks::{OpenChunks, PageDoors};
+use crate::page_archive::OpenArchive;
+use crate::page_chunk::{PageParts, PagesOptions};
 use crate::page_list;
-use crate::page_role::{self, LogSource, PageDoors, PageRole, PageRoleOptions, PageRoleParts};
-use crate::record::{self, Record, RecordError, RecordFile};
-use crate::replica::{self, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
+use crate::page_role::{self, PageRole};
+use crate::record::{self, MemberPlace, Record, RecordError, RecordFile};
+use crate::replica::{self, NodeLinks, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
+use crate::report::ClusterSurveys;
 use crate::status::StatusService;
 use crate::storage::ClusterStorage;
 use crate::task::{Stop, Task};
@@ -66,8 +83,17 @@ pub struct ProcessOptions {
     pub node: NodeOptions,
     /// How long a snapshot of a replica may be open; `None`: without a limit.
     pub replica_snapshot_limit: Option<Duration>,
-    /// How clients are answered; the layout says where.
+    /// Where the cluster is archived, if it is. All nodes should have the same.
+    pub archive: Option<ArchivePlace>,
+    /// Opens the archive that the cluster begins with, if it begins with one.
+    pub open_archive: OpenArchive,
+    /// How clients are answered. Without an address to listen at, the node listens where its
+    /// directory says, or where the layout says that clients reach it. At the address of metrics
+    /// the process answers probes too.
     pub endpoint: EndpointOptions,
+    /// Where the node listens for the other nodes. `None`: where its directory says, or where they
+    /// reach it.
+    pub listen: Option<SocketAddr>,
     /// How long statements may run on when the process is closed.
     pub patience: Duration,
     /// Called with each new state of the engine.
@@ -83,6 +109,9 @@ pub enum ProcessError {
     NoRecord(PathBuf),
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The file that says what the cluster begins with.
+    #[error("{}: {source}", path.display())]
+    Origin { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Control(#[from] ControlError),
     /// The control node of the process takes no part any more.
@@ -98,6 +127,12 @@ pub enum ProcessError {
     /// The other nodes cannot reach this one.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// Nobody can probe it.
+    #[error(transparent)]
+    Probes(std::io::Error),
+    /// Clients cannot reach this node.
+    #[error(transparent)]
+    Clients(std::io::Error),
 }
 
 /// A process that runs. Dropping it without [`RunningProcess::close`] is like a crash, except that
@@ -110,6 +145,8 @@ pub struct RunningProcess {
     /// Opens the parts of a process that starts for the first time.
     opening: Option<Task>,
     server: Server,
+    /// Answers probes and scrapes until it is dropped.
+    _http: Option<HttpServer>,
 }
 
 /// The parts of the process, and what they belong to.
@@ -123,13 +160,19 @@ struct Shared {
 
 /// What the process consists of, by its roles.
 struct Parts {
-    log: Option<LogMember>,
+    /// The member of the log group, with the engine over it.
+    log: Arc<LogRole>,
     pages: Option<Arc<PageRole>>,
-    keeper: Option<LogKeeper>,
-    database: Option<DatabaseRole>,
+    archive: Option<Arc<ArchiveRole>>,
+    /// Of a process with the role `database`, `replica` or `proxy`.
+    door: Option<Arc<Clients>>,
+    /// How long their statements may run on when the process ends.
+    patience: Duration,
     replica: Option<ReplicaRole>,
     /// Where the engine or the replica reads.
     engine_pages: Option<Arc<EnginePages>>,
+    /// Where the process listens for clients, and where they reach it.
+    clients: (Option<SocketAddr>, Option<Address>),
 }
 
 impl RunningProcess {
@@ -144,17 +187,23 @@ impl RunningProcess {
         seed: Option<(&Layout, NodeId)>,
         options: &ProcessOptions,
     ) -> Result<RunningProcess, ProcessError> {
-        let (record, layout) = begin_life(environment, seed, &options.directory)?;
+        let origin = origin(environment, seed, options)?;
+        let (record, layout) = begin_life(environment, seed, options)?;
         let (record, view) = (Arc::new(record), Arc::new(View::new(layout)));
         let own = record.get();
         let local = Arc::new(LocalNode::new(own.identity(), 0));
         let doors = Doors::new(environment);
         let control = ControlPart::open(environment, &local, &options.directory, &record, &view)?;
+        let surveys = Arc::new(ClusterSurveys::new(environment, &local, &view));
         let maker = Maker {
             environment: environment.clone(),
             view,
             local: Arc::clone(&local),
             own: own.entry(),
+            client_listen: client_listen(&own)?,
+            metrics: Arc::default(),
+            surveys,
+            origin: origin.map(Arc::new),
             record,
             options: options.clone(),
             doors: doors.clone(),
@@ -164,8 +213,10 @@ impl RunningProcess {
         let mut offers = doors.offers();
         offers.extend(control.offers());
         offers.push(status_service(own.entry().number, Arc::clone(&told)).offer());
-        let (address, settings) = (Address::Tcp(own.address), ServerSettings::default());
-        let server = Server::start(environment, Arc::clone(&local), &address, settings, offers)?;
+        let metrics = Arc::clone(&maker.metrics);
+        let listen = own.listen.map_or_else(|| own.address.clone(), Address::Tcp);
+        let settings = ServerSettings::default();
+        let server = Server::start(environment, Arc::clone(&local), &listen, settings, offers)?;
         let shared = Arc::new(Shared {
             node: own.entry().number,
             control: control.start(environment, &local),
@@ -173,6 +224,7 @@ impl RunningProcess {
             failure: Mutex::new(None),
         });
         let _ = told.set(Arc::downgrade(&shared));
+        let http = serve_http(environment, options, &metrics, own.entry(), &shared)?;
         let opening = match shared.control.has_taken() {
             true => {
                 shared.open(&maker)?;
@@ -185,7 +237,7 @@ impl RunningProcess {
             }
         };
         let (node, cluster) = (own.entry(), own.cluster);
-        Ok(RunningProcess { node, cluster, shared, writer, opening, server })
+        Ok(RunningProcess { node, cluster, shared, writer, opening, server, _http: http })
     }
 
     /// Which node the process is.
@@ -212,6 +264,14 @@ impl RunningProcess {
         self.shared.failure()
     }
 
+    /// If this process writes and another one can, has that one write, with a planned switch: for a
+    /// process that ends while its cluster goes on. Blocks, for a few seconds at most.
+    pub fn give_office_up(&self) {
+        if let Some(parts) = self.shared.parts.get() {
+            parts.log.give_office_up();
+        }
+    }
+
     /// Closes everything in order. Blocks.
     pub fn close(&self) {
         if let Some(opening) = &self.opening {
@@ -226,12 +286,28 @@ impl RunningProcess {
     }
 }
 
+/// What the node's cluster begins with, according to the layout of its first start.
+fn origin(
+    environment: &Environment,
+    seed: Option<(&Layout, NodeId)>,
+    options: &ProcessOptions,
+) -> Result<Option<Origin>, ProcessError> {
+    let (disk, directory) = (&*environment.disk, &*options.directory);
+    let at = |source| ProcessError::Origin { path: directory.to_owned(), source };
+    let told = seed.and_then(|(layout, _)| layout.origin());
+    if let Some(origin) = told.filter(|_| !has_record(disk, directory)) {
+        origin.write(disk, directory).map_err(at)?;
+    }
+    Origin::read(disk, directory).map_err(at)
+}
+
 /// The record of a directory for a new life of its node, and the cluster as far as it is known.
 fn begin_life(
     environment: &Environment,
     seed: Option<(&Layout, NodeId)>,
-    directory: &Path,
+    options: &ProcessOptions,
 ) -> Result<(RecordFile, Layout), ProcessError> {
+    let directory = &*options.directory;
     let found = RecordFile::read(&*environment.disk, directory)?;
     let mut record = match (found, seed) {
         (Some(found), None) => found,
@@ -240,7 +316,7 @@ fn begin_life(
             let node = layout.node(number).ok_or(ProcessError::NoNode(number))?;
             let mut record = found.unwrap_or_else(|| Record {
                 // Founders make the pages from the beginning of the log.
-                held: layout.has_pages(number).then_some(FOUNDED_CHUNK),
+                held: layout.chunks_on(number).map(|chunk| (chunk, FOUNDED_EPOCH)).collect(),
                 ..Record::new(environment, layout.cluster, node)
             });
             let wanted = layout.identity(node);
@@ -251,15 +327,56 @@ fn begin_life(
             }
             record.name.clone_from(&node.name);
             record.roles = node.roles;
-            (record.address, record.client_address) = (node.address, node.client_address);
+            record.address.clone_from(&node.address);
+            record.client_address.clone_from(&node.client_address);
+            (record.listen, record.client_listen) = (None, None);
+            if !record.is_member {
+                record.log_member = layout.log_member_on(number).map(|member| MemberPlace {
+                    member,
+                    is_founder: true,
+                    is_made: false,
+                });
+            }
             record
         }
     };
+    record.listen = options.listen.or(record.listen);
+    record.client_listen = options.endpoint.listen.or(record.client_listen);
     record.incarnation += 1;
     let seed = seed.map(|(layout, _)| layout.clone());
     let layout = record.layout.clone().or(seed);
     let layout = layout.ok_or_else(|| ProcessError::NoRecord(directory.to_owned()))?;
     Ok((RecordFile::write(&environment.disk, directory, record)?, layout))
+}
+
+/// Answers probes and scrapes, if the process is told where.
+fn serve_http(
+    environment: &Environment,
+    options: &ProcessOptions,
+    metrics: &Arc<MetricsDoor>,
+    node: NodeEntry,
+    shared: &Arc<Shared>,
+) -> Result<Option<HttpServer>, ProcessError> {
+    let Some(address) = options.endpoint.metrics_listen else { return Ok(None) };
+    let shared = Arc::downgrade(shared);
+    let obstacle = move || match shared.upgrade() {
+        Some(shared) => health::obstacle(&shared.status(), node.roles),
+        None => Some("it closes".to_owned()),
+    };
+    let served = health::serve(environment, address, metrics, obstacle);
+    served.map(Some).map_err(ProcessError::Probes)
+}
+
+/// Where a node listens for clients. If that is the host of a name, blocks until it is resolved.
+fn client_listen(own: &Record) -> Result<Option<SocketAddr>, NetworkError> {
+    let (None, Some(address)) = (own.client_listen, &own.client_address) else {
+        return Ok(own.client_listen);
+    };
+    let found = sockets::resolve(address, sockets::LISTENING_NAME_TIMEOUT)?;
+    Ok(found.into_iter().find_map(|found| match found {
+        Address::Tcp(found) => Some(found),
+        Address::Named(..) | Address::Unix(_) => None,
+    }))
 }
 
 fn status_service(node: NodeId, told: Arc<OnceLock<Weak<Shared>>>) -> StatusService {
@@ -273,9 +390,11 @@ fn status_service(node: NodeId, told: Arc<OnceLock<Weak<Shared>>>) -> StatusServ
 impl Shared {
     fn open(&self, maker: &Maker) -> Result<(), ProcessError> {
         let parts = maker.parts(self.control.acknowledgements())?;
-        let log = parts.log.as_ref().map(|log| (log.member, Arc::clone(&log.store)));
-        let (pages, engine_pages) = (parts.pages.clone(), parts.engine_pages.clone());
+        let (log, pages) = (Arc::clone(&parts.log), parts.pages.clone());
+        let engine_pages = parts.engine_pages.clone();
         self.control.set_parts(Governed { log, pages, engine_pages });
+        // The layout may have changed since the member was opened.
+        parts.log.layout_changed();
         let is_first = self.parts.set(parts).is_ok();
         assert!(is_first, "a process opens its parts once");
         Ok(())
@@ -312,40 +431,61 @@ impl Shared {
 
 impl Parts {
     fn failure(&self) -> Option<ProcessError> {
-        let log = self.log.as_ref().and_then(|log| log.store.failure());
+        let log = self.log.member().and_then(|log| log.store.failure());
         let pages = || self.pages.as_ref()?.failure().map(ProcessError::Pages);
         log.map(ProcessError::Log).or_else(pages)
     }
 
     fn close(&self, writer: &WriterService) {
-        if let Some(database) = &self.database {
-            database.close();
+        if let Some(door) = &self.door {
+            door.shut_down(self.patience);
+        }
+        self.log.close_database();
+        if let Some(door) = &self.door {
+            door.close();
         }
         if let Some(replica) = &self.replica {
             replica.close();
         }
         writer.close();
+        if let Some(archive) = &self.archive {
+            archive.close();
+        }
         if let Some(pages) = &self.engine_pages {
             pages.close();
-        }
-        if let Some(keeper) = &self.keeper {
-            keeper.close();
         }
         if let Some(pages) = &self.pages {
             pages.close();
         }
-        if let Some(log) = &self.log {
-            log.service.close();
-            log.store.close();
+        self.log.close();
+    }
+
+    /// Where clients reach an endpoint that listens here.
+    fn reached_at(&self, listens: SocketAddr) -> String {
+        match &self.clients {
+            (Some(expected), Some(address)) if *expected == listens => address.to_string(),
+            _ => listens.to_string(),
         }
     }
 
+    /// Where clients are answered, and how.
+    fn serves(&self, state: Option<&DatabaseState>) -> Option<String> {
+        if let Some(DatabaseState::Serving(address)) = state {
+            return Some(self.reached_at(*address));
+        }
+        // A node that leads opens its engine now.
+        let leads = self.log.member().is_some_and(|log| log.store.leads().is_some());
+        let door = self.door.as_ref().filter(|_| !leads)?;
+        let how = if door.has_writer() { "forwards" } else { "finds no writer" };
+        Some(format!("{}, {how}", self.reached_at(door.address()?)))
+    }
+
     fn status(&self, node: NodeId) -> NodeStatus {
-        let state = self.database.as_ref().map(DatabaseRole::state);
+        let state = self.log.with_database(DatabaseRole::state);
         let state = state.or_else(|| self.replica.as_ref().map(ReplicaRole::state));
         NodeStatus {
             node,
-            log: self.log.as_ref().map(|log| LogStatus {
+            log: self.log.member().map(|log| LogStatus {
                 leads: log.store.leads().map(|term| term.0),
                 leader: log.store.leader().map(|member| member.0),
                 truncated: log.store.truncated_lsn(),
@@ -354,10 +494,8 @@ impl Parts {
             }),
             pages: self.pages.as_ref().and_then(|pages| pages.status()),
             replica: self.replica.as_ref().map(ReplicaRole::status),
-            serves: match &state {
-                Some(DatabaseState::Serving(address)) => Some(address.to_string()),
-                _ => None,
-            },
+            archive: self.archive.as_ref().map(|archive| archive.status()),
+            serves: self.serves(state.as_ref()),
             failure: match state {
                 Some(DatabaseState::Failing(reason)) => Some(reason),
                 _ => None,
@@ -372,30 +510,50 @@ struct Doors {
     group: Arc<Door>,
     log: Arc<LateService>,
     pages: PageDoors,
+    /// Tells moments of the log to the process that archives.
+    moments: Arc<LateService>,
     /// Answers replicas while this process writes.
     writer: Arc<WriterService>,
+    /// Runs sessions of other nodes' clients while this process writes.
+    sessions: Arc<SessionService>,
+    /// What this process was told as the next writer.
+    handovers: Arc<Handovers>,
 }
 
 impl Doors {
     fn new(environment: &Environment) -> Doors {
         let (group, log, pages) = (Arc::default(), Arc::default(), PageDoors::default());
-        Doors { group, log, pages, writer: WriterService::new(environment) }
+        let (moments, writer) = (Arc::default(), WriterService::new(environment));
+        let sessions = SessionService::new(environment);
+        let handovers = Handovers::new(environment);
+        Doors { group, log, pages, moments, writer, sessions, handovers }
     }
 
     fn offers(&self) -> Vec<Offer> {
         let (pages, list) = (&self.pages.pages, &self.pages.list);
         let log = self.log.offer(LOG_SERVICE);
         let (pages, list) = (pages.offer(PAGE_SERVICE), list.offer(page_list::SERVICE));
-        vec![self.group.offer(), log, pages, list, self.writer.offer()]
+        let moments = self.moments.offer(moments::SERVICE);
+        let (writer, sessions) = (self.writer.offer(), self.sessions.offer());
+        let handovers = self.handovers.offer();
+        vec![self.group.offer(), log, pages, list, moments, writer, sessions, handovers]
     }
 }
 
 /// Makes the parts of a process, with links to other processes where a part needs them.
+#[derive(Clone)]
 struct Maker {
     environment: Environment,
     view: Arc<View>,
     local: Arc<LocalNode>,
     own: NodeEntry,
+    /// Where the process listens for clients.
+    client_listen: Option<SocketAddr>,
+    metrics: Arc<MetricsDoor>,
+    /// What the SQL tables about the cluster show.
+    surveys: Arc<ClusterSurveys>,
+    /// What the cluster begins with, if it is not empty.
+    origin: Option<Arc<Origin>>,
     record: Arc<RecordFile>,
     options: ProcessOptions,
     doors: Doors,
@@ -404,20 +562,28 @@ struct Maker {
 impl Maker {
     /// `done` tells control that an order is carried out.
     fn parts(&self, done: Done) -> Result<Parts, ProcessError> {
-        let log = self.log_member()?;
-        let pages = self.page_role(log.as_ref(), done);
-        let keeper = log.as_ref().map(|log| self.log_keeper(log, pages.as_ref()));
+        let own_pages = Arc::<OnceLock<Weak<PageRole>>>::default();
+        let log = Arc::new(self.log_role(&done, &own_pages)?);
+        let pages = self.page_role(&log, done);
+        if let Some(pages) = &pages {
+            let _ = own_pages.set(Arc::downgrade(pages));
+        }
+        let archive = pages.as_ref().and_then(|pages| self.archive(&log, pages));
         let engine_pages = self.engine_pages(pages.as_ref());
-        let database = log.as_ref().zip(engine_pages.as_ref());
-        let database = database.and_then(|(log, pages)| self.database(log, pages));
-        let replica = engine_pages.as_ref().and_then(|pages| self.replica(pages));
-        Ok(Parts { log, pages, keeper, database, replica, engine_pages })
+        let clients = self.clients()?;
+        let engine = engine_pages.as_ref().zip(clients.as_ref());
+        self.attend(&log, pages.as_ref(), archive.as_ref(), engine);
+        let replica = engine_pages.as_ref().zip(clients.as_ref());
+        let replica = replica.and_then(|(pages, clients)| self.replica(pages, clients));
+        let (door, patience) = (clients, self.options.patience);
+        let clients = (self.client_listen, self.own.client_address.clone());
+        Ok(Parts { log, pages, archive, door, patience, replica, engine_pages, clients })
     }
 
     fn link(&self, node: &NodeEntry) -> Caller {
         let settings = CallerSettings {
             wanted: Some(node.number),
-            ..CallerSettings::new(Address::Tcp(node.address))
+            ..CallerSettings::new(node.address.clone())
         };
         Caller::new(&self.environment, Arc::clone(&self.local), settings)
     }
@@ -427,32 +593,146 @@ impl Maker {
         Links::new(&self.environment, &self.local)
     }
 
-    fn log_member(&self) -> Result<Option<LogMember>, ProcessError> {
-        let layout = self.view.layout();
-        let Some(member) = layout.log_member_on(self.own.number) else { return Ok(None) };
-        let others = layout.log_members().filter(|(_, node)| node.number != self.own.number);
-        let others = others.map(|(member, node)| (member, self.link(node))).collect();
-        let (directory, settings) = (&self.options.directory, self.options.node.storage.log);
-        let (place, links) = ((&*layout, member), (others, &self.doors.group));
-        let log = LogMember::open(&self.environment, directory, place, settings, links)?;
-        self.doors.log.begin(Arc::clone(&log.service) as Arc<dyn Service>);
-        Ok(Some(log))
+    /// Links to nodes that are chosen from the layout of the moment.
+    fn links_to<I>(&self, choose: impl Fn(&Layout) -> I + Send + Sync + 'static) -> NodeLinks
+    where
+        I: IntoIterator<Item = NodeEntry>,
+    {
+        let (links, view) = (self.links(), Arc::clone(&self.view));
+        Box::new(move || {
+            let layout = view.layout();
+            links.keep(|node| layout.node(node).is_some());
+            choose(&layout).into_iter().map(|node| links.to(&node)).collect()
+        })
     }
 
-    fn page_role(&self, log: Option<&LogMember>, done: Done) -> Option<Arc<PageRole>> {
+    /// A link to each member of the log group, by its number.
+    fn links_to_members(&self) -> MemberLinks {
+        let (links, view) = (self.links(), Arc::clone(&self.view));
+        Box::new(move |member| {
+            let layout = view.layout();
+            links.keep(|node| layout.node(node).is_some());
+            let (_, node) = layout.log_members().find(|(number, _)| *number == member)?;
+            Some(links.to(node))
+        })
+    }
+
+    /// Links to the members of the log group that vote.
+    fn links_to_log(&self) -> NodeLinks {
+        self.links_to(|layout| layout.log_voters().cloned().collect::<Vec<_>>())
+    }
+
+    /// `own_pages`: the page node of this process, once there is one.
+    fn log_role(
+        &self,
+        done: &Done,
+        own_pages: &Arc<OnceLock<Weak<PageRole>>>,
+    ) -> Result<LogRole, ProcessError> {
+        let (environment, view) = (self.environment.clone(), Arc::clone(&self.view));
+        let (directory, settings) = (self.options.directory.clone(), self.options.node.storage.log);
+        let origin = self.origin.clone();
+        let open = move |layout: &Layout, place: MemberPlace| {
+            let origin = origin.as_deref();
+            MemberFiles::open(&environment, &directory, (layout, place), origin, settings)
+        };
+        let (environment, doors) = (self.environment.clone(), self.doors.clone());
+        let start = move |files: MemberFiles| {
+            let member = LogMember::start(&environment, files, &view, &doors.group)?;
+            doors.log.begin(Arc::clone(&member.service) as Arc<dyn Service>);
+            let (clock, store) = (Arc::clone(&environment.clock), Arc::clone(&member.store));
+            doors.moments.begin(Arc::new(OwnMoments { clock, store }));
+            Ok(member)
+        };
+        let (doors, own_pages) = (self.doors.clone(), Arc::clone(own_pages));
+        let end = move || {
+            doors.log.end();
+            doors.moments.end();
+            if let Some(pages) = own_pages.get().and_then(Weak::upgrade) {
+                pages.change_log();
+            }
+        };
+        let linking = self.clone();
+        Ok(LogRole::open(LogRoleParts {
+            environment: self.environment.clone(),
+            directory: self.options.directory.clone(),
+            record: Arc::clone(&self.record),
+            view: Arc::clone(&self.view),
+            links: self.links(),
+            link: Box::new(move |node| linking.link(node)),
+            open: Box::new(open),
+            start: Box::new(start),
+            end: Box::new(end),
+            done: Arc::clone(done),
+        })?)
+    }
+
+    /// What begins when the process has a member, now or later.
+    fn attend(
+        &self,
+        log: &LogRole,
+        pages: Option<&Arc<PageRole>>,
+        archive: Option<&Arc<ArchiveRole>>,
+        engine: Option<(&Arc<EnginePages>, &Arc<Clients>)>,
+    ) {
+        let (maker, pages, archive) = (self.clone(), pages.cloned(), archive.cloned());
+        let engine = engine.map(|(pages, clients)| (Arc::clone(pages), Arc::clone(clients)));
+        log.attend(Box::new(move |member| {
+            let kept = maker.options.archive.as_ref().map(|place| KeptForArchive {
+                limit_bytes: place.options.hold_log_bytes,
+                own: archive.clone(),
+            });
+            Attendants {
+                keeper: maker.log_keeper(member, pages.as_ref(), kept),
+                database: engine
+                    .as_ref()
+                    .and_then(|(pages, clients)| maker.database(member, pages, clients)),
+            }
+        }));
+    }
+
+    /// The log, for a part that reads it.
+    fn log_source(&self, log: &LogRole) -> CurrentLog {
+        // A member that joined later may lack log that the pages need, and one that was replaced
+        // gets no more: only the log of a founder that is in the group is followed here.
+        let (member, voters) = (log.watch(), self.links_to_log());
+        let (view, own) = (Arc::clone(&self.view), self.own.number);
+        let is_followed = move |member: &Arc<LogMember>| {
+            member.is_founder && view.layout().log_member_on(own) == Some(member.member)
+        };
+        Box::new(move || match member().filter(&is_followed) {
+            Some(member) => Some(LogSource::Own(Arc::clone(&member.store) as Arc<dyn LogStore>)),
+            None => Some(voters()).filter(|voters| !voters.is_empty()).map(LogSource::Remote),
+        })
+    }
+
+    /// The archiver, if the process has an archive.
+    fn archive(&self, log: &LogRole, pages: &Arc<PageRole>) -> Option<Arc<ArchiveRole>> {
+        let place = self.options.archive.clone()?;
+        let (member, clock) = (log.watch(), Arc::clone(&self.environment.clock));
+        let own_moments = Box::new(move || {
+            let store = Arc::clone(&member()?.store);
+            Some(OwnMoments { clock: Arc::clone(&clock), store })
+        });
+        let own = (self.own.number, own_moments as CurrentMoments);
+        let parts = ArchiveParts {
+            place,
+            own_number: self.own.number,
+            database: database_of(&self.view.layout()),
+            log: self.log_source(log),
+            pages: Arc::clone(pages),
+            elsewhere: Arc::new(self.pages_over_links(Some(pages))),
+            writer: Arc::new(ClusterWriter::new(own, &self.view, self.links())),
+            view: Arc::clone(&self.view),
+        };
+        Some(Arc::new(ArchiveRole::start(&self.environment, parts)))
+    }
+
+    fn page_role(&self, log: &LogRole, done: Done) -> Option<Arc<PageRole>> {
         if !self.own.has(Role::Pages) {
             return None;
         }
-        let log = match log {
-            Some(log) => LogSource::Own(Arc::clone(&log.store) as Arc<dyn LogStore>),
-            None => {
-                let (links, view) = (self.links(), Arc::clone(&self.view));
-                LogSource::Remote(Box::new(move || {
-                    let layout = view.layout();
-                    layout.log_members().map(|(_, node)| links.to(node)).collect()
-                }))
-            }
-        };
+        let log = self.log_source(log);
+        let log = NodeLog::new(&self.environment, log, &self.own.name, &self.view);
         let (links, view, own) = (self.links(), Arc::clone(&self.view), self.own.number);
         let links = move |nodes: &[NodeId]| {
             let layout = view.layout();
@@ -462,28 +742,39 @@ impl Maker {
                 |node: &NodeEntry| PageNodeLink { node: node.number, caller: links.to(node) };
             nodes.map(link).collect()
         };
-        let options = PageRoleOptions {
-            name: self.own.name.clone(),
+        let options = PagesOptions {
             path: self.options.directory.join(page_role::DIRECTORY),
             database: database_of(&self.view.layout()),
             pages: self.options.node.storage.pages.clone(),
+            origin: self.origin.clone(),
+            open_archive: Arc::clone(&self.options.open_archive),
         };
         let record = Arc::clone(&self.record);
-        let (links, doors) = (Box::new(links), self.doors.pages.clone());
+        let open = OpenChunks::new(&self.environment, &self.own.name, self.doors.pages.clone());
         let (view, own) = (Arc::clone(&self.view), self.own.number);
-        let others_have_pages =
-            Box::new(move || view.layout().page_nodes().any(|node| node.number != own));
-        let parts = PageRoleParts { record, log, links, others_have_pages, done, doors };
-        Some(Arc::new(PageRole::start(&self.environment, options, parts)))
+        let others_have = Box::new(move |chunk: ChunkId| {
+            let layout = view.layout();
+            let mut others = layout.page_nodes().filter(|node| node.number != own);
+            others.any(|node| layout.chunks_on(node.number).any(|one| one == chunk))
+        });
+        let links = Box::new(links);
+        let parts = PageParts { record, log, links, others_have, done, open };
+        Some(Arc::new(PageRole::start(&self.environment, options, parts, &self.view)))
     }
 
-    fn log_keeper(&self, log: &LogMember, pages: Option<&Arc<PageRole>>) -> LogKeeper {
+    fn log_keeper(
+        &self,
+        log: &LogMember,
+        pages: Option<&Arc<PageRole>>,
+        archive: Option<KeptForArchive>,
+    ) -> LogKeeper {
         let keeping = Keeping {
             store: Arc::clone(&log.store),
             own_number: self.own.number,
             own: pages.cloned(),
             view: Arc::clone(&self.view),
             links: self.links(),
+            archive,
         };
         LogKeeper::start(&self.environment, keeping)
     }
@@ -493,37 +784,64 @@ impl Maker {
         if !self.own.has(Role::Database) && !self.own.has(Role::Replica) {
             return None;
         }
-        let own = (self.own.number, pages.cloned());
-        Some(Arc::new(EnginePages::new(&self.environment, own, &self.view, self.links())))
+        Some(Arc::new(self.pages_over_links(pages)))
     }
 
-    fn database(&self, log: &LogMember, pages: &Arc<EnginePages>) -> Option<DatabaseRole> {
+    fn pages_over_links(&self, own: Option<&Arc<PageRole>>) -> EnginePages {
+        let own = (self.own.number, own.cloned());
+        EnginePages::new(&self.environment, own, &self.view, self.links())
+    }
+
+    /// The clients' port, if the process has one that does not depend on what it runs.
+    fn clients(&self) -> Result<Option<Arc<Clients>>, ProcessError> {
+        let roles = [Role::Database, Role::Replica, Role::Proxy];
+        if !roles.into_iter().any(|role| self.own.has(role)) {
+            return Ok(None);
+        }
+        let writers = Writers {
+            own: self.own.number,
+            view: Arc::clone(&self.view),
+            commands: self.links(),
+            control: self.links(),
+        };
+        let options = self.endpoint_options();
+        let clients = Clients::start(&self.environment, writers, &options, &self.doors.sessions);
+        Ok(Some(Arc::new(clients.map_err(ProcessError::Clients)?)))
+    }
+
+    fn database(
+        &self,
+        log: &LogMember,
+        pages: &Arc<EnginePages>,
+        clients: &Arc<Clients>,
+    ) -> Option<DatabaseRole> {
         if !self.own.has(Role::Database) {
             return None;
         }
         let (group, member_log) = (Arc::clone(&log.store), Arc::clone(&log.log));
         let read_from = Arc::clone(pages);
+        let view = Arc::clone(&self.view);
         let source = move || {
             let (pages, page_node) = read_from.source()?;
             let (group, log) = (Arc::clone(&group), Arc::clone(&member_log));
-            Some(ClusterStorage { group, log, pages, page_node })
+            Some(ClusterStorage { group, log, pages, view: Arc::clone(&view), page_node })
         };
-        let options = self.database_options(pages);
+        let options = self.database_options(pages, clients);
         let (group, source) = (Arc::clone(&log.store), Box::new(source));
         Some(DatabaseRole::start(&self.environment, group, source, options))
     }
 
     /// The replica, with links to everything that it needs.
-    fn replica(&self, pages: &EnginePages) -> Option<ReplicaRole> {
+    fn replica(&self, pages: &EnginePages, clients: &Arc<Clients>) -> Option<ReplicaRole> {
         if !self.own.has(Role::Replica) {
             return None;
         }
-        let layout = self.view.layout();
-        let link = |node: &NodeEntry| Arc::new(self.link(node));
+        let writers =
+            |layout: &Layout| layout.with_role(Role::Database).cloned().collect::<Vec<_>>();
         let links = ReplicaLinks {
-            log: layout.log_members().map(|(_, node)| link(node)).collect(),
+            log: self.links_to_log(),
             pages: pages.remote()?,
-            writers: layout.with_role(Role::Database).map(link).collect(),
+            writers: self.links_to(writers),
         };
         let engine = &self.options.node.engine;
         let replica = ReplicaOptions {
@@ -537,30 +855,45 @@ impl Maker {
             replica,
             endpoint: EndpointOptions {
                 data_dir: self.options.directory.join(replica::DIRECTORY),
+                door: Some(Arc::clone(clients.door())),
                 ..self.endpoint_options()
             },
+            clients: Arc::clone(clients),
             patience: self.options.patience,
             on_state: Arc::clone(&self.options.on_state),
+            metrics: Arc::clone(&self.metrics),
         };
         Some(ReplicaRole::start(&self.environment, links, options))
     }
 
     fn endpoint_options(&self) -> EndpointOptions {
         EndpointOptions {
-            listen: self.own.client_address,
+            listen: self.client_listen,
+            // The process answers scrapes.
+            metrics_listen: None,
             data_dir: self.options.directory.clone(),
+            cluster: Some(Arc::clone(&self.surveys) as Arc<dyn ClusterSeam>),
             ..self.options.endpoint.clone()
         }
     }
 
-    fn database_options(&self, pages: &Arc<EnginePages>) -> DatabaseOptions {
-        let endpoint = self.endpoint_options();
+    fn database_options(
+        &self,
+        pages: &Arc<EnginePages>,
+        clients: &Arc<Clients>,
+    ) -> DatabaseOptions {
+        let door = Some(Arc::clone(clients.door()));
+        let endpoint = EndpointOptions { door, ..self.endpoint_options() };
         DatabaseOptions {
             writer: Arc::clone(&self.doors.writer),
+            clients: Arc::clone(clients),
             node: self.options.node.clone(),
             endpoint,
             patience: self.options.patience,
             on_state: Arc::clone(&self.options.on_state),
+            metrics: Arc::clone(&self.metrics),
+            handovers: Arc::clone(&self.doors.handovers),
+            members: Arc::new(self.links_to_members()),
             are_pages_leaving: {
                 let pages = Arc::clone(pages);
                 Arc::new(move || pages.are_leaving())

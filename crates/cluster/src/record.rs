@@ -10,6 +10,7 @@
 //! It is written under another name, synced and renamed, so it is there as a whole or not at all.
 //! `docs/formats/cluster.md` describes the record.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,18 +18,25 @@ use std::sync::Arc;
 
 use firn_base::Environment;
 use firn_base::disk::{DirectoryLock, Disk, OpenMode};
-use firn_base::network::{ClusterId, NodeId, NodeIdentity, Roles};
+use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
+use firn_consensus::MemberId;
 use firn_control::{ChunkId, DirectoryId, Epoch};
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use self::old::OldRecord;
 use crate::layout::{Layout, NodeEntry};
 
 /// The file's name in the node's directory.
 pub(crate) const FILE_NAME: &str = "node.record";
 const NEW_NAME: &str = "node.record.new";
 const MAGIC: [u8; 4] = *b"FnNd";
-const VERSION: u8 = 1;
+const VERSION: u8 = 4;
+/// In records of this version, nodes have all pages or none.
+const ONE_CHUNK: u8 = 3;
+/// Records of this version have nothing behind the layout either.
+const WITHOUT_MEMBER: u8 = 2;
 const HEADER_BYTES: usize = 9;
 
 /// The record. The order of the fields is part of the format.
@@ -42,20 +50,40 @@ pub(crate) struct Record {
     pub(crate) directory: DirectoryId,
     /// How often the node has started.
     pub(crate) incarnation: u64,
-    pub(crate) address: SocketAddr,
-    pub(crate) client_address: Option<SocketAddr>,
+    pub(crate) address: Address,
+    pub(crate) client_address: Option<Address>,
+    /// Where it listens for the other nodes, if that is not its address.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where it listens for clients, if that is not its address for clients.
+    pub(crate) client_listen: Option<SocketAddr>,
     pub(crate) roles: Roles,
     /// The control node of this directory has been founded, and has voted since. It must not be
     /// founded again.
     pub(crate) has_control: bool,
     /// Control has taken the node with this directory, so its parts may be made.
     pub(crate) is_member: bool,
-    /// The pages that the node has, whole: the chunk, as of its last change.
-    pub(crate) held: Option<(ChunkId, Epoch)>,
+    /// The chunks that the node has, whole, each as of its last change.
+    pub(crate) held: BTreeMap<ChunkId, Epoch>,
     /// Control nodes that the node was told of when it joined.
-    pub(crate) told: Vec<SocketAddr>,
+    pub(crate) told: Vec<Address>,
     /// The cluster, as control described it last.
     pub(crate) layout: Option<Layout>,
+    /// The member of the log group that the node has.
+    pub(crate) log_member: Option<MemberPlace>,
+    /// The last member that the node had and gave up. Orders about it, and about earlier ones, come
+    /// late.
+    pub(crate) left: Option<MemberId>,
+}
+
+/// Which member of the log group a node has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MemberPlace {
+    pub(crate) member: MemberId,
+    /// Whether the group was founded with it. Others begin with an empty log.
+    pub(crate) is_founder: bool,
+    /// Its log was made. Without it the member has forgotten what it promised, so it is not made
+    /// again.
+    pub(crate) is_made: bool,
 }
 
 /// Why the record cannot be used.
@@ -85,14 +113,18 @@ impl Record {
             // 0 is no directory.
             directory: DirectoryId(high << 64 | u128::from(environment.random.next_u64() | 1)),
             incarnation: 0,
-            address: node.address,
-            client_address: node.client_address,
+            address: node.address.clone(),
+            client_address: node.client_address.clone(),
+            listen: None,
+            client_listen: None,
             roles: node.roles,
             has_control: false,
             is_member: false,
-            held: None,
+            held: BTreeMap::new(),
             told: Vec::new(),
             layout: None,
+            log_member: None,
+            left: None,
         }
     }
 
@@ -101,8 +133,8 @@ impl Record {
         NodeEntry {
             number: self.number.unwrap_or_default(),
             name: self.name.clone(),
-            address: self.address,
-            client_address: self.client_address,
+            address: self.address.clone(),
+            client_address: self.client_address.clone(),
             roles: self.roles,
         }
     }
@@ -130,13 +162,38 @@ impl Record {
         let (head, body) = bytes.split_first_chunk::<HEADER_BYTES>()?;
         let [magic @ .., _, _, _, _, _] = head;
         let checksum = u32::from_le_bytes([head[5], head[6], head[7], head[8]]);
-        if *magic != MAGIC || head[4] != VERSION || checksum != crc32c::crc32c(body) {
+        if *magic != MAGIC || checksum != crc32c::crc32c(body) {
             return None;
         }
-        match postcard::take_from_bytes(body) {
-            Ok((record, [])) => Some(record),
+        match head[4] {
+            VERSION => exact(body),
+            ONE_CHUNK => exact::<OldRecord>(body).map(Record::from),
+            WITHOUT_MEMBER => {
+                let nothing = [0, 0];
+                let record = exact::<OldRecord>(&[body, &nothing].concat());
+                record.map(Record::from).map(Record::with_founder)
+            }
             _ => None,
         }
+    }
+
+    /// Nodes that did not note their member had one from the founding on.
+    fn with_founder(mut self) -> Record {
+        let member = self.layout.as_ref().zip(self.number);
+        let member = member.and_then(|(layout, number)| layout.log_member_on(number));
+        self.log_member = member.filter(|_| self.is_member).map(|member| MemberPlace {
+            member,
+            is_founder: true,
+            is_made: true,
+        });
+        self
+    }
+}
+
+fn exact<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        _ => None,
     }
 }
 
@@ -191,8 +248,18 @@ impl RecordFile {
     }
 
     /// See [`Record::held`].
-    pub(crate) fn held(&self) -> Option<(ChunkId, Epoch)> {
-        self.record.lock().held
+    pub(crate) fn held(&self) -> BTreeMap<ChunkId, Epoch> {
+        self.record.lock().held.clone()
+    }
+
+    /// The epoch of a chunk that the node has.
+    pub(crate) fn held_epoch(&self, chunk: ChunkId) -> Option<Epoch> {
+        self.record.lock().held.get(&chunk).copied()
+    }
+
+    /// See [`Record::log_member`].
+    pub(crate) fn log_member(&self) -> Option<MemberPlace> {
+        self.record.lock().log_member
     }
 
     /// Changes the record, on disk first. Blocks for I/O.
@@ -234,5 +301,6 @@ fn write(disk: &dyn Disk, directory: &Path, record: &Record) -> io::Result<()> {
     disk.sync_directory(directory)
 }
 
+mod old;
 #[cfg(test)]
 mod tests;

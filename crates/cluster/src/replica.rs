@@ -1,4 +1,5 @@
-//! A process's replica: it follows the log of the cluster and answers reads at its own port.
+//! A process's replica: it follows the log of the cluster and answers what the clients of its
+//! process read.
 //!
 //! ```text
 //!   looking for the writer ──► opening ──► serving ── the writer has been replaced ──► looking …
@@ -7,14 +8,15 @@
 //! ```
 //!
 //! A replica belongs to one writer in one epoch. When another node writes, or the replica has lost
-//! its place or its log, connections are closed and it is opened again, at the end of the log and
-//! with an empty pool. It applies durable log alone, so nothing has to be taken back.
+//! its place or its log, it is opened again, at the end of the log and with an empty pool. Clients
+//! keep their connections: their statements run at the node that writes meanwhile. It applies
+//! durable log alone, so nothing has to be taken back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{LogError, LogStore, PageStore};
+use firn_api::{LogError, LogStore, PageStore, WriterNode};
 use firn_base::{Environment, Lsn};
 use firn_engine::EngineError;
 use firn_engine::replica::{Replica, ReplicaOptions, ReplicaStorage};
@@ -29,8 +31,11 @@ use firn_sql_evaluation::PureEvaluator;
 use firn_writer_service::RemoteWriter;
 use parking_lot::Mutex;
 
+use crate::clients::Clients;
 use crate::database::{DatabaseState, OnState};
+use crate::health::MetricsDoor;
 use crate::message::ReplicaStatus;
+use crate::near;
 use crate::task::{Stop, Task};
 
 /// The replica's files are in this directory below the process's own.
@@ -52,20 +57,27 @@ const MOST_REMEMBERED: usize = 1200;
 
 /// The other processes that a replica needs.
 pub(crate) struct ReplicaLinks {
-    /// The members of the log group.
-    pub(crate) log: Vec<Arc<Caller>>,
+    /// The members of the log group that vote, as of now.
+    pub(crate) log: NodeLinks,
     pub(crate) pages: Arc<RemotePages>,
-    /// The nodes that may write.
-    pub(crate) writers: Vec<Arc<Caller>>,
+    /// The nodes that may write, as of now.
+    pub(crate) writers: NodeLinks,
 }
+
+/// Links to some of the nodes. A node that stays has the same link each time.
+pub(crate) type NodeLinks = Box<dyn Fn() -> Vec<Arc<Caller>> + Send + Sync>;
 
 /// How a replica and its endpoint are set up.
 pub(crate) struct ReplicaRoleOptions {
     pub(crate) replica: ReplicaOptions,
     pub(crate) endpoint: EndpointOptions,
+    /// Those whose reads the replica answers.
+    pub(crate) clients: Arc<Clients>,
     /// How long statements may run on when the process ends.
     pub(crate) patience: Duration,
     pub(crate) on_state: OnState,
+    /// Where the metrics of the replica's endpoint are shown.
+    pub(crate) metrics: Arc<MetricsDoor>,
 }
 
 /// The task that opens and closes the replica.
@@ -156,12 +168,16 @@ impl Shared {
     /// One life of the replica.
     fn serve(&self, log: &mut Option<Arc<RemoteLog>>, stop: &Stop) -> Result<(), ServeError> {
         let writer =
-            RemoteWriter::find(&self.links.writers, TIMEOUT).ok_or(ServeError::NoWriter)?;
+            RemoteWriter::find(&(self.links.writers)(), TIMEOUT).ok_or(ServeError::NoWriter)?;
         let log = match log {
-            Some(log) => Arc::clone(log),
+            Some(log) => {
+                log.set_members(&(self.links.log)());
+                Arc::clone(log)
+            }
             None => Arc::clone(log.insert(self.open_log()?)),
         };
-        let replica = Arc::new(self.open_replica(&log, &writer)?);
+        let seen = near::writer(&self.environment, &writer);
+        let replica = Arc::new(self.open_replica(&log, seen)?);
         let rows = ReplicaNode::new(Arc::clone(&replica), SNAPSHOT_TIMEOUT)
             .with_evaluator(Arc::new(PureEvaluator));
         let options = &self.options.endpoint;
@@ -173,13 +189,13 @@ impl Shared {
     }
 
     fn open_log(&self) -> Result<Arc<RemoteLog>, LogError> {
-        RemoteLog::open(&self.environment, self.links.log.clone(), RemoteLogOptions::default())
+        RemoteLog::open(&self.environment, (self.links.log)(), RemoteLogOptions::default())
     }
 
     fn open_replica(
         &self,
         log: &Arc<RemoteLog>,
-        writer: &RemoteWriter,
+        writer: Arc<dyn WriterNode>,
     ) -> Result<Replica, EngineError> {
         let environment = &self.environment;
         let storage = ReplicaStorage {
@@ -187,12 +203,12 @@ impl Shared {
             pages: Arc::clone(&self.links.pages) as Arc<dyn PageStore>,
             // Other processes cannot reach these regions, so any growing number serves as an epoch.
             fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
-            writer: Arc::new(writer.clone()),
+            writer,
         };
         Replica::open(environment, storage, self.options.replica.clone(), Arc::new(Collations))
     }
 
-    /// Answers clients until the replica has lost its writer or the process ends.
+    /// Answers reads until the replica has lost its writer or the process ends.
     fn attend(
         &self,
         replica: &Replica,
@@ -204,13 +220,21 @@ impl Shared {
         if let Some(address) = endpoint.address() {
             self.set(DatabaseState::Serving(address));
         }
+        self.options.metrics.begin(endpoint.metrics());
+        self.options.clients.begin_reading(endpoint);
         let now = || self.environment.clock.monotonic();
         let mut patience = self.options.patience;
         let mut lag = Lag::default();
+        let mut members = (self.links.log)();
         let (mut asked_at, mut accounts_at, mut accounts_of) = (now(), now(), replica.visible());
         while !stop.pause(LOOK) {
             lag.note(now(), log.durable_lsn());
             self.tell(replica, log, lag.of(now(), replica.applied_lsn()));
+            let members_now = (self.links.log)();
+            if !members_now.iter().map(Arc::as_ptr).eq(members.iter().map(Arc::as_ptr)) {
+                log.set_members(&members_now);
+                members = members_now;
+            }
             if now().saturating_sub(accounts_at) >= ACCOUNTS && accounts_of != replica.visible() {
                 (accounts_at, accounts_of) = (now(), replica.visible());
                 endpoint.instance().accounts_may_have_changed();
@@ -225,19 +249,21 @@ impl Shared {
                 break;
             }
         }
+        self.options.metrics.end();
         self.status.lock().is_open = false;
         if !stop.is_set() {
             self.set(DatabaseState::Opening);
         }
-        if !endpoint.shutdown(patience) {
-            tracing::warn!("some connections did not end in time");
+        let have_ended = self.options.clients.end_reading(patience);
+        if !endpoint.shutdown(Duration::ZERO) || !have_ended {
+            tracing::warn!("some statements did not end in time");
         }
     }
 
     /// Whether another node writes, in a later epoch.
     fn is_replaced(&self, writer: &RemoteWriter, asked_at: &mut Duration) -> bool {
         *asked_at = self.environment.clock.monotonic();
-        let found = RemoteWriter::find(&self.links.writers, TIMEOUT);
+        let found = RemoteWriter::find(&(self.links.writers)(), TIMEOUT);
         found.is_some_and(|found| found.epoch() > writer.epoch())
     }
 

@@ -1,33 +1,34 @@
-//! The state of a cluster, as control and the nodes themselves tell it.
+//! The state of a cluster, as control and the nodes themselves tell it. `firn cluster status` shows
+//! it, and so do the SQL tables about the cluster ([`crate::report`]).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
-use firn_base::network::{Address, NodeId, NodeIdentity, Roles};
-use firn_control::{Catalog, NodeState, Proposal};
+use firn_base::network::{NodeId, NodeIdentity, Roles};
+use firn_control::{Applied, Catalog, NodeState, Proposal};
 use firn_control_service::message::StatusReply;
 use firn_control_service::{Administrator, ClientOptions, ProposeError};
-use firn_link::{Caller, CallerSettings, LocalNode};
+use firn_link::LocalNode;
+use parking_lot::Mutex;
 
 use crate::layout::{Layout, NodeEntry};
+use crate::links::Links;
 use crate::message::NodeStatus;
 use crate::status::{AskError, ask};
 
 /// How long control has to answer.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a node has to answer.
+/// How long the nodes have to answer, which are asked at the same time.
 const NODE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Asks a cluster how it is, and changes it, without being a node of it.
 pub struct Surveyor {
     environment: Environment,
-    local: Arc<LocalNode>,
     administrator: Administrator,
     /// What is known of the cluster while control does not answer.
-    known: Layout,
-    links: BTreeMap<NodeId, (NodeEntry, Caller)>,
+    known: Mutex<Arc<Layout>>,
+    links: Links,
 }
 
 /// What was found.
@@ -66,32 +67,60 @@ impl Surveyor {
             roles: Roles::default(),
         });
         let local = Arc::new(LocalNode::new(identity, 0));
-        let controls = layout.control_members().map(|(_, node)| Address::Tcp(node.address));
+        Surveyor::of_node(environment, &local, Arc::new(layout))
+    }
+
+    /// For the cluster of `layout`, on behalf of a process that is one of its nodes.
+    pub(crate) fn of_node(
+        environment: &Environment,
+        local: &Arc<LocalNode>,
+        layout: Arc<Layout>,
+    ) -> Surveyor {
+        let controls = layout.control_members().map(|(_, node)| node.address.clone());
         let (addresses, options) = (controls.collect::<Vec<_>>(), ClientOptions::default());
-        let administrator = Administrator::new(environment, &local, &addresses, &options);
-        let (environment, links) = (environment.clone(), BTreeMap::new());
-        Surveyor { environment, local, administrator, known: layout, links }
+        let administrator = Administrator::new(environment, local, &addresses, &options);
+        Surveyor {
+            environment: environment.clone(),
+            administrator,
+            known: Mutex::new(layout),
+            links: Links::new(environment, local),
+        }
     }
 
     /// Asks everybody. Blocks for as long as they have to answer.
-    pub fn look(&mut self) -> Survey {
+    #[must_use]
+    pub fn look(&self) -> Survey {
         let control = self.control();
         if let Ok(control) = &control
             && let Some(layout) = Layout::of_catalog(&control.catalog)
         {
-            self.known = layout;
+            *self.known.lock() = Arc::new(layout);
         }
-        let nodes: Vec<NodeEntry> = self.known.nodes().cloned().collect();
-        self.links.retain(|_, (linked, _)| nodes.contains(linked));
+        let layout = Arc::clone(&self.known.lock());
+        self.links.keep(|node| layout.node(node).is_some());
         let catalog = control.as_ref().ok().map(|control| &control.catalog);
         let state = |node: &NodeEntry| catalog.and_then(|catalog| catalog.node_state(node.number));
-        let asked = nodes.into_iter().map(|node| SurveyedNode {
-            state: state(&node),
-            status: ask(self.link(&node), NODE_TIMEOUT),
-            node,
-        });
-        let nodes = asked.collect();
+        let nodes: Vec<NodeEntry> = layout.nodes().cloned().collect();
+        let told = self.ask_all(&nodes).into_iter().zip(nodes);
+        let surveyed = |(status, node)| SurveyedNode { state: state(&node), status, node };
+        let nodes = told.map(surveyed).collect();
         Survey { control, nodes }
+    }
+
+    /// Asks nodes at the same time, so that those that do not answer cost the timeout once.
+    fn ask_all(&self, nodes: &[NodeEntry]) -> Vec<Result<NodeStatus, AskError>> {
+        let asked = nodes.iter().map(|node| {
+            let (caller, answer) = (self.links.to(node), Arc::new(Mutex::new(None)));
+            let own = Arc::clone(&answer);
+            let body = move || *own.lock() = Some(ask(&caller, NODE_TIMEOUT));
+            (self.environment.spawner.spawn("survey", Box::new(body)), answer)
+        });
+        let asked: Vec<_> = asked.collect();
+        let answers = asked.into_iter().map(|(task, answer)| {
+            task.join();
+            answer.lock().take().expect("a task that asks a node does not panic")
+        });
+        answers.collect()
     }
 
     /// The cluster in control's eyes, or why nobody says.
@@ -103,17 +132,6 @@ impl Surveyor {
             self.administrator.status(CONTROL_TIMEOUT).map_err(|error| error.to_string())?;
         let catalog = self.catalog().map_err(|error| error.to_string())?;
         Ok(Control { status, catalog })
-    }
-
-    fn link(&mut self, node: &NodeEntry) -> &Caller {
-        let (environment, local) = (&self.environment, &self.local);
-        let (_, caller) = self.links.entry(node.number).or_insert_with(|| {
-            let address = Address::Tcp(node.address);
-            let settings =
-                CallerSettings { wanted: Some(node.number), ..CallerSettings::new(address) };
-            (node.clone(), Caller::new(environment, Arc::clone(local), settings))
-        });
-        caller
     }
 
     /// Control's newest catalog.
@@ -128,7 +146,7 @@ impl Surveyor {
     ///
     /// # Errors
     /// [`ProposeError`]
-    pub fn propose(&self, proposal: Proposal) -> Result<(), ProposeError> {
-        self.administrator.propose(proposal, CONTROL_TIMEOUT).map(drop)
+    pub fn propose(&self, proposal: Proposal) -> Result<Applied, ProposeError> {
+        self.administrator.propose(proposal, CONTROL_TIMEOUT)
     }
 }

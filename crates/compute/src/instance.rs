@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::Incarnation;
-use firn_api::rows::{DatabaseNode, Freshness};
+use firn_api::cluster::ClusterSeam;
+use firn_api::rows::{
+    DatabaseNode, Freshness, HandedSession, HandedSessions, RowsResult, TakenOver,
+};
 use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
 };
@@ -20,6 +23,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{AccountBook, AccountName, RowsAccountStore, StoreError, UsageBook};
+use crate::commits::CommitNotes;
+use crate::left_transactions::LeftTransactions;
 use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
 use crate::process_state::state_of;
@@ -71,6 +76,8 @@ pub struct InstanceOptions {
     pub spill: Option<SpillDirectory>,
     /// Runs analytic statements; without it the row executor does.
     pub vectorised: Option<Arc<dyn VectorisedEngine>>,
+    /// Tells of the cluster that the node belongs to, if it does.
+    pub cluster: Option<Arc<dyn ClusterSeam>>,
 }
 
 pub struct Instance {
@@ -92,6 +99,8 @@ pub struct Instance {
     pub variables: GlobalVariables,
     /// The global variables that the next start takes over.
     pub(crate) persisted: PersistedVariables,
+    /// Commits of commands that other processes have sent.
+    pub(crate) commits: Arc<CommitNotes>,
     /// The gate for statements that write, see `FLUSH TABLES WITH READ LOCK`.
     pub(crate) write_gate: Arc<WriteGate>,
     /// Plans of statements that were seen before.
@@ -114,8 +123,12 @@ pub struct Instance {
     pub(crate) spill: Option<SpillDirectory>,
     /// Runs analytic statements; without it the row executor does.
     pub(crate) vectorised: Option<Arc<dyn VectorisedEngine>>,
+    /// Tells of the cluster that the node belongs to, if it does.
+    pub(crate) cluster: Option<Arc<dyn ClusterSeam>>,
     /// Which sessions may write, according to the variables; each statement that writes reads it.
     writes_allowed: AtomicU8,
+    /// Transactions of sessions that have left, or that are to come.
+    pub(crate) left: LeftTransactions,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, OpenSession>>,
 }
@@ -177,6 +190,7 @@ impl Instance {
         let log_directories = LogDirectories::of(&variables);
         let persisted = PersistedVariables::open(Arc::clone(&node)).map_err(StoreError::Rows)?;
         persisted.apply(&variables).map_err(StoreError::Rows)?;
+        let commits = Arc::new(CommitNotes::new(Arc::clone(&node)));
         let number = u64::from(membership.place.number) & 0xff;
         let facts = SharedFacts {
             server: Arc::clone(&server),
@@ -197,6 +211,7 @@ impl Instance {
             log_directories,
             variables,
             persisted,
+            commits,
             write_gate: Arc::new(WriteGate::new(Arc::clone(&server))),
             server,
             plans: PlanCache::default(),
@@ -207,13 +222,42 @@ impl Instance {
             started: environment.clock.monotonic(),
             spill: options.spill,
             vectorised: options.vectorised,
+            cluster: options.cluster,
             writes_allowed: AtomicU8::new(0),
+            left: LeftTransactions::new(&environment),
             sessions: Mutex::default(),
         });
         let zone = system_time_zone(environment.clock.wall_time_us());
         instance.variables.install("system_time_zone", Setting::text(&zone));
         instance.join()?;
         Ok(instance)
+    }
+
+    /// Writes down the transactions of all sessions that have left, for the next writer. They stay
+    /// here; if there are any, nothing commits from now on until [`Instance::keep_writing`].
+    /// Blocks.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn hand_over(&self, handover: u64) -> RowsResult<HandedSessions> {
+        self.left.hand_over(&*self.node, handover)
+    }
+
+    /// No other node writes after all: transactions commit here again, and sessions go on with
+    /// those that they have left.
+    pub fn keep_writing(&self) {
+        self.node.keep_writing();
+    }
+
+    /// Rolls back the transactions of sessions that have left and that no other node goes on with.
+    /// Blocks.
+    pub fn end_left_transactions(&self) {
+        self.left.end_all();
+    }
+
+    /// Takes the transactions of the writer before, for their sessions.
+    pub fn take_over(&self, sessions: Vec<HandedSession>, transactions: Vec<TakenOver>) {
+        self.left.take_over(sessions, transactions);
     }
 
     /// Lets the server call this node from now on, and takes over the server's earlier state.

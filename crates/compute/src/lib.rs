@@ -12,7 +12,9 @@
 
 pub mod accounts;
 pub mod columns;
+mod commits;
 pub mod instance;
+mod left_transactions;
 pub mod logs;
 pub mod plan_cache;
 mod process_state;
@@ -21,7 +23,9 @@ mod server_figures;
 pub mod service;
 pub mod session;
 pub mod session_facts;
+pub mod statement_effect;
 pub mod statement_kind;
+pub mod statement_route;
 pub mod statistics_keeper;
 pub mod status;
 pub mod system_table;

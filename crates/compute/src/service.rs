@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use firn_sql::execute::error::from_rows;
 use firn_wire::auth::AuthPlugin;
 use firn_wire::{
-    Canceller, Capabilities, Credentials, Execution, FieldDefinition, Login, PeerAddress, Prepared,
-    Query, Replies, ServerError, Service, Session, WireError,
+    Canceller, Capabilities, Carried, CommandIdentity, CommittedAnswer, Credentials, Execution,
+    FieldDefinition, LastResults, Login, PeerAddress, Prepared, Query, Replies, ServerError,
+    Service, Session, WireError,
 };
 
 use crate::accounts::{Account, Blocked, Exceeded};
 use crate::instance::Instance;
-use crate::session::{Beginning, SqlSession, wire_error};
+use crate::session::{Beginning, HandoverError, SqlSession, wire_error};
 use crate::session_facts::Facts;
 
 /// Serves the clients of an instance.
@@ -32,6 +34,37 @@ fn is_loopback(peer: &PeerAddress) -> bool {
 }
 
 impl SqlService {
+    /// How the session of a client that may log in begins.
+    fn beginning(&self, login: &Login) -> Result<Beginning, ServerError> {
+        let host = login.peer().host();
+        let account = self.instance.accounts.find(&login.user, &host);
+        let account = account.filter(|account| account.name.to_string() == login.account);
+        let denied = || {
+            let message = format!("Access denied for user '{}'@'{host}'", login.user);
+            ServerError::new(1045, b"28000", message)
+        };
+        let account = account.ok_or_else(denied)?;
+        if account.locked {
+            let message =
+                format!("Access denied for user '{}'@'{host}'. Account is locked.", login.user);
+            return Err(ServerError::new(3118, b"HY000", message));
+        }
+        if account.authentication.is_empty() && !is_loopback(login.peer()) {
+            return Err(denied());
+        }
+        self.admit(&account, login)?;
+        Ok(Beginning {
+            control: Arc::clone(&login.connection),
+            connections: Arc::clone(&login.connections),
+            user: login.user.clone(),
+            host,
+            account,
+            schema: login.schema.clone(),
+            collation: login.collation,
+            tls: login.tls.clone(),
+        })
+    }
+
     /// Refuses a login beyond the account's limits, and one that could do nothing because its
     /// password has expired.
     fn admit(&self, account: &Account, login: &Login) -> Result<(), ServerError> {
@@ -98,38 +131,42 @@ impl Service for SqlService {
         })
     }
 
+    fn committed(&self, command: CommandIdentity) -> Result<Option<CommittedAnswer>, ServerError> {
+        self.instance.commits.find(command).map_err(|error| {
+            let error = from_rows(error);
+            ServerError::new(error.code, &error.state, error.message)
+        })
+    }
+
     fn open(&self, login: Login) -> Result<Box<dyn Session>, ServerError> {
-        let host = login.peer().host();
-        let account = self.instance.accounts.find(&login.user, &host);
-        let account = account.filter(|account| account.name.to_string() == login.account);
-        let denied = || {
-            let message = format!("Access denied for user '{}'@'{host}'", login.user);
-            ServerError::new(1045, b"28000", message)
-        };
-        let account = account.ok_or_else(denied)?;
-        if account.locked {
-            let message =
-                format!("Access denied for user '{}'@'{host}'. Account is locked.", login.user);
-            return Err(ServerError::new(3118, b"HY000", message));
-        }
-        if account.authentication.is_empty() && !is_loopback(login.peer()) {
-            return Err(denied());
-        }
-        self.admit(&account, &login)?;
-        let beginning = Beginning {
-            control: Arc::clone(&login.connection),
-            connections: Arc::clone(&login.connections),
-            user: login.user.clone(),
-            host,
-            account,
-            schema: login.schema.clone(),
-            collation: login.collation,
-            tls: login.tls.clone(),
-        };
+        let beginning = self.beginning(&login)?;
         let session = SqlSession::open(&self.instance, beginning);
         let session =
             session.map_err(|error| ServerError::new(error.code, &error.state, error.message))?;
         Ok(Box::new(session))
+    }
+
+    fn abandon_transaction(&self, connection: u32) {
+        drop(self.instance.left.take(u64::from(connection)));
+    }
+
+    fn resume(
+        &self,
+        login: Login,
+        document: Option<&[u8]>,
+        last: &LastResults,
+    ) -> Result<Box<dyn Session>, ServerError> {
+        let beginning = self.beginning(&login)?;
+        match SqlSession::go_on(&self.instance, beginning, document, last) {
+            Ok(session) => Ok(Box::new(session)),
+            Err(HandoverError::Refused(error)) => {
+                Err(ServerError::new(error.code, &error.state, error.message))
+            }
+            Err(error) => {
+                let message = format!("The session cannot go on at another server: {error}");
+                Err(ServerError::new(1105, b"HY000", message))
+            }
+        }
     }
 }
 
@@ -150,6 +187,10 @@ impl Drop for Running {
 }
 
 impl Session for SqlSession {
+    fn identify(&mut self, command: CommandIdentity) {
+        self.identify_command(command);
+    }
+
     fn query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
         self.run_query(query, replies)
@@ -202,6 +243,22 @@ impl Session for SqlSession {
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
         self.fields_of(table, pattern).map_err(wire_error)
+    }
+
+    fn carried(&mut self) -> Carried {
+        self.what_is_carried()
+    }
+
+    fn leave_transaction(&mut self) -> bool {
+        self.leave_open_transaction()
+    }
+
+    fn take_transaction(&mut self) -> bool {
+        self.take_left_transaction()
+    }
+
+    fn take_last(&mut self, last: &LastResults) {
+        self.take_last_results(last);
     }
 
     fn canceller(&self) -> Arc<dyn Canceller> {

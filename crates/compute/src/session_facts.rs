@@ -49,6 +49,10 @@ pub struct Facts {
     deadline: Mutex<Option<Duration>>,
     pub(crate) schema: Mutex<Option<Arc<str>>>,
     pub(crate) roles: Mutex<BTreeSet<AccountName>>,
+    /// Counts `SET ROLE`.
+    pub(crate) role_changes: AtomicU64,
+    /// Whether `GET_LOCK` was ever called.
+    pub(crate) has_asked_for_locks: AtomicBool,
     pub(crate) encryption_mode: Mutex<Arc<str>>,
     /// The session's counters; only its own thread adds to them.
     pub status: Status,
@@ -119,6 +123,8 @@ impl Facts {
             deadline: Mutex::new(None),
             schema: Mutex::new(None),
             roles: Mutex::new(BTreeSet::new()),
+            role_changes: AtomicU64::new(0),
+            has_asked_for_locks: AtomicBool::new(false),
             encryption_mode: Mutex::new("aes-128-ecb".into()),
             status: Status::default(),
             statement: Mutex::default(),
@@ -301,6 +307,7 @@ impl SessionFacts for Facts {
     }
 
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer {
+        self.has_asked_for_locks.store(true, Ordering::Relaxed);
         let left = self.time_left();
         let longest = match (left, timeout) {
             (Some(left), Some(timeout)) => Some(left.min(timeout)),

@@ -1,4 +1,5 @@
 //! Keeps the planner's statistics fresh: reads written tables again, beside the clients' work.
+//! Removes old notes of commits too.
 //!
 //! ```text
 //!   every 10 s:  tables with a tenth of their rows written since ──► ANALYZE, one after the other
@@ -30,6 +31,8 @@ use crate::variables::Setting;
 
 /// How often the keeper looks.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How often old notes of commits are removed.
+const CLEARING_INTERVAL: Duration = Duration::from_secs(600);
 /// Ratio of sleep to work, for a table without statistics.
 const FIRST_SLEEP_RATIO: u32 = 3;
 /// The same for a table that has some.
@@ -55,7 +58,14 @@ impl StatisticsKeeper {
         let asked = Arc::clone(&stop);
         let body = move || {
             let mut definitions_version = instance.catalog.definitions_version();
+            let clock = Arc::clone(&instance.facts.environment.clock);
+            let mut cleared = clock.monotonic();
             while asked.wait(INTERVAL) {
+                if clock.monotonic().saturating_sub(cleared) >= CLEARING_INTERVAL {
+                    cleared = clock.monotonic();
+                    clear_notes(&instance);
+                }
+                instance.left.end_forgotten();
                 let version = instance.catalog.definitions_version();
                 if std::mem::replace(&mut definitions_version, version) != version {
                     forget_dropped(&instance);
@@ -87,6 +97,13 @@ impl Stop {
     fn wait(&self, duration: Duration) -> bool {
         self.event.wait_until(Some(duration), || self.is_asked());
         !self.is_asked()
+    }
+}
+
+fn clear_notes(instance: &Instance) {
+    let now_ms = instance.facts.environment.clock.wall_time_ms();
+    if let Err(error) = instance.commits.forget_old(now_ms) {
+        tracing::debug!(%error, "old notes of commits stay");
     }
 }
 

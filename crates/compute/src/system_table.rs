@@ -44,6 +44,37 @@ impl SystemTable {
         }
     }
 
+    /// A table that is made when the first document is put. Does not block.
+    pub fn later(node: Arc<dyn DatabaseNode>, name: &'static str) -> SystemTable {
+        SystemTable { node, name, table: OnceLock::new() }
+    }
+
+    /// Puts a document with a key, as a part of a transaction that others may have begun. Blocks.
+    ///
+    /// # Errors
+    /// If it cannot be written. The transaction is as before.
+    pub fn put(&self, trx: &mut dyn Transaction, key: &[u8], document: &[u8]) -> RowsResult<()> {
+        let table = trx.table_for_write(self.find_or_make()?)?;
+        // First as a new row: a search for one that is not there would lock others out.
+        match trx.insert(&table, &[ValueRef::Bytes(key), ValueRef::Bytes(document)]) {
+            Err(RowsError::DuplicateKey { .. }) => replace(trx, &table, key, Some(document)),
+            done => done,
+        }
+    }
+
+    /// The document with a key, as the newest snapshot sees it. Blocks.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn get(&self, key: &[u8]) -> RowsResult<Option<Vec<u8>>> {
+        let Some((mut trx, table)) = self.begin_since(Cts(0))? else { return Ok(None) };
+        let (row, mut payload) = (encoded(&table, key)?, Vec::new());
+        let found = trx.get(&table, &row, ReadMode::Consistent, &mut payload)?;
+        let found = found.then(|| document(&*trx, &table, &payload)).transpose()?;
+        trx.commit()?;
+        Ok(found.map(|(_, document)| document))
+    }
+
     fn find(&self) -> RowsResult<Option<TableId>> {
         if let Some(known) = self.table.get() {
             return Ok(Some(*known));
@@ -57,11 +88,21 @@ impl SystemTable {
         if let Some(found) = self.find()? {
             return Ok(found);
         }
+        let made = self.make();
+        // Somebody else may have made it meanwhile.
+        match (self.find(), made) {
+            (Ok(Some(found)), _) => Ok(found),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(None), Ok(table)) => Ok(*self.table.get_or_init(|| table)),
+        }
+    }
+
+    fn make(&self) -> RowsResult<TableId> {
         ensure_schema(&*self.node)?;
         let mut change = self.node.change_definitions()?;
         let table = change.create_table(definition(self.name))?;
         change.commit()?;
-        Ok(*self.table.get_or_init(|| table))
+        Ok(table)
     }
 
     /// Begins to read what a snapshot at `since` sees, or a later one; `None` if the table is not
@@ -166,19 +207,22 @@ fn document(
     Ok((column(0)?, column(1)?))
 }
 
+/// The key of the row of a name.
+fn encoded(table: &TableRef, name: &[u8]) -> RowsResult<Vec<u8>> {
+    let mut key = Vec::new();
+    let parts = [ValueRef::Bytes(name)];
+    table.layout().clustered.encode_parts(&parts, table.collations(), &mut key).map_err(damaged)?;
+    Ok(key)
+}
+
 fn replace(
     trx: &mut dyn Transaction,
     table: &TableRef,
     name: &[u8],
     document: Option<&[u8]>,
 ) -> RowsResult<()> {
+    let key = encoded(table, name)?;
     let name = ValueRef::Bytes(name);
-    let mut key = Vec::new();
-    table
-        .layout()
-        .clustered
-        .encode_parts(&[name], table.collations(), &mut key)
-        .map_err(damaged)?;
     let mut payload = Vec::new();
     let is_there = trx.get(table, &key, ReadMode::Update(WaitPolicy::Wait), &mut payload)?;
     match (is_there, document) {

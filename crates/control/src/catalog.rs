@@ -22,11 +22,12 @@ mod members;
 mod nodes;
 mod operations;
 mod replicas;
+mod switches;
 mod upgrades;
 
 use std::collections::BTreeMap;
 
-use firn_base::{PageId, PageNo, SpaceId};
+use firn_base::{Extents, PageId, PageNo, SpaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::chunk::{Chunk, EVERY_SPACE};
@@ -134,11 +135,17 @@ impl Catalog {
         }
     }
 
+    /// How the pages of chunks of all spaces lie together.
+    #[must_use]
+    pub fn extents(&self) -> Extents {
+        Extents { pages: self.settings.chunk_pages }
+    }
+
     /// The chunk that has `page`.
     #[must_use]
     pub fn chunk_of(&self, page: PageId) -> Option<ChunkId> {
-        let has = |chunk: &Chunk| chunk.contains(page.space, page.page_no);
-        self.chunks.iter().find(|(_, chunk)| has(chunk)).map(|(id, _)| *id)
+        let extents = self.extents();
+        self.chunks.iter().find(|(_, chunk)| chunk.contains(extents, page)).map(|(id, _)| *id)
     }
 
     /// The operations that are under way.
@@ -211,6 +218,7 @@ impl Catalog {
             }
             Proposal::Drain { node, on } => self.drain(*node, *on),
             Proposal::Upgrade { release } => self.upgrade(*release),
+            Proposal::Switch { group, to } => self.switch(*group, *to),
             _ => Err(Refusal::NoOperation(OperationId(0))),
         }
     }
@@ -218,6 +226,12 @@ impl Catalog {
     fn configure(&mut self, settings: &Settings) -> Result<(), Refusal> {
         if let Some(problem) = settings.problem() {
             return Err(Refusal::Setting(problem));
+        }
+        let is_spread = self.chunks.values().any(|chunk| chunk.space == EVERY_SPACE);
+        if is_spread && settings.chunk_pages != self.settings.chunk_pages {
+            return Err(Refusal::Setting(
+                "chunk_pages says where pages of all spaces lie, for ever",
+            ));
         }
         self.settings = settings.clone();
         Ok(())
@@ -260,10 +274,12 @@ impl Catalog {
 /// The pages of a space from one to another, the last one excluded.
 pub(crate) type Pages = std::ops::Range<PageNo>;
 
-/// Whether a chunk has a page of the range of a space.
+/// Whether a chunk has a page of the range of a space. A part of all spaces may have any page.
 pub(crate) fn overlap(chunk: &Chunk, space: SpaceId, pages: &Pages) -> bool {
-    let same = [chunk.space, space].contains(&EVERY_SPACE) || chunk.space == space;
-    same && chunk.first < pages.end && pages.start < chunk.end
+    match chunk.space == space {
+        true => chunk.first < pages.end && pages.start < chunk.end,
+        false => [chunk.space, space].contains(&EVERY_SPACE),
+    }
 }
 
 #[cfg(test)]

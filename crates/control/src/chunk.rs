@@ -1,13 +1,15 @@
-//! A page chunk: a range of pages of a space, and the nodes that keep it.
+//! A page chunk: a range of pages of a space, or a part of the pages of all spaces, and the nodes
+//! that keep it.
 
 use std::collections::BTreeMap;
 
-use firn_base::{Lsn, PageNo, SpaceId};
+use firn_base::{Extents, Lsn, PageId, PageNo, SpaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::identifiers::{Epoch, GroupId, NodeId, OperationId};
 
-/// The space of a chunk that has the pages of all spaces.
+/// The space of a chunk that has pages of all spaces: those of the extents whose places
+/// ([`Extents::place`]) lie within the chunk's range.
 pub const EVERY_SPACE: SpaceId = SpaceId(u32::MAX);
 
 /// How far a replica is. The order of the variants is part of the format.
@@ -36,9 +38,10 @@ pub struct Replica {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     pub space: SpaceId,
-    /// The first page.
+    /// The first page; the first place in a chunk of [`EVERY_SPACE`].
     pub first: PageNo,
-    /// The page behind the last one. [`PageNo::NONE`] for the last chunk of a space, which grows.
+    /// The page behind the last one. [`PageNo::NONE`] for the last chunk of a space, which grows,
+    /// and for the last chunk of all spaces.
     pub end: PageNo,
     /// The group whose log makes the pages.
     pub group: GroupId,
@@ -46,7 +49,7 @@ pub struct Chunk {
     pub epoch: Epoch,
     /// About how many bytes each replica takes.
     pub bytes: u64,
-    /// How many pages are in use, from the first one on.
+    /// How many pages are in use: in a range of one space, from the first one on.
     pub pages: u32,
     pub replicas: BTreeMap<NodeId, Replica>,
     /// The operation that changes the chunk. There is one at a time.
@@ -62,9 +65,20 @@ impl Chunk {
             .map(|(node, _)| *node)
     }
 
-    /// Whether the chunk has the page with this number of `space`.
+    /// Whether the chunk has the page.
     #[must_use]
-    pub fn contains(&self, space: SpaceId, page: PageNo) -> bool {
-        (self.space == EVERY_SPACE || self.space == space) && self.first <= page && page < self.end
+    pub fn contains(&self, extents: Extents, page: PageId) -> bool {
+        match self.space {
+            EVERY_SPACE => (self.first.0..self.end.0).contains(&extents.place(page)),
+            space => space == page.space && (self.first..self.end).contains(&page.page_no),
+        }
+    }
+
+    /// How many pages the chunk can have at most.
+    pub(crate) fn most_pages(&self) -> u32 {
+        match self.space {
+            EVERY_SPACE => u32::MAX,
+            _ => self.end.0 - self.first.0,
+        }
     }
 }

@@ -46,6 +46,7 @@ impl Fence {
             | Action::JoinGroup { .. }
             | Action::CatchUp { .. }
             | Action::HandOver { .. }
+            | Action::Switch { .. }
             | Action::LeaveGroup { .. }
             | Action::Upgrade { .. } => true,
         }

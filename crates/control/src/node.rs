@@ -24,6 +24,8 @@ pub enum NodeRole {
     Control,
     /// Follows the log and answers reads.
     Replica,
+    /// Has clients whose sessions other nodes run.
+    Proxy,
 }
 
 /// Versions of messages and files that a release speaks, both ends included.
@@ -161,6 +163,7 @@ impl fmt::Display for NodeRole {
             NodeRole::Page => "page",
             NodeRole::Control => "control",
             NodeRole::Replica => "replica",
+            NodeRole::Proxy => "proxy",
         })
     }
 }

@@ -67,6 +67,7 @@ pub enum OperationKind {
         node: NodeId,
     },
     Upgrade(Upgrade),
+    Switch(Switch),
 }
 
 /// A replica of a chunk on one node more, and on another one less.
@@ -131,6 +132,14 @@ pub struct Upgrade {
     pub stopped: bool,
 }
 
+/// Another member of a log group is to lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Switch {
+    pub group: GroupId,
+    pub from: MemberId,
+    pub to: MemberId,
+}
+
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
@@ -169,7 +178,8 @@ impl OperationKind {
             OperationKind::ChangeMember(one) => one.add.is_some_and(|new| new.node == node),
             OperationKind::SplitChunk { .. }
             | OperationKind::Drain { .. }
-            | OperationKind::Upgrade(_) => false,
+            | OperationKind::Upgrade(_)
+            | OperationKind::Switch(_) => false,
         }
     }
 }
@@ -195,6 +205,9 @@ impl fmt::Display for OperationKind {
             OperationKind::ChangeMember(one) => one.fmt(f),
             OperationKind::Drain { node } => write!(f, "drain node {node}"),
             OperationKind::Upgrade(one) => one.fmt(f),
+            OperationKind::Switch(one) => {
+                write!(f, "group {}: {} leads instead of {}", one.group, one.to, one.from)
+            }
         }
     }
 }

@@ -70,6 +70,9 @@ pub enum Action {
     SplitChunk { chunk: ChunkId, upper: ChunkId, at: PageNo, epoch: Epoch },
     /// Start this release.
     Upgrade { release: Release },
+    /// To the leader of `term`: let another member lead, once transactions have ended. The catalog
+    /// hears of it from that one. An acknowledgement says that it does not.
+    Switch { group: GroupId, term: Term, to: MemberId },
 }
 
 /// The pages of a chunk, and the log that makes them.
@@ -149,6 +152,13 @@ impl OrderWriter<'_> {
             OperationKind::ChangeMember(one) => self.member(catalog, one),
             OperationKind::Drain { .. } => {}
             OperationKind::Upgrade(one) => self.upgrade(catalog, one),
+            OperationKind::Switch(one) => {
+                let group = &catalog.groups()[&one.group];
+                if let Some(node) = group.writer_node() {
+                    let (group, term, to) = (one.group, group.term, one.to);
+                    self.add(0, node, Action::Switch { group, term, to });
+                }
+            }
         }
     }
 

@@ -4,16 +4,22 @@
 //! with the least of what its disk holds gets the next replica. The weight of a replica is its
 //! bytes and a share that is the same for all, so that empty chunks spread too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use firn_base::PageNo;
 use firn_consensus::{MemberId, Role};
 
 use crate::catalog::{Catalog, may_be_member};
-use crate::chunk::{Chunk, ReplicaState};
+use crate::chunk::{Chunk, EVERY_SPACE, ReplicaState};
 use crate::group::LogGroup;
 use crate::identifiers::{ChunkId, GroupId, NodeId};
 use crate::node::{Node, NodeRole};
 use crate::operation::{MovePhase, OperationKind};
+
+/// The least that a replica of a part of all spaces weighs, as a part of a node's capacity: in a
+/// cluster that is nearly empty, nodes have as many chunks each, and do not exchange them as tables
+/// come and go.
+const LEAST_PARTS: u64 = 1 << 14;
 
 /// Where everything will be when all operations are done, and what nodes are busy with.
 pub(crate) struct Placement<'a> {
@@ -30,9 +36,12 @@ impl<'a> Placement<'a> {
     pub(crate) fn new(catalog: &'a Catalog) -> Placement<'a> {
         let chunks = catalog.chunks();
         let bytes: u64 = chunks.values().fold(0, |sum, chunk| sum.saturating_add(chunk.bytes));
-        let base = bytes / (chunks.len() as u64).max(1) / 8 + 1;
-        let pages = catalog.nodes().iter().filter(|(_, node)| node.has(NodeRole::Page));
-        let load = pages.map(|(id, _)| (*id, 0)).collect();
+        let pages = || catalog.nodes().iter().filter(|(_, node)| node.has(NodeRole::Page));
+        let is_spread = chunks.values().any(|chunk| chunk.space == EVERY_SPACE);
+        let room = pages().map(|(_, node)| node.capacity).max().filter(|_| is_spread);
+        let least = room.unwrap_or(0) / LEAST_PARTS + 1;
+        let base = bytes / (chunks.len() as u64).max(1) / 8 + least;
+        let load = pages().map(|(id, _)| (*id, 0)).collect();
         let mut placement = Placement { catalog, base, load, moves: BTreeMap::new() };
         for chunk in chunks.values() {
             for node in placement.staying(chunk) {
@@ -176,6 +185,41 @@ pub fn place_chunk(catalog: &Catalog) -> Vec<NodeId> {
         chosen.push(best);
     }
     chosen
+}
+
+/// The parts of all places, as equal as can be: the ranges of `count` chunks of all spaces.
+#[must_use]
+pub fn equal_parts(count: u32) -> Vec<(PageNo, PageNo)> {
+    let count = count.max(1);
+    let bound = |part: u32| {
+        let at = u64::from(PageNo::NONE.0) * u64::from(part) / u64::from(count);
+        PageNo(at as u32)
+    };
+    (0..count).map(|part| (bound(part), bound(part + 1))).collect()
+}
+
+/// The nodes of the chunks that a cluster begins with, `copies` for each, or all if there are not
+/// as many. All nodes have as many chunks, give or take one for each copy, and the chunks of a node
+/// have their other copies on many nodes.
+#[must_use]
+pub fn spread(nodes: &BTreeSet<NodeId>, chunks: usize, copies: usize) -> Vec<BTreeSet<NodeId>> {
+    let nodes: Vec<NodeId> = nodes.iter().copied().collect();
+    let count = nodes.len().max(1);
+    let of_chunk = |chunk: usize| {
+        // Each round over the nodes has another distance between copies.
+        let distance = 1 + (chunk / count) % count.saturating_sub(1).max(1);
+        let mut places: Vec<usize> = Vec::new();
+        let mut at = chunk % count;
+        while places.len() < copies.min(nodes.len()) {
+            while places.contains(&at) {
+                at = (at + 1) % count;
+            }
+            places.push(at);
+            at = (at + distance) % count;
+        }
+        places.into_iter().map(|place| nodes[place]).collect()
+    };
+    (0..chunks).map(of_chunk).collect()
 }
 
 /// The best node for a member with `role`, in the place of `remove` if that is a member.

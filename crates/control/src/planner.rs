@@ -21,7 +21,7 @@ use firn_base::PageNo;
 use firn_consensus::{MemberId, Role};
 
 use crate::catalog::Catalog;
-use crate::chunk::{Chunk, ReplicaState};
+use crate::chunk::{Chunk, EVERY_SPACE, ReplicaState};
 use crate::group::LogGroup;
 use crate::identifiers::{ChunkId, GroupId, NodeId};
 use crate::node::Health;
@@ -263,7 +263,8 @@ impl<'a> Planner<'a> {
         let most = self.catalog.settings().chunk_pages;
         for (id, chunk) in self.catalog.chunks() {
             let whole = self.living(chunk) == chunk.replicas.len();
-            if chunk.operation.is_none() && chunk.pages > most && whole {
+            let may_split = chunk.space != EVERY_SPACE && chunk.operation.is_none();
+            if may_split && chunk.pages > most && whole {
                 let (at, epoch) = (PageNo(chunk.first.0 + most), chunk.epoch);
                 self.proposals.push(Proposal::Split { chunk: *id, epoch, at });
             }

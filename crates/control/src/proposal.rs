@@ -68,6 +68,8 @@ pub enum Proposal {
     Acknowledge { operation: OperationId, step: u32, node: NodeId, position: Lsn },
     /// The cluster begins with these nodes and groups. It is taken while there are none.
     Found(Founding),
+    /// Another member of a log group is to lead: the one on that node, or any that can.
+    Switch { group: GroupId, to: Option<NodeId> },
 }
 
 /// What a cluster begins with. The leader of the control group proposes it, so that founders whose

@@ -83,10 +83,26 @@ pub enum Refusal {
     NoSource(ChunkId),
     #[error("chunk {0} is being made or copied; it can be split afterwards")]
     NotComplete(ChunkId),
+    #[error("chunk {0} has pages of all spaces, and such a chunk is not split")]
+    Spread(ChunkId),
     #[error("page {page} is not within chunk {chunk}")]
     NotWithin { chunk: ChunkId, page: PageNo },
     #[error("log group {0} has no leader; its members change once one is elected")]
     NoLeader(GroupId),
+    #[error("the control group chooses its leader by itself")]
+    ControlGroup,
+    #[error("node {name} leads the log group already")]
+    LeadsAlready { name: String },
+    #[error("node {name} is {state}; it can lead once it is up")]
+    LeadsLater { name: String, state: NodeState },
+    #[error(
+        "node {name} has no member of the log group that may lead; firn cluster status shows those of database nodes"
+    )]
+    MayNotLead { name: String },
+    #[error(
+        "log group {0} has no other member that is up and may lead; start another database node"
+    )]
+    NobodyElse(GroupId),
     #[error(
         "log group {0} would have no majority that is up. Start the missing members, or add others first"
     )]

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use firn_api::rows::{HandedOver, HandedTransaction, TakenOver};
 use firn_api::{LogStore, OpenedLog, PageStore, Timestamps, WriterEpoch};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
@@ -16,10 +17,13 @@ use parking_lot::Mutex;
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::log::{DURABLE_REGION, DURABLE_WORDS, EPOCH_WORD, RedoLog, RedoLogOptions};
+use crate::modifications::ModificationTracker;
 use crate::pages::Pages;
 use crate::recovery::RecoveryReport;
+use crate::rows::EngineTransaction;
 use crate::space::Spaces;
 use crate::transaction::durable_commits::DurableCommits;
+use crate::transaction::handover::Expected;
 use crate::transaction::undo::UndoLog;
 use crate::transaction::{
     IdLimits, IsolationLevel, Transaction, TransactionOptions, TransactionSystem,
@@ -37,6 +41,8 @@ pub struct EngineOptions {
     pub structure_changes: StructureChanges,
     /// The interval between two runs of purge.
     pub purge_interval: Duration,
+    /// Whether replicas are told which pages have changed.
+    pub tracks_modifications: bool,
 }
 
 impl Default for EngineOptions {
@@ -47,6 +53,7 @@ impl Default for EngineOptions {
             transactions: TransactionOptions::default(),
             structure_changes: StructureChanges::Concurrent,
             purge_interval: Duration::from_millis(10),
+            tracks_modifications: false,
         }
     }
 }
@@ -72,6 +79,8 @@ pub struct Engine {
     report: RecoveryReport,
     losers_left: Arc<AtomicU64>,
     maintenance: Arc<Maintenance>,
+    /// Transactions of the writer before, until [`Engine::taken_over`].
+    going_on: Mutex<Vec<(HandedTransaction, Transaction)>>,
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
 }
 
@@ -96,13 +105,35 @@ impl Engine {
         storage: Storage,
         options: &EngineOptions,
     ) -> Result<Engine, EngineError> {
+        Engine::open_after(environment, storage, options, &HandedOver::default())
+    }
+
+    /// Opens an engine that goes on with transactions of the writer before; see
+    /// [`Engine::taken_over`]. Transactions whose undo logs do not end as they were handed over are
+    /// rolled back like all others. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_after(
+        environment: &Environment,
+        storage: Storage,
+        options: &EngineOptions,
+        handed: &HandedOver,
+    ) -> Result<Engine, EngineError> {
         let durable = storage.fabric.register(DURABLE_REGION, DURABLE_WORDS)?;
         let opened = storage.log.open(storage.epoch)?;
         let epoch = opened.tail.epoch;
         durable.words()[EPOCH_WORD].store(epoch.0, Ordering::Release);
         let limits = opened.tail.watermarks;
-        let limits = IdLimits { trx: limits.trx_id_limit, cts: limits.cts_limit };
+        let (trx, cts) = (limits.trx_id_limit, limits.cts_limit);
+        let horizon = handed.oldest_snapshot().map_or(cts, |oldest| oldest.min(cts));
+        let limits = IdLimits { trx, cts, horizon };
+        let tracker = match options.tracks_modifications {
+            true => Some(ModificationTracker::register(&*storage.fabric, opened.tail.end)?),
+            false => None,
+        };
         let pages = open_pages(environment, &storage, opened, options, durable);
+        let pages = pages.with_modifications(tracker.map(Arc::new));
         let spaces = Arc::new(Spaces::new(pages.clone()));
         let forest = Arc::new(Forest::new(pages, spaces, options.structure_changes));
         let system = TransactionSystem::new(
@@ -116,7 +147,10 @@ impl Engine {
         let system = Arc::new(system);
         system.begin_epoch(epoch)?;
         system.ensure_undo_space()?;
-        let (report, losers) = system.recover()?;
+        let mut expected = Expected::of(handed);
+        let (mut report, mut losers) = system.recover(&mut expected)?;
+        let going_on = system.go_on_with(handed, expected, &mut losers)?;
+        (report.losers, report.going_on) = (losers.len(), going_on.len());
         let maintenance = Arc::new(Maintenance {
             system: Arc::clone(&system),
             dictionary: OnceLock::new(),
@@ -130,6 +164,7 @@ impl Engine {
             report,
             losers_left: Arc::new(AtomicU64::new(losers.len() as u64)),
             maintenance,
+            going_on: Mutex::new(going_on),
             tasks: Mutex::default(),
         };
         engine.start_tasks(environment, losers);
@@ -163,6 +198,21 @@ impl Engine {
         }
         let dictionary = Dictionary::open(&self.system, collations)?;
         Ok(Arc::clone(self.maintenance.dictionary.get_or_init(|| dictionary)))
+    }
+
+    /// The transactions of the writer before, for their sessions. Call it before the first session
+    /// is opened: until then, no change of definitions comes between.
+    ///
+    /// # Errors
+    /// If a lock on a definition is not free.
+    pub fn taken_over(&self, dictionary: &Arc<Dictionary>) -> Result<Vec<TakenOver>, EngineError> {
+        let going_on = std::mem::take(&mut *self.going_on.lock());
+        let taken_over = |(handed, transaction): (HandedTransaction, Transaction)| {
+            let table_locks = dictionary.lock_definitions(&handed.table_locks)?;
+            let transaction = Box::new(EngineTransaction::over(dictionary, transaction));
+            Ok(TakenOver { session: handed.session, transaction, table_locks })
+        };
+        going_on.into_iter().map(taken_over).collect()
     }
 
     /// Begins a transaction. Does not block.
@@ -213,6 +263,8 @@ impl Engine {
     /// # Errors
     /// If the log has failed.
     pub fn close(&self) -> Result<(), EngineError> {
+        // Those that nobody has asked for.
+        self.going_on.lock().clear();
         let counted = self.maintenance.dictionary.get().map_or(Ok(()), |open| open.close());
         self.maintenance.stopping.store(true, Ordering::Release);
         self.maintenance.wake.notify_all();

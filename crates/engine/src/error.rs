@@ -1,5 +1,7 @@
 //! The errors of the engine. Each says what the caller can do.
 
+use std::time::Duration;
+
 use firn_api::{LogError, PageStoreError, TimestampError, WriterError};
 use firn_base::memory::NoRoom;
 use firn_base::{Cts, IndexId, PageId, SpaceId, TableId};
@@ -46,6 +48,16 @@ pub enum EngineError {
     /// The node that writes does not answer this replica.
     #[error(transparent)]
     Writer(#[from] WriterError),
+    /// This replica has not applied in time what a read must see.
+    #[error(
+        "this replica could not learn and apply what is newest within {patience:?} ({reason}); SET \
+         firn_read_consistency = 'STALE' reads what it has"
+    )]
+    NotCaughtUp {
+        /// How long the read has waited.
+        patience: Duration,
+        reason: String,
+    },
     /// A snapshot that another node chose is too old.
     #[error(transparent)]
     SnapshotTooOld(#[from] SnapshotTooOld),
@@ -178,7 +190,7 @@ impl EngineError {
             // does".
             EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1836,
             EngineError::Log(LogError::Unavailable { .. } | LogError::Failed { .. }) => 1429,
-            EngineError::Writer(_) => 1429,
+            EngineError::Writer(_) | EngineError::NotCaughtUp { .. } => 1429,
             EngineError::OutcomeUnknown(_) => 1180,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
             // The transaction did not commit and can be run again.

@@ -10,6 +10,7 @@ pub mod lock;
 pub mod log;
 pub mod metadata_lock;
 pub mod mini_transaction;
+mod modifications;
 pub mod pages;
 pub mod recovery;
 pub mod replica;

@@ -153,6 +153,10 @@ impl<'p> MiniTransaction<'p> {
         for guard in &mut self.held {
             if guard.is_changed() {
                 guard.mark_changed(placed.end);
+                // The page is still latched, so its next writer finds the change noted.
+                if let Some(modifications) = self.pages.modifications() {
+                    modifications.note(guard.id(), guard, placed.end);
+                }
             }
         }
         self.group.clear();

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use crate::error::EngineError;
 use crate::lock::LockError;
 use crate::log::RedoLog;
+use crate::modifications::ModificationTracker;
 use crate::sync::{Event, Ticket};
 
 /// Why a run of an operation did not complete. It is a value, so that the return path drops
@@ -31,6 +32,8 @@ pub enum Restart {
     Again,
     /// The operation depends on a commit that is not finished.
     Unfinished(UnfinishedCommit),
+    /// The operation must see commits that this node has not applied yet.
+    Behind(Box<dyn CatchUp>),
     /// The operation has failed and must not run again.
     Fail(EngineError),
 }
@@ -45,6 +48,16 @@ pub struct UnfinishedCommit {
     pub(crate) cancelled: Option<Arc<AtomicBool>>,
 }
 
+/// The wait until a node that follows another one has applied what an operation must see.
+pub trait CatchUp: std::fmt::Debug + Send {
+    /// Blocks until then. Called with nothing held.
+    ///
+    /// # Errors
+    /// If it takes too long, the node does not follow any more, or the operation's statement is
+    /// killed.
+    fn wait(&self) -> Result<(), EngineError>;
+}
+
 impl From<Miss> for Restart {
     fn from(miss: Miss) -> Restart {
         Restart::Need(miss.0)
@@ -57,8 +70,9 @@ impl<E: Into<EngineError>> From<E> for Restart {
     }
 }
 
-/// How long an operation waits for unfinished commits.
-const UNFINISHED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
+/// How long an operation waits for unfinished commits. In tests it is longer than a thread may be
+/// held up by a busy machine.
+const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 50 });
 /// How often the waiter checks for itself. A remote coordinator writes the decision into the region
 /// without a notification, and killing a statement does not wake its waiter.
 const UNFINISHED_INTERVAL: Duration = Duration::from_millis(10);
@@ -105,12 +119,26 @@ pub struct ReadPages {
 pub struct Pages {
     cached: ReadPages,
     pub log: Arc<RedoLog>,
+    /// Told of each page that changes, if replicas ask for that.
+    modifications: Option<Arc<ModificationTracker>>,
 }
 
 impl Pages {
     #[must_use]
     pub fn new(pool: Arc<BufferPool>, log: Arc<RedoLog>) -> Pages {
-        Pages { cached: ReadPages { pool }, log }
+        Pages { cached: ReadPages { pool }, log, modifications: None }
+    }
+
+    /// The same pages, whose changes are noted in `modifications`.
+    pub(crate) fn with_modifications(
+        self,
+        modifications: Option<Arc<ModificationTracker>>,
+    ) -> Pages {
+        Pages { modifications, ..self }
+    }
+
+    pub(crate) fn modifications(&self) -> Option<&ModificationTracker> {
+        self.modifications.as_deref()
     }
 
     #[must_use]
@@ -137,7 +165,7 @@ impl ReadPages {
     /// # Errors
     /// The operation's error, or why a page could not be loaded; [`LockError::Timeout`] if the
     /// commit that it depends on does not finish in time, [`LockError::Cancelled`] if its statement
-    /// is killed meanwhile.
+    /// is killed meanwhile; or why this node has not applied what the operation must see.
     pub fn run<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,
@@ -159,6 +187,12 @@ impl ReadPages {
                 // The thread that changes the awaited state may need this processor.
                 Err(Restart::Again) => firn_base::task::yield_now(),
                 Err(Restart::Unfinished(unfinished)) => patience.wait(unfinished)?,
+                Err(Restart::Behind(commits)) => {
+                    // The task that applies the log may need them to read definitions.
+                    pins.clear();
+                    drop(turn.take());
+                    commits.wait()?;
+                }
                 Err(Restart::Fail(error)) => return Err(error),
             }
         }

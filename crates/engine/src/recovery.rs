@@ -7,6 +7,7 @@
 //! ```text
 //!   committed, rolled back     the segment is free; purge goes over its stream from the front
 //!   prepared                   the transaction waits for its coordinator
+//!   handed over                the transaction goes on, if its writer has said what it had in memory
 //!   anything else              the transaction is a loser, rolled back in the background
 //! ```
 //!
@@ -29,6 +30,7 @@ use parking_lot::Mutex;
 use crate::error::EngineError;
 use crate::pages::ReadPages;
 use crate::transaction::TransactionSystem;
+use crate::transaction::handover::{Expected, handover_of};
 use crate::transaction::undo::{self, Finished, Segment, Stream, UndoLog, Work, not_undo};
 
 /// The findings of a restart.
@@ -40,6 +42,8 @@ pub struct RecoveryReport {
     pub losers: usize,
     /// Transactions that wait for their coordinator.
     pub prepared: usize,
+    /// Transactions of the writer before that go on.
+    pub going_on: usize,
 }
 
 /// The last record of a segment's stream.
@@ -51,7 +55,8 @@ struct LastRecord {
 }
 
 enum End {
-    Ended,
+    /// With the timestamp of a commit.
+    Ended(Option<Cts>),
     Prepared(Box<[u8]>),
     Open,
 }
@@ -67,8 +72,12 @@ impl TransactionSystem {
         }
     }
 
-    /// Reads the last record of every undo segment. Returns the transactions to roll back.
-    pub(crate) fn recover(&self) -> Result<(RecoveryReport, Vec<UndoLog>), EngineError> {
+    /// Reads the last record of every undo segment. Returns the transactions to roll back, and gives
+    /// `expected` the undo logs of those that the writer before has handed over.
+    pub(crate) fn recover(
+        &self,
+        expected: &mut Expected,
+    ) -> Result<(RecoveryReport, Vec<UndoLog>), EngineError> {
         let mut report = RecoveryReport::default();
         let mut losers = Vec::new();
         for (number, header) in undo::directory(self.pages())?.into_iter().enumerate() {
@@ -87,24 +96,33 @@ impl TransactionSystem {
                 work: Work::AllBefore,
             };
             match last.end {
-                End::Ended => {
-                    let finished =
-                        Finished { cts: Cts(0), end: last.pointer, work: Work::AllBefore };
+                End::Ended(cts) => {
+                    // A snapshot that goes on may need it.
+                    let cts = cts.unwrap_or_else(|| self.order().last());
+                    let finished = Finished { cts, end: last.pointer, work: Work::AllBefore };
                     segment.stream.lock().finished.push_back(finished);
                     self.undo().release(segment);
                 }
                 End::Prepared(xid) => {
                     let undo = UndoLog { last: last.previous_in_trx, ..undo };
-                    self.add_recovered(&xid, undo)?;
-                    report.prepared += 1;
+                    match handover_of(&xid) {
+                        None => {
+                            self.add_recovered(&xid, undo)?;
+                            report.prepared += 1;
+                        }
+                        Some(number) => {
+                            self.table().begin(last.trx, self.snapshots().horizon())?;
+                            losers.extend(expected.take(number, undo));
+                        }
+                    }
                 }
                 End::Open => {
                     self.table().begin(last.trx, self.snapshots().horizon())?;
                     losers.push(undo);
-                    report.losers += 1;
                 }
             }
         }
+        report.losers = losers.len();
         Ok((report, losers))
     }
 }
@@ -123,7 +141,7 @@ pub(crate) fn open_transactions(pages: &ReadPages) -> Result<Vec<TrxId>, EngineE
     for (number, header) in directory.into_iter().enumerate() {
         let segment = read_segment(pages, number as u32, header)?;
         let last = last_record(pages, &segment)?;
-        open.extend(last.filter(|last| !matches!(last.end, End::Ended)).map(|last| last.trx));
+        open.extend(last.filter(|last| !matches!(last.end, End::Ended(_))).map(|last| last.trx));
     }
     Ok(open)
 }
@@ -180,7 +198,8 @@ fn read_last(page: PageId, undo: &UndoPage<'_>) -> Result<Option<LastRecord>, En
         .record_at(offset)
         .map_err(|damage| EngineError::Corrupt { page, what: damage.to_string() })?;
     let end = match record.operation {
-        UndoOperation::Committed { .. } | UndoOperation::RolledBack => End::Ended,
+        UndoOperation::Committed { cts } => End::Ended(Some(cts)),
+        UndoOperation::RolledBack => End::Ended(None),
         UndoOperation::Prepared { xid } => End::Prepared(xid.into()),
         _ => End::Open,
     };

@@ -192,7 +192,7 @@ impl Node {
         let forest = Arc::new(forest_over(pages, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
         let index = create_root(&forest);
-        let limits = IdLimits { trx: TrxId(1), cts: Cts(0) };
+        let limits = IdLimits { trx: TrxId(1), cts: Cts(0), horizon: Cts(0) };
         let environment = Environment::system();
         let regions = Arc::clone(&fabric) as Arc<dyn Fabric>;
         let system =

@@ -15,9 +15,9 @@ use firn_sql_collation::Collations;
 use firn_storage::local::LocalStorage;
 
 use crate::CommandError;
-use crate::backup::open_local;
-use crate::cluster::refuse_node_directory;
+use crate::archived::open_local;
 use crate::configuration::Configuration;
+use crate::node_directory::refuse_node_directory;
 
 /// Prints a line for each setting: name, value, origin.
 ///

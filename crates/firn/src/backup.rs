@@ -3,24 +3,22 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
-use firn_archive::{Archive, ArchiveError, Moment, Progress, Restore, RestorePlan, verify};
+use firn_archive::{Archive, Moment, Progress, Restore, RestorePlan, verify};
 use firn_base::{Environment, Lsn};
-use firn_node::archived::{ArchivePlace, ArchivedStorage, open_directory};
+use firn_cluster::Origin;
 use firn_node::size::Size;
-use firn_node::storage::NodeStorage;
-use firn_objects::{Credentials, ObjectStore, ObjectUrl};
-use firn_storage::local::{LocalOptions, LocalStorage};
+use firn_storage::local::LocalOptions;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::CommandError;
-use crate::cluster::refuse_node_directory;
+use crate::archived::open_store;
 use crate::configuration::Configuration;
+use crate::node_directory::refuse_node_directory;
 
 /// The flag that names an archive.
 const ARCHIVE_FLAG: &str = "archive";
@@ -97,57 +95,10 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
     }
 }
 
-/// The variables with which cloud stores are opened.
-fn credentials() -> Credentials {
-    let is_ours =
-        |name: &str| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix));
-    Credentials(std::env::vars().filter(|(name, _)| is_ours(name)).collect())
-}
-
-fn open_store(environment: &Environment, url: &str) -> Result<Arc<dyn ObjectStore>, ArchiveError> {
-    let parsed: ObjectUrl = url.parse().map_err(|error: firn_objects::UrlError| {
-        // The text may have a password in it.
-        ArchiveError::Io { place: "the URL of the archive".to_owned(), reason: error.to_string() }
-    })?;
-    Ok(parsed.open(environment, &credentials())?)
-}
-
 fn open_archive(matches: &ArgMatches) -> Result<Archive, CommandError> {
     let url = matches.get_one::<String>(ARCHIVE_FLAG).expect("clap asks for it");
     let store = open_store(&Environment::system(), url)?;
     Ok(Archive::open(&store)?)
-}
-
-/// Opens the directory of a node alone, over an archive if it is a clone. Blocks for I/O.
-///
-/// # Errors
-/// If it cannot be opened.
-pub(crate) fn open_local(
-    environment: &Environment,
-    path: &Path,
-    options: LocalOptions,
-) -> Result<LocalStorage, CommandError> {
-    Ok(open_directory(environment, path, options, &|url| open_store(environment, url))?)
-}
-
-/// Log and pages of a node alone, archived if the settings say so.
-///
-/// # Errors
-/// If the directory or the archive cannot be opened.
-pub(crate) fn storage(
-    environment: &Environment,
-    configuration: &Configuration,
-) -> Result<Arc<dyn NodeStorage>, CommandError> {
-    let path = &configuration.data_dir.value;
-    let url = configuration.archive.value.as_str();
-    let store = match url.is_empty() {
-        true => None,
-        false => Some(open_store(environment, url)?),
-    };
-    let storage = open_local(environment, path, configuration.storage_options())?;
-    let Some(store) = store else { return Ok(Arc::new(storage)) };
-    let place = ArchivePlace { store, options: configuration.archive_options() };
-    Ok(Arc::new(ArchivedStorage::start(environment, storage, place)?))
 }
 
 // ---- moments ----
@@ -315,6 +266,24 @@ fn say_plan(plan: &RestorePlan, out: &mut dyn Write) -> Result<(), CommandError>
     )?;
     out.flush()?;
     Ok(())
+}
+
+/// What a new cluster begins with, if the flag asks for what an archive has. Says which moment that
+/// is.
+///
+/// # Errors
+/// If the archive cannot be read, or does not have the moment.
+pub(crate) fn origin(
+    matches: &ArgMatches,
+    flag: &str,
+    out: &mut dyn Write,
+) -> Result<Option<Origin>, CommandError> {
+    let Some(url) = matches.get_one::<String>(flag) else { return Ok(None) };
+    let archive = Archive::open(&open_store(&Environment::system(), url)?)?;
+    let plan = archive.plan(moment(matches)?)?;
+    say_plan(&plan, out)?;
+    let (position, watermarks) = archive.end_of(&plan)?;
+    Ok(Some(Origin { archive: url.clone(), position, watermarks }))
 }
 
 /// If the flags ask for a clone, makes its directory; the pages stay in the archive until they are

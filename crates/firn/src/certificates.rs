@@ -1,14 +1,13 @@
 //! `firn admin certificates`: the authority of a cluster and the certificates of its nodes.
 
 use std::io::Write;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use firn_base::Environment;
 use firn_base::network::{ClusterId, NodeId, Roles, identity::is_node_name};
-use firn_secure_network::{CertificateDirectory, CertificateFacts, NodeRequest};
+use firn_secure_network::{CertificateDirectory, CertificateFacts, CertificateHost, NodeRequest};
 
 use crate::CommandError;
 
@@ -74,10 +73,12 @@ fn node_arguments() -> [Arg; 4] {
             .help("The node's name"),
         Arg::new("address")
             .long("address")
-            .value_name("IP")
-            .value_parser(value_parser!(IpAddr))
+            .value_name("IP|NAME")
+            .value_parser(value_parser!(CertificateHost))
             .action(ArgAction::Append)
-            .help("An address of the node, for programs that look at it; may be repeated"),
+            .help(
+                "An IP or a host name of the node, for programs that look at it; may be repeated",
+            ),
         Arg::new("roles")
             .long("roles")
             .value_name("ROLES")
@@ -139,7 +140,7 @@ fn node_request(matches: &ArgMatches) -> NodeRequest {
         name: matches.get_one::<String>("name").expect("clap asks for the name").clone(),
         id: matches.get_one("id").copied().map(NodeId),
         roles: matches.get_one("roles").copied(),
-        addresses: matches.get_many("address").into_iter().flatten().copied().collect(),
+        hosts: matches.get_many("address").into_iter().flatten().cloned().collect(),
         days: *matches.get_one("days").expect("it has a default"),
     }
 }

@@ -30,14 +30,15 @@ use std::str::FromStr;
 use tracing_subscriber::filter::LevelFilter;
 
 use asynchronous_commit::AsynchronousCommit;
+use firn_base::network::Address;
 use firn_node::memory::MemoryPlan;
 use firn_node::size::{Size, SizeError};
 use firn_objects::ObjectUrl;
 use lists::{AddressList, RoleList};
 use setting::{
     ARCHIVE, ARCHIVE_INTERVAL_SECONDS, ARCHIVE_LOG_LIMIT, ARCHIVE_WINDOW_HOURS,
-    ASYNCHRONOUS_COMMIT, BUFFER_POOL, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT, CLUSTER_LISTEN,
-    DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
+    ASYNCHRONOUS_COMMIT, BUFFER_POOL, CLUSTER_ADDRESS, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT,
+    CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
     MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, NODE_NAME,
     REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET,
     TLS_CERTIFICATE, TLS_KEY,
@@ -125,8 +126,10 @@ pub(crate) struct Configuration {
     pub(crate) join: Placed<AddressList>,
     /// What a process that joins does.
     pub(crate) role: Placed<RoleList>,
-    /// Where other nodes reach a process that joins.
+    /// Where the process listens for the other nodes.
     pub(crate) cluster_listen: Placed<Option<SocketAddr>>,
+    /// Where the other nodes reach a process that joins, if that is not where it listens.
+    pub(crate) cluster_address: Placed<Option<Address>>,
     /// The directory of the node's certificates; empty for none.
     pub(crate) cluster_certificates: Placed<String>,
     /// How long snapshots of a replica may hold up the writer's purge, in seconds; 0: for ever.
@@ -249,6 +252,7 @@ impl Configuration {
             join: texts.addresses(JOIN)?,
             role: texts.roles(ROLE)?,
             cluster_listen: texts.optional_address(CLUSTER_LISTEN)?,
+            cluster_address: texts.address_of_node(CLUSTER_ADDRESS)?,
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
             replica_snapshot_seconds: texts
                 .seconds(REPLICA_SNAPSHOT_SECONDS, &SNAPSHOT_LIMIT_RANGE)?,
@@ -306,21 +310,35 @@ impl Configuration {
             let reason = format!("needs {NODE_NAME} with {CLUSTER_LAYOUT} or with {JOIN}");
             return Err(ConfigurationError::bad_value(NODE_NAME, &self.node_name, reason));
         }
-        let is_whole = !self.role.value.0.is_empty() && self.cluster_listen.value.is_some();
+        let is_whole = !self.role.value.0.is_empty() && self.joining_address().is_some();
         if joins && (has_layout || !is_whole) {
             let reason = format!("needs {ROLE} and {CLUSTER_LISTEN}, and no {CLUSTER_LAYOUT}");
             return Err(ConfigurationError::bad_value(JOIN, &self.join, reason));
         }
-        if !self.archive.value.is_empty() && (has_layout || joins) {
-            let shown = Placed { value: "…".to_owned(), origin: self.archive.origin.clone() };
-            let reason = "is for a server of its own; nodes of a cluster are not archived yet";
-            return Err(ConfigurationError::bad_value(ARCHIVE, &shown, reason.to_owned()));
+        let shown = |address: &Option<_>| address.as_ref().map(ToString::to_string);
+        if let Some(value) = shown(&self.cluster_address.value).filter(|_| !joins) {
+            let shown = Placed { value, origin: self.cluster_address.origin.clone() };
+            let reason = format!("needs {JOIN}; the address of a node of a layout is there");
+            return Err(ConfigurationError::bad_value(CLUSTER_ADDRESS, &shown, reason));
+        }
+        if let Some(Address::Tcp(address)) = self.joining_address().filter(|_| joins)
+            && address.ip().is_unspecified()
+        {
+            let shown = Placed { value: address, origin: self.cluster_listen.origin.clone() };
+            let reason = format!("is nowhere that others reach; give {CLUSTER_ADDRESS} as well");
+            return Err(ConfigurationError::bad_value(CLUSTER_LISTEN, &shown, reason));
         }
         if !joins && !self.role.value.0.is_empty() {
             let reason = format!("needs {JOIN}");
             return Err(ConfigurationError::bad_value(ROLE, &self.role, reason));
         }
         Ok(())
+    }
+
+    /// Where the other nodes reach a process that joins.
+    pub(crate) fn joining_address(&self) -> Option<Address> {
+        let listening = self.cluster_listen.value.map(Address::Tcp);
+        self.cluster_address.value.clone().or(listening)
     }
 
     /// Each setting's name, value and origin, in the order of [`SETTINGS`].
@@ -331,16 +349,19 @@ impl Configuration {
         ) -> (&'static str, String, &'a Origin) {
             (name, placed.value.to_string(), &placed.origin)
         }
+        fn optional<'a, T: ToString>(
+            name: &'static str,
+            placed: &'a Placed<Option<T>>,
+        ) -> (&'static str, String, &'a Origin) {
+            let value = placed.value.as_ref().map(T::to_string).unwrap_or_default();
+            (name, value, &placed.origin)
+        }
         [
             (DATA_DIR, self.data_dir.value.display().to_string(), &self.data_dir.origin),
             row(LISTEN, &self.listen),
             row(SOCKET, &self.socket),
             row(MAX_CONNECTIONS, &self.max_connections),
-            (
-                METRICS_LISTEN,
-                self.metrics_listen.value.map(|at| at.to_string()).unwrap_or_default(),
-                &self.metrics_listen.origin,
-            ),
+            optional(METRICS_LISTEN, &self.metrics_listen),
             row(SHUTDOWN_PATIENCE_SECONDS, &self.shutdown_patience_seconds),
             row(TLS_CERTIFICATE, &self.tls_certificate),
             row(TLS_KEY, &self.tls_key),
@@ -359,11 +380,8 @@ impl Configuration {
             row(NODE_NAME, &self.node_name),
             row(JOIN, &self.join),
             row(ROLE, &self.role),
-            (
-                CLUSTER_LISTEN,
-                self.cluster_listen.value.map(|at| at.to_string()).unwrap_or_default(),
-                &self.cluster_listen.origin,
-            ),
+            optional(CLUSTER_LISTEN, &self.cluster_listen),
+            optional(CLUSTER_ADDRESS, &self.cluster_address),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
             row(REPLICA_SNAPSHOT_SECONDS, &self.replica_snapshot_seconds),
             row(LOG_LEVEL, &self.log_level),
@@ -422,6 +440,20 @@ impl Texts {
         }
         self.address(setting)
             .map(|placed| Placed { value: Some(placed.value), origin: placed.origin })
+    }
+
+    /// Where another node is reached, or nothing.
+    fn address_of_node(
+        &self,
+        setting: &'static str,
+    ) -> Result<Placed<Option<Address>>, ConfigurationError> {
+        let text = self.text(setting);
+        let value = lists::address_of_node(&text.value);
+        if value.is_none() && !text.value.is_empty() {
+            let reason = "is no address of a node; write HOST:PORT".to_owned();
+            return Err(ConfigurationError::bad_value(setting, text, reason));
+        }
+        Ok(Placed { value, origin: text.origin.clone() })
     }
 
     /// The URL of an object store, or nothing.

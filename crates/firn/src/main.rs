@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_types, reason = "files and sockets of the user who runs the binary")]
 
 mod admin;
+mod archived;
 mod backup;
 mod certificates;
 mod cluster;
@@ -13,6 +14,7 @@ mod command_line;
 mod configuration;
 mod demo;
 mod logging;
+mod node_directory;
 mod signals;
 mod start;
 
@@ -75,6 +77,9 @@ enum CommandError {
     /// An archive cannot be written or read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// The node that wrote goes on writing, or another one does.
+    #[error("the switch has failed, and {0} writes; the logs of the nodes say why")]
+    NotSwitched(String),
     /// Objects of an archive are damaged or missing.
     #[error(
         "{findings} objects are damaged or missing; make a new archive, and keep this one until its window has passed"

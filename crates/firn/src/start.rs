@@ -13,10 +13,10 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 use crate::CommandError;
-use crate::backup;
-use crate::cluster::refuse_node_directory;
+use crate::archived;
 use crate::configuration::Configuration;
 use crate::logging::Verbosity;
+use crate::node_directory::refuse_node_directory;
 use crate::signals::listen;
 use firn_node::size::Size;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(
     let began = environment.clock.monotonic();
     let path = &configuration.data_dir.value;
     refuse_node_directory(path)?;
-    let storage = backup::storage(&environment, configuration)?;
+    let storage = archived::storage(&environment, configuration)?;
     // This process has the directory's lock, so it is the one that writes.
     let options = configuration.node_options();
     let node = Node::open_over(&environment, storage, WriterEpoch::Next, &options)?;

@@ -3,64 +3,30 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
+#[path = "support/audit.rs"]
+mod audit;
 mod support;
 
-use std::path::Path;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use audit::{Written, check, ids, moment_of, now_ms, run, time_of, write};
 use firn_base::random::{RandomSource, SplitMix};
 use mysql::prelude::Queryable;
 use support::{Server, firn, text};
 
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
-}
-
-/// A row, when its insert began, and when it was acknowledged, in milliseconds.
-#[derive(Debug, Clone, Copy)]
-struct Written {
-    id: u64,
-    began: u64,
-    acknowledged: u64,
-}
-
-/// Inserts rows until told to end or the server is gone. Every tenth transaction is rolled back.
-fn write(mut client: mysql::Conn, first: u64, step: u64, ends: &AtomicBool) -> Vec<Written> {
-    let mut written = Vec::new();
-    let mut id = first;
-    while !ends.load(Ordering::SeqCst) {
-        id += step;
-        let began = now_ms();
-        let filler = "x".repeat(300);
-        let inserted = client
-            .query_drop("begin")
-            .and_then(|()| client.query_drop(format!("insert into t values ({id}, \'{filler}\')")));
-        if inserted.is_err() {
-            return written;
-        }
-        if id.is_multiple_of(10) {
-            if client.query_drop("rollback").is_err() {
-                return written;
-            }
-            continue;
-        }
-        if client.query_drop("commit").is_err() {
-            return written;
-        }
-        written.push(Written { id, began, acknowledged: now_ms() });
-    }
-    written
-}
+/// How long an archive may take.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a load for a while. Returns what was acknowledged.
 fn load(server: &Server, first: u64, time: Duration) -> Vec<Written> {
     let ends = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..2)
         .map(|number| {
-            let (client, ends) = (server.connect(), Arc::clone(&ends));
-            std::thread::spawn(move || write(client, first + number, 2, &ends))
+            let (client, ends) = (Cell::new(Some(server.connect())), Arc::clone(&ends));
+            std::thread::spawn(move || write(&|| client.take(), first + number, 2, &ends))
         })
         .collect();
     std::thread::sleep(time);
@@ -70,37 +36,6 @@ fn load(server: &Server, first: u64, time: Duration) -> Vec<Written> {
 
 fn arguments(archive: &str) -> Vec<&str> {
     vec!["--archive", archive, "--archive-interval-seconds", "1"]
-}
-
-fn ids(client: &mut mysql::Conn) -> Vec<u64> {
-    client.query("select id from test.t order by id").unwrap()
-}
-
-/// What a restore says of its moment, in milliseconds.
-fn moment_of(output: &str) -> u64 {
-    let after = output.split(", ").nth(1).unwrap_or_else(|| panic!("{output}"));
-    let text = after.split(" UTC").next().unwrap().replace(' ', "T");
-    let time: jiff::Timestamp = format!("{text}Z").parse().unwrap();
-    time.as_millisecond() as u64
-}
-
-fn check(found: &[u64], written: &[Written], moment: u64) {
-    for row in written {
-        let is_there = found.binary_search(&row.id).is_ok();
-        assert!(is_there || row.acknowledged >= moment, "{row:?} is missing at {moment}");
-        assert!(!is_there || row.began <= moment, "{row:?} is there at {moment}");
-    }
-    assert!(found.iter().all(|id| !id.is_multiple_of(10)), "a row that was rolled back is there");
-}
-
-fn run(directory: &Path, arguments: &[&str]) -> String {
-    let output = firn(directory, arguments, &[]);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    text(&output.stdout).to_owned()
-}
-
-fn time_of(moment: u64) -> String {
-    jiff::Timestamp::from_millisecond(moment as i64).unwrap().to_string()
 }
 
 #[test]
@@ -116,6 +51,7 @@ fn moments_of_a_load_with_kills_come_back() {
     for round in 0..3 {
         written.extend(load_in_test(&server, round * 1_000_000));
         if round == 0 {
+            wait_until_archived(&mut client);
             began = now_ms();
         }
         server.signal("KILL");
@@ -181,6 +117,60 @@ fn load_in_test(server: &Server, first: u64) -> Vec<Written> {
     load(server, first, Duration::from_millis(2500))
 }
 
+/// Waits until an archive has a set of images, and all that was committed.
+fn wait_until_archived(client: &mut mysql::Conn) {
+    let until = std::time::Instant::now() + PATIENCE;
+    let look = "select lag_bytes, log_objects, image_sets from information_schema.firn_archive";
+    loop {
+        let row: (u64, u64, u64) = client.query_first(look).unwrap().unwrap();
+        if row.0 == 0 && row.1 > 0 && row.2 > 0 {
+            return;
+        }
+        assert!(std::time::Instant::now() < until, "{row:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_state_of_an_archive_is_in_sql_and_in_the_metrics() {
+    let archive_directory = tempfile::tempdir().unwrap();
+    let archive = format!("file://{}/archive", archive_directory.path().display());
+    let flags = ["--metrics-listen", "127.0.0.1:0"];
+    let server = Server::start(&[arguments(&archive).as_slice(), &flags].concat(), &[]);
+    let mut client = server.connect();
+    client.query_drop("create database shop").unwrap();
+    let until = std::time::Instant::now() + PATIENCE;
+    let (lsn, time, error) = loop {
+        let row: (Option<String>, u64, u64, u64, u64, u64, u64, Option<String>) = client
+            .query_first(
+                "select node, archived_lsn, archived_unix_time_ms, lag_bytes, log_objects, \
+                 image_sets, size_bytes, last_error from information_schema.firn_archive",
+            )
+            .unwrap()
+            .expect("an archived server has a row");
+        assert_eq!(row.0, None);
+        if row.3 == 0 && row.4 > 0 && row.5 == 1 && row.6 > 0 {
+            break (row.1, row.2, row.7);
+        }
+        assert!(std::time::Instant::now() < until, "{row:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert!(lsn > 0 && now_ms().abs_diff(time) < 60_000 && error.is_none(), "{time}, {error:?}");
+    let shown: (String, u64) =
+        client.query_first("show global status like 'Firn_archive_log_objects'").unwrap().unwrap();
+    assert!(shown.1 > 0);
+    let status: (String, String, String) =
+        client.query_first("show engine innodb status").unwrap().unwrap();
+    assert!(status.2.contains("Archived up to "), "{}", status.2);
+    let metrics = server.get("/metrics");
+    assert!(metrics.contains("firn_archive_sets 1\n"), "{metrics}");
+    assert!(metrics.contains("firn_archive_behind_seconds "), "{metrics}");
+    let other = Server::start(&[], &[]);
+    let rows: Vec<u64> =
+        other.connect().query("select lag_ms from information_schema.firn_archive").unwrap();
+    assert!(rows.is_empty(), "a server without an archive has no row");
+}
+
 #[test]
 fn a_mistake_is_undone_by_a_restore_to_the_moment_before() {
     let archive_directory = tempfile::tempdir().unwrap();
@@ -191,7 +181,7 @@ fn a_mistake_is_undone_by_a_restore_to_the_moment_before() {
     client.query_drop("create database shop").unwrap();
     client.query_drop("create table shop.t (id int primary key)").unwrap();
     client.query_drop("insert into shop.t values (1), (2), (3)").unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    wait_until_archived(&mut client);
     let before = time_of(now_ms());
     std::thread::sleep(Duration::from_millis(300));
     client.query_drop("drop table shop.t").unwrap();
@@ -220,8 +210,9 @@ fn damage_in_an_archive_is_named() {
     let place = archive_directory.path();
     let archive = format!("file://{}/archive", place.display());
     let mut server = Server::start(&arguments(&archive), &[]);
-    server.connect().query_drop("create database shop").unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    let mut client = server.connect();
+    client.query_drop("create database shop").unwrap();
+    wait_until_archived(&mut client);
     server.signal("TERM");
     assert!(server.wait().0.success());
     let objects = std::fs::read_dir(place.join("archive/log")).unwrap();

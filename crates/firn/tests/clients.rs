@@ -16,7 +16,7 @@ struct Client(TcpStream);
 impl Client {
     fn connect(port: u16) -> Client {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         Client(stream)
     }
 
@@ -98,7 +98,7 @@ fn clients_that_stop_in_the_midst_of_a_packet_hold_no_threads() {
     let mut strangers: Vec<_> = (0..CLIENTS).map(|_| Client::connect(server.port())).collect();
     strangers.iter_mut().for_each(|client| client.0.write_all(&[60, 0, 0, 1, 0]).unwrap());
     // A thread without a connection waits ten seconds for another one.
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(120);
     while server.threads() > before + 20 {
         let one: Option<u64> = connection.query_first("SELECT 1").unwrap();
         assert_eq!(one, Some(1));
@@ -118,11 +118,12 @@ fn a_packet_that_does_not_go_on_ends_its_connection_after_net_read_timeout() {
     let server = Server::start(&[], &[]);
     server.connect().query_drop("SET GLOBAL net_read_timeout = 1").unwrap();
     let mut client = Client::log_in(server.port());
-    client.0.write_all(&[9, 0, 0, 0, 3]).unwrap();
     let began = Instant::now();
+    client.0.write_all(&[9, 0, 0, 0, 3]).unwrap();
     let error = client.read();
     assert_eq!((error[0], u16::from_le_bytes([error[1], error[2]])), (0xff, 1159));
     assert_eq!(client.0.read(&mut [0]).unwrap(), 0, "closed");
+    // Another limit is `net_read_timeout` of 30 s, which nobody has set here.
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(800) && took < Duration::from_secs(8), "{took:?}");
+    assert!(took > Duration::from_millis(800) && took < Duration::from_secs(25), "{took:?}");
 }

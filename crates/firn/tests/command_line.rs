@@ -63,6 +63,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
         join                                       default
         role                                       default
         cluster_listen                             default
+        cluster_address                            default
         cluster_certificates                       default
         replica_snapshot_seconds   3600            default
         log_level                  info            FIRN_LOG_LEVEL
@@ -201,10 +202,12 @@ fn certificates_are_made_and_listed() {
     assert!(text(&made.stdout).starts_with("cluster "), "{made:?}");
     assert!(text(&certificates(&["create"]).stderr).contains("--renew"));
     let node = ["node", "--name", "a", "--roles", "log+pages", "--address", "10.0.0.1"];
-    let made = certificates(&node);
+    let made = certificates(&[&node[..], &["--address", "a.example"]].concat());
     assert!(text(&made.stdout).contains("copy c/nodes/a to the node's machine"), "{made:?}");
-    let bad = certificates(&["node", "--name", "a b"]);
-    assert_eq!(bad.status.code(), Some(2));
+    for bad in [["--name", "a b"], ["--address", "10.0.0"]] {
+        let bad = certificates(&[&["node", "--name", "a"][..], &bad].concat());
+        assert_eq!(bad.status.code(), Some(2));
+    }
     let shown = lines(directory.path(), &["admin", "certificates", "show", "--dir", "c"]);
     assert!(shown[0].starts_with("authority of cluster ") && shown[0].ends_with("days left"));
     assert!(shown[1].starts_with("node 1 (a) log+pages: valid until 20"), "{shown:?}");

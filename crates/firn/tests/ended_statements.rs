@@ -18,7 +18,8 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
@@ -218,7 +219,9 @@ enum Way {
 /// How long a statement may run on. The test's build is slow, and the machine may be.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 100 });
 /// A slow round is repeated: the machine may have been busy.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 20;
+/// How long a slow machine may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Time until a statement is ended.
 const SOON: Duration = Duration::from_millis(60);
 /// The time limit of a statement that runs out of time.
@@ -335,6 +338,8 @@ fn end_after(
     let (sender, started) = mpsc::channel();
     let (ended, end) = mpsc::channel::<()>();
     let (port, first, statement) = (relay.port, case.first, case.statement);
+    let is_answered = Arc::new(AtomicBool::new(false));
+    let of_victim = Arc::clone(&is_answered);
     let victim = std::thread::spawn(move || {
         let mut client = connect_over(port, link);
         for statement in first {
@@ -347,23 +352,25 @@ fn end_after(
         sender.send(client.connection_id()).unwrap();
         // The client reads no rows, so the server has to wait for it.
         let answer = client.query_iter(statement).map(|_| ());
+        of_victim.store(true, Ordering::SeqCst);
         let _ = end.recv();
         if let Err(mysql::Error::MySqlError(error)) = &answer {
             assert!([1317, 3024, 1053].contains(&error.code), "{statement}: {error}");
         }
     });
     let id = started.recv().unwrap();
-    let began = Instant::now();
-    while !is_listed(watcher, id, true) {
-        assert!(began.elapsed() < Duration::from_secs(20), "does not run: {statement}");
+    let mut began = Instant::now();
+    // On a busy machine its time may be over before it was seen.
+    let is_over = || way == Way::OutOfTime && is_answered.load(Ordering::SeqCst);
+    while !is_over() && !is_listed(watcher, id, true) {
+        assert!(began.elapsed() < PATIENCE, "does not run: {statement}");
         std::thread::sleep(Duration::from_millis(2));
     }
-    let mut began = Instant::now();
     match way {
         Way::OutOfTime => began += delay,
         _ => std::thread::sleep(delay),
     }
-    let was_running = is_listed(watcher, id, true);
+    let was_running = way == Way::OutOfTime || is_listed(watcher, id, true);
     match way {
         Way::KillQuery => watcher.query_drop(format!("KILL QUERY {id}")).unwrap(),
         Way::Kill => watcher.query_drop(format!("KILL {id}")).unwrap(),
@@ -376,7 +383,7 @@ fn end_after(
     let is_session_over = matches!(way, Way::Kill | Way::ClientGone);
     while is_listed(watcher, id, !is_session_over) {
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(20), "{way:?} does not end {}", case.statement);
+        assert!(took < PATIENCE, "{way:?} does not end {}", case.statement);
         std::thread::sleep(Duration::from_millis(2));
     }
     let took = Instant::now().saturating_duration_since(began);
@@ -464,15 +471,22 @@ fn clients_of_all_connections_are_missed() {
     assert!(late.is_empty(), "these went on for too long: {late:#?}");
 }
 
-/// The shortest of some rounds; a short enough round is the last. `None` if the statement ended by
+/// The shortest of some rounds; one within [`LIMIT`] is the last. `None` if the statement ended by
 /// itself in each round.
-fn fastest(mut round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
+fn fastest(round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
+    fastest_within(LIMIT, round)
+}
+
+fn fastest_within(
+    limit: Duration,
+    mut round: impl FnMut() -> Option<Duration>,
+) -> Option<Duration> {
     let mut fastest: Option<Duration> = None;
     for _ in 0..ROUNDS {
         if let Some(took) = round() {
             fastest = Some(fastest.map_or(took, |other| other.min(took)));
         }
-        if fastest.is_some_and(|took| took <= LIMIT) {
+        if fastest.is_some_and(|took| took <= limit) {
             break;
         }
     }
@@ -508,14 +522,17 @@ fn statements_end_while_they_are_parsed_bound_and_planned() {
         let began = Instant::now();
         client.query_drop(case.statement).unwrap();
         let whole = began.elapsed();
+        // A machine that takes long for the whole takes longer to end it.
+        let limit = LIMIT.max(whole / 4);
         for moment in 0..MOMENTS {
             let delay = whole * (2 * moment + 1) / (2 * MOMENTS);
             for way in [Way::KillQuery, Way::Kill, Way::ClientGone, Way::OutOfTime] {
                 let delay = if way == Way::OutOfTime { delay.max(TIME) } else { delay };
                 let link = Link::Plain;
-                let took = fastest(|| end_after(&server, &mut watcher, case, way, link, delay));
+                let end = || end_after(&server, &mut watcher, case, way, link, delay);
+                let took = fastest_within(limit, end);
                 let name = &case.statement[..16];
-                late.extend(took.filter(|took| *took > LIMIT).map(|took| (way, took, delay, name)));
+                late.extend(took.filter(|took| *took > limit).map(|took| (way, took, delay, name)));
             }
         }
     }
@@ -571,7 +588,7 @@ fn end_load(server: &Server, watcher: &mut mysql::Conn, way: Way, lines: &'stati
         Way::ClientGone | Way::OutOfTime => relay.cut(),
     }
     while watcher.query_drop(change).is_err() {
-        assert!(began.elapsed() < Duration::from_secs(20), "{way:?} does not end the load");
+        assert!(began.elapsed() < PATIENCE, "{way:?} does not end the load");
     }
     let took = began.elapsed();
     drop(ended);

@@ -149,29 +149,37 @@ fn the_budget_is_kept_while_everything_that_takes_memory_runs_at_once() {
     let numbers = (0..30).map(|i| format!("({i})")).collect::<Vec<_>>().join(",");
     connection.query_drop(format!("INSERT INTO load_test.n VALUES {numbers}")).unwrap();
 
-    let (stopped, most) = (AtomicBool::new(false), AtomicU64::new(0));
+    let most = AtomicU64::new(0);
     let done: Vec<AtomicU64> = LOADS.iter().map(|_| AtomicU64::new(0)).collect();
-    std::thread::scope(|threads| {
-        threads.spawn(|| {
-            while !stopped.load(Ordering::Relaxed) {
-                most.fetch_max(server.resident_bytes(), Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(2));
-            }
+    // A slow machine needs more than one round to do enough.
+    for _ in 0..10 {
+        let stopped = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !stopped.load(Ordering::Relaxed) {
+                    most.fetch_max(server.resident_bytes(), Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            });
+            let end = Instant::now() + DURATION;
+            let loads: Vec<_> = LOADS
+                .iter()
+                .zip(&done)
+                .enumerate()
+                .map(|(at, (load, done))| {
+                    let port = server.port();
+                    threads.spawn(move || run(*load, port, at % 3 == 2, end, done))
+                })
+                .collect();
+            let ended: Vec<_> = loads.into_iter().map(|load| load.join()).collect();
+            stopped.store(true, Ordering::Relaxed);
+            ended.into_iter().for_each(|ended| ended.unwrap());
         });
-        let end = Instant::now() + DURATION;
-        let loads: Vec<_> = LOADS
-            .iter()
-            .zip(&done)
-            .enumerate()
-            .map(|(at, (load, done))| {
-                let port = server.port();
-                threads.spawn(move || run(*load, port, at % 3 == 2, end, done))
-            })
-            .collect();
-        let ended: Vec<_> = loads.into_iter().map(|load| load.join()).collect();
-        stopped.store(true, Ordering::Relaxed);
-        ended.into_iter().for_each(|ended| ended.unwrap());
-    });
+        let refused = number(&mut connection, "Firn_memory_refusals");
+        if refused > 0 && done.iter().map(|done| done.load(Ordering::Relaxed)).sum::<u64>() > 10 {
+            break;
+        }
+    }
     let most = most.into_inner();
     let done: Vec<u64> = done.into_iter().map(AtomicU64::into_inner).collect();
     println!("{} of {} MiB; done {done:?}", most / MEBIBYTE, budget / MEBIBYTE);
@@ -180,7 +188,7 @@ fn the_budget_is_kept_while_everything_that_takes_memory_runs_at_once() {
     assert!(done.iter().sum::<u64>() > 10, "{done:?}");
 
     // Freed memory goes back, and the pool fills its frames again.
-    let end = Instant::now() + Duration::from_secs(15);
+    let end = Instant::now() + Duration::from_secs(120);
     let settled = |connection: &mut Conn| {
         let promised = number(connection, "Firn_memory_promised");
         promised == 0 && server.resident_bytes() < budget * 9 / 10

@@ -16,14 +16,8 @@ use expect_test::expect;
 use mysql::prelude::Queryable;
 use support::{Server, firn, text};
 
-/// The answer to `GET path`, with its headers.
-fn get(port: u16, path: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: firn\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
+/// How long a slow machine may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The value of a metric in a scrape.
 fn metric(page: &str, name: &str) -> f64 {
@@ -54,7 +48,7 @@ fn metrics_and_status_tell_the_same() {
     }
     client.query_drop("SELECT * FROM d.t ORDER BY b").unwrap();
     assert!(client.query_drop("SELECT nothing FROM d.t").is_err());
-    let page = get(server.metrics_port(), "/metrics");
+    let page = server.get("/metrics");
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
     assert!(page.ends_with("# EOF\n"), "{page}");
     for (name, shown) in [
@@ -73,13 +67,13 @@ fn metrics_and_status_tell_the_same() {
     assert!(metric(&page, "firn_statement_duration_seconds_count{class=\"read\"}") >= 6.0);
     assert!(metric(&page, "firn_memory_resident_bytes") > 1e6);
     assert!(metric(&page, "firn_network_bytes_total{direction=\"received\"}") > 100.0);
-    assert!(get(server.metrics_port(), "/").starts_with("HTTP/1.1 404 "));
+    assert!(server.get("/").starts_with("HTTP/1.1 404 "));
 }
 
 #[test]
 fn every_metric_is_well_formed() {
     let server = Server::start(&["--metrics-listen", "127.0.0.1:0"], &[]);
-    let page = get(server.metrics_port(), "/metrics");
+    let page = server.get("/metrics");
     let body = page.split("\r\n\r\n").nth(1).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for line in body.lines() {
@@ -181,7 +175,7 @@ fn a_process_list_shows_what_runs() {
     let id = sleeper.connection_id();
     std::thread::scope(|scope| {
         scope.spawn(|| sleeper.query_drop("SELECT SLEEP(30)"));
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         for table in ["information_schema.PROCESSLIST", "performance_schema.processlist"] {
             let statement = format!("SELECT COMMAND, STATE, INFO FROM {table} WHERE ID = {id}");
             loop {
@@ -228,11 +222,12 @@ fn a_process_list_names_the_stage_of_those_that_wait_for_rows() {
         let look =
             format!("SELECT state FROM information_schema.processlist WHERE info = '{statement}'");
         let began = Instant::now();
-        let mut shown: Option<String> = None;
-        while shown.is_none() && began.elapsed() < Duration::from_secs(10) {
+        // It has other stages before it waits.
+        let mut shown: Option<Option<String>> = None;
+        while shown.iter().flatten().all(|shown| shown != state) && began.elapsed() < PATIENCE {
             shown = watcher.query_first(&look).unwrap();
         }
-        assert_eq!(shown.as_deref(), Some(state), "{statement}");
+        assert_eq!(shown.flatten().as_deref(), Some(state), "{statement}");
     }
     holder.query_drop("ROLLBACK").unwrap();
     waiters.into_iter().for_each(|waiter| drop(waiter.join()));
@@ -264,20 +259,40 @@ fn hosts_are_not_blocked_while_names_are_not_resolved() {
     assert!(gone.to_string().contains("ERROR 1064"), "{gone}");
 }
 
+/// Waits until another session is in a state.
+fn wait_for_state(watcher: &mut mysql::Conn, state: &str) {
+    let began = Instant::now();
+    let look =
+        format!("SELECT COUNT(*) FROM information_schema.processlist WHERE state = '{state}'");
+    while watcher.query_first::<u64, _>(&look).unwrap() != Some(1) {
+        assert!(began.elapsed() < PATIENCE, "nobody is in the state {state}");
+    }
+}
+
+/// Waits until the server has ended a session that is idle.
+fn wait_for_end(idle: &mut mysql::Conn) {
+    let began = Instant::now();
+    while idle.query_drop("DO 1").is_ok() {
+        assert!(began.elapsed() < PATIENCE, "the session goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_server_that_ends_lets_statements_go_on_for_a_while() {
-    let mut server = Server::start(&["--shutdown-patience-seconds", "20"], &[]);
+    let mut server = Server::start(&["--shutdown-patience-seconds", "600"], &[]);
     let mut running = server.connect();
     let mut idle = server.connect();
+    assert_eq!(idle.query_first::<u64, _>("SELECT GET_LOCK('x', 0)").unwrap(), Some(1));
     let ended = std::thread::scope(|scope| {
-        let answer = scope.spawn(move || running.query_first::<u64, _>("SELECT SLEEP(2)"));
-        std::thread::sleep(Duration::from_millis(700));
+        let answer =
+            scope.spawn(move || running.query_first::<u64, _>("SELECT GET_LOCK('x', 300)"));
+        wait_for_state(&mut idle, "User lock");
         server.signal("TERM");
-        std::thread::sleep(Duration::from_millis(500));
-        assert!(idle.query_drop("DO 1").is_err(), "idle sessions are ended");
         answer.join().unwrap()
     });
-    assert_eq!(ended.unwrap(), Some(0), "the statement came to its end");
+    assert_eq!(ended.unwrap(), Some(1), "idle sessions are ended, and the statement goes on");
+    wait_for_end(&mut idle);
     let (status, rest) = server.wait();
     assert!(status.success() && rest.ends_with("closed after SIGTERM\n"), "{status} {rest}");
 }
@@ -290,15 +305,16 @@ fn statements_that_go_on_for_too_long_are_ended_and_rolled_back() {
     client.query_drop("CREATE TABLE d.t (a INT PRIMARY KEY)").unwrap();
     client.query_drop("BEGIN").unwrap();
     client.query_drop("INSERT INTO d.t VALUES (1)").unwrap();
+    let mut watcher = server.connect();
     let began = Instant::now();
     std::thread::scope(|scope| {
-        scope.spawn(move || client.query_drop("SELECT SLEEP(60)"));
-        std::thread::sleep(Duration::from_millis(500));
+        scope.spawn(move || client.query_drop("SELECT SLEEP(600)"));
+        wait_for_state(&mut watcher, "User sleep");
         server.signal("TERM");
         let (status, _) = server.wait();
         assert!(status.success(), "{status}");
     });
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(began.elapsed() < Duration::from_secs(300));
     let directory = std::mem::replace(&mut server.directory, tempfile::tempdir().unwrap());
     let server = Server::start_in(directory, &[], &[]);
     let count: Option<u64> = server.connect().query_first("SELECT COUNT(*) FROM d.t").unwrap();
@@ -308,12 +324,12 @@ fn statements_that_go_on_for_too_long_are_ended_and_rolled_back() {
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let mut server = Server::start(&["--shutdown-patience-seconds", "600"], &[]);
-    let mut client = server.connect();
+    let (mut client, mut idle) = (server.connect(), server.connect());
     std::thread::scope(|scope| {
-        scope.spawn(move || client.query_drop("SELECT SLEEP(60)"));
-        std::thread::sleep(Duration::from_millis(500));
+        scope.spawn(move || client.query_drop("SELECT SLEEP(600)"));
+        wait_for_state(&mut idle, "User sleep");
         server.signal("TERM");
-        std::thread::sleep(Duration::from_millis(500));
+        wait_for_end(&mut idle);
         server.signal("TERM");
         assert_eq!(server.wait().0.code(), Some(1));
     });

@@ -3,12 +3,12 @@
 //! A message is a version, the message itself as `postcard` writes it, and for some of them log
 //! bytes behind. The link's frame has the length and the checksum.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use firn_api::log_store::LogEpoch;
 use firn_api::{FollowOptions, LogError, LogPiece, PageFilter};
-use firn_base::{Lsn, PageId};
+use firn_base::{Extents, Lsn, PageId};
 use firn_link::{Body, Payload};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -85,14 +85,32 @@ pub struct FollowRequest {
     pub from: Lsn,
     /// Where the stream ends.
     pub until: Option<Lsn>,
-    /// `None`: all pages. Otherwise the first and last page of each range.
-    pub pages: Option<Vec<(PageId, PageId)>>,
+    pub pages: WantedPages,
     pub limit_bytes: u64,
     /// How much log a push has, about, in bytes.
     pub piece_bytes: u32,
     /// How long the member lets log gather for the next push once the stream has all that is
     /// durable, in microseconds.
     pub gather_us: u32,
+}
+
+/// A [`PageFilter`] in a message. The order of the variants is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WantedPages {
+    All,
+    /// The first and last page of each range.
+    Ranges(Vec<(PageId, PageId)>),
+    /// Pages whose extents have places in `first..end`.
+    Places {
+        extents: Extents,
+        first: u32,
+        end: u32,
+    },
+    /// Pages whose extents have places in one of the ranges, of which the ends are excluded.
+    SeveralPlaces {
+        extents: Extents,
+        ranges: Vec<(u32, u32)>,
+    },
 }
 
 /// What a member answers.
@@ -204,10 +222,20 @@ impl FollowRequest {
         gather: Duration,
     ) -> FollowRequest {
         let pages = match &options.pages {
-            PageFilter::All => None,
+            PageFilter::All => WantedPages::All,
             PageFilter::Ranges(ranges) => {
-                Some(ranges.iter().map(|range| (*range.start(), *range.end())).collect())
+                let range = |range: &RangeInclusive<PageId>| (*range.start(), *range.end());
+                WantedPages::Ranges(ranges.iter().map(range).collect())
             }
+            PageFilter::Places { extents, ranges } => match &**ranges {
+                [Range { start, end }] => {
+                    WantedPages::Places { extents: *extents, first: *start, end: *end }
+                }
+                ranges => {
+                    let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
+                    WantedPages::SeveralPlaces { extents: *extents, ranges }
+                }
+            },
         };
         FollowRequest {
             name: options.name.clone(),
@@ -231,8 +259,15 @@ impl FollowRequest {
     pub fn options(&self) -> FollowOptions {
         let range = |(first, last): &(PageId, PageId)| RangeInclusive::new(*first, *last);
         let pages = match &self.pages {
-            None => PageFilter::All,
-            Some(ranges) => PageFilter::Ranges(ranges.iter().map(range).collect()),
+            WantedPages::All => PageFilter::All,
+            WantedPages::Ranges(ranges) => PageFilter::Ranges(ranges.iter().map(range).collect()),
+            WantedPages::Places { extents, first, end } => {
+                PageFilter::places(*extents, *first..*end)
+            }
+            WantedPages::SeveralPlaces { extents, ranges } => {
+                let ranges = ranges.iter().map(|(first, end)| *first..*end).collect();
+                PageFilter::Places { extents: *extents, ranges }
+            }
         };
         FollowOptions {
             name: self.name.clone(),
@@ -264,8 +299,15 @@ impl Request {
             Request::Forget { name } => is_name(name),
             Request::Read { .. } | Request::Readers => true,
             Request::Follow(follow) => {
-                let ranges = follow.pages.as_ref().map_or(0, Vec::len);
-                is_name(&follow.name) && ranges <= MAX_RANGES && follow.gather_us <= MAX_GATHER_US
+                let are_sound = match &follow.pages {
+                    WantedPages::All => true,
+                    WantedPages::Ranges(ranges) => ranges.len() <= MAX_RANGES,
+                    WantedPages::Places { extents, .. } => extents.pages > 0,
+                    WantedPages::SeveralPlaces { extents, ranges } => {
+                        extents.pages > 0 && ranges.len() <= MAX_RANGES
+                    }
+                };
+                is_name(&follow.name) && are_sound && follow.gather_us <= MAX_GATHER_US
             }
         };
         match (is_sound, rest) {

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use firn_api::report::ArchiveReport;
 use firn_api::{LogStore, PageStore};
 use firn_archive::{
     ArchiveError, ArchiveOptions, ArchiveSource, ArchivedBase, Archiver, BaseDescription,
+    LocalWriter,
 };
 use firn_base::Environment;
 use firn_objects::ObjectStore;
@@ -13,7 +15,8 @@ use firn_storage::local::{BasePages, LocalOptions, LocalStorage};
 
 use crate::storage::{NodeStorage, StorageFigures};
 
-/// Where a directory is archived.
+/// Where a database is archived.
+#[derive(Clone)]
 pub struct ArchivePlace {
     pub store: Arc<dyn ObjectStore>,
     pub options: ArchiveOptions,
@@ -54,23 +57,25 @@ pub struct ArchivedStorage {
 impl ArchivedStorage {
     /// Starts to archive `storage`, which should have been opened with a hold on its log
     /// ([`LocalOptions::hold_log_bytes`]). Does not wait for the object store.
-    ///
-    /// # Errors
-    /// If the log has failed.
+    #[must_use]
     pub fn start(
         environment: &Environment,
         storage: LocalStorage,
         place: ArchivePlace,
-    ) -> Result<ArchivedStorage, ArchiveError> {
+    ) -> ArchivedStorage {
         let source = ArchiveSource {
             database: storage.database,
             log: Arc::clone(&storage.log) as _,
             pages: Arc::clone(&storage.pages) as _,
-            watermarks: storage.log.watermarks_of_durable()?,
+            writer: Arc::new(LocalWriter {
+                clock: Arc::clone(&environment.clock),
+                log: Arc::clone(&storage.log),
+            }),
+            epoch: 0,
             hold: storage.take_hold(),
         };
         let archiver = Archiver::start(environment, place.store, source, place.options);
-        Ok(ArchivedStorage { storage, archiver })
+        ArchivedStorage { storage, archiver }
     }
 
     /// The task that archives.
@@ -90,7 +95,13 @@ impl NodeStorage for ArchivedStorage {
     }
 
     fn figures(&self) -> StorageFigures {
-        self.storage.figures()
+        let status = self.archiver.status();
+        let archive = ArchiveReport {
+            node: String::new(),
+            archived: status.archived.unwrap_or_default(),
+            progress: status.progress,
+        };
+        StorageFigures { archive: Some(archive), ..self.storage.figures() }
     }
 
     /// Sends the rest of the log before it closes.

@@ -6,6 +6,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "files and sockets of the user who runs the binary")]
 
+mod client_door;
+
 use firn_base::network::Address;
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +16,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::rows::DatabaseNode;
+use firn_api::cluster::ClusterSeam;
+use firn_api::rows::{DatabaseNode, HandedSession};
 use firn_api::server::ServerState;
 use firn_base::disk::SpillDirectory;
 use firn_base::{Environment, memory};
@@ -28,9 +31,13 @@ use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql_collation::Collations;
 use firn_sql_evaluation::PureEvaluator;
-use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
+use firn_wire::{Connections, LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
-use crate::metrics::{self, MetricsServer, Page};
+pub use client_door::ClientDoor;
+use client_door::tcp_address;
+
+use crate::http::{HttpServer, Reply};
+use crate::metrics::MetricsPage;
 use crate::node::Node;
 use crate::reporter::NodeReporter;
 use crate::server_uuid;
@@ -49,7 +56,7 @@ pub struct EndpointOptions {
     pub max_connections: u64,
     /// Files of certificate and key; `None`: the endpoint makes a self-signed certificate.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Address of the metrics; `None`: there are none.
+    /// Address of metrics and probes; `None`: there are none.
     pub metrics_listen: Option<SocketAddr>,
     /// The initial `log_error_verbosity`, that of the process's log.
     pub log_error_verbosity: u64,
@@ -63,6 +70,11 @@ pub struct EndpointOptions {
     pub buffer_pool_bytes: u64,
     /// Memory for columns that are kept between analytic statements.
     pub column_cache_bytes: u64,
+    /// The clients' port, if it is not the endpoint's own: it outlives the endpoint, which does not
+    /// listen.
+    pub door: Option<Arc<ClientDoor>>,
+    /// What the SQL tables about the cluster show; `None`: they are empty.
+    pub cluster: Option<Arc<dyn ClusterSeam>>,
 }
 
 impl Default for EndpointOptions {
@@ -80,6 +92,8 @@ impl Default for EndpointOptions {
             secure_file_priv: None,
             buffer_pool_bytes: 0,
             column_cache_bytes: COLUMN_CACHE_BYTES,
+            door: None,
+            cluster: None,
         }
     }
 }
@@ -117,9 +131,13 @@ pub struct ComputeSeams {
 pub struct Endpoint {
     _statistics: StatisticsKeeper,
     /// Dropped before the instance whose figures it shows.
-    metrics: Option<MetricsServer>,
+    http: Option<HttpServer>,
+    metrics: Arc<MetricsPage>,
+    /// The clients' port, if it is not the server's.
+    door: Option<Arc<ClientDoor>>,
     server: Server,
     instance: Arc<Instance>,
+    service: Arc<SqlService>,
 }
 
 impl Endpoint {
@@ -177,23 +195,35 @@ impl Endpoint {
         options: &EndpointOptions,
         count_column_cache: &dyn Fn(ColumnCacheBytes),
     ) -> Result<Endpoint, EndpointError> {
-        let limits = Arc::new(Limits::new(&limit_values(options)));
+        let limits = match &options.door {
+            Some(door) => Arc::clone(door.limits()),
+            None => Arc::new(Limits::new(&limit_values(options))),
+        };
         let instance = open_instance(environment, seams, &limits, options, count_column_cache)?;
         memory::register_cache(&(Arc::clone(&instance) as Arc<dyn memory::Cache>));
-        for listen in options.listen.iter().chain(&options.metrics_listen) {
+        // Behind a door nobody without a password gets in from another machine.
+        let listens = options.listen.iter().filter(|_| options.door.is_none());
+        for listen in listens.chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
                 return Err(EndpointError::NobodyHasPassword(*listen));
             }
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
         obey_variables(&instance, &limits, options);
-        let listening = server_options(options, limits, instance.connection_ids());
-        let server = Server::start(environment.clone(), listening, service)?;
+        let mut listening = server_options(options, limits, instance.connection_ids());
+        if options.door.is_some() {
+            listening.listen.clear();
+        }
+        let server = Server::start(environment.clone(), listening, Arc::clone(&service) as _)?;
         let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
-        let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
-        let metrics = options.metrics_listen.map(|at| metrics::serve(environment, at, page()));
-        let metrics = metrics.transpose()?;
-        let endpoint = Endpoint { _statistics: statistics, metrics, server, instance };
+        let door = options.door.clone();
+        let connections = door.as_ref().map_or(server.connections(), |door| door.connections());
+        let page = MetricsPage::new(Arc::clone(&instance), Arc::clone(connections));
+        let metrics = Arc::new(page);
+        let http = options.metrics_listen.map(|at| serve_http(environment, at, &metrics));
+        let http = http.transpose()?;
+        let endpoint =
+            Endpoint { _statistics: statistics, http, metrics, door, server, instance, service };
         if let Some(address) = endpoint.address() {
             let port = Setting::Number(i64::from(address.port()));
             endpoint.instance.variables.install("port", port);
@@ -201,19 +231,48 @@ impl Endpoint {
         Ok(endpoint)
     }
 
+    /// Takes the transactions over that go on in the node's engine, for their sessions. Call it
+    /// before there are sessions. Blocks.
+    ///
+    /// # Errors
+    /// If a lock on a definition is not free.
+    pub fn take_over(&self, node: &Node, sessions: Vec<HandedSession>) -> Result<(), EngineError> {
+        let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
+        self.instance.take_over(sessions, node.engine().taken_over(&dictionary)?);
+        Ok(())
+    }
+
     /// The TCP address at which clients connect.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
-        self.server.addresses().iter().find_map(|address| match address {
-            Address::Tcp(address) => Some(*address),
-            Address::Unix(_) => None,
-        })
+        match &self.door {
+            Some(door) => door.address(),
+            None => tcp_address(&self.server),
+        }
     }
 
     /// The address at which metrics are scraped.
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref().map(MetricsServer::address)
+        self.http.as_ref().map(HttpServer::address)
+    }
+
+    /// The metrics, for a process that serves them itself.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<MetricsPage> {
+        &self.metrics
+    }
+
+    /// What opens sessions, for clients that other processes have.
+    #[must_use]
+    pub fn service(&self) -> &Arc<SqlService> {
+        &self.service
+    }
+
+    /// The connections of the clients.
+    #[must_use]
+    pub fn connections(&self) -> &Arc<Connections> {
+        self.door.as_ref().map_or(self.server.connections(), |door| door.connections())
     }
 
     /// The state that the sessions share.
@@ -226,6 +285,22 @@ impl Endpoint {
     pub fn shutdown(&self, patience: Duration) -> bool {
         self.server.shutdown(patience)
     }
+}
+
+/// Serves the metrics of an endpoint that answers clients, and tells probes that it does.
+fn serve_http(
+    environment: &Environment,
+    address: SocketAddr,
+    metrics: &Arc<MetricsPage>,
+) -> io::Result<HttpServer> {
+    let metrics = Arc::clone(metrics);
+    let pages = move |path: &str| match path {
+        "/metrics" => Some(metrics.reply()),
+        "/live" => Some(Reply::text("live\n")),
+        "/ready" => Some(Reply::text("ready\n")),
+        _ => None,
+    };
+    HttpServer::start(environment, address, Box::new(pages))
 }
 
 /// The tables, transactions and figures of a node, for compute nodes. Reads the dictionary; blocks.
@@ -268,6 +343,7 @@ fn open_instance(
         global_hook: Some(global_hook(limits, options)),
         spill: spill_directory(environment, options),
         vectorised: Some(vectorised),
+        cluster: options.cluster.clone(),
     })?)
 }
 

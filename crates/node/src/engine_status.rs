@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use firn_api::report::{NodeReport, PageStoreReport};
+use firn_api::report::{ArchiveReport, NodeReport, PageStoreReport};
 use firn_engine::lock::DeadlockReport;
 
 use crate::node::Node;
@@ -28,6 +28,9 @@ fn write_all(node: &Node, out: &mut String) -> std::fmt::Result {
     write_pool(&report, out)?;
     write_log(&report, out)?;
     write_pages(&report.pages, out)?;
+    if let Some(archive) = &report.archive {
+        write_archive(archive, out)?;
+    }
     title(out, "END OF FIRN STATUS")
 }
 
@@ -127,6 +130,32 @@ fn write_log(report: &NodeReport, out: &mut String) -> std::fmt::Result {
     writeln!(out, "Pages materialised up to     {}", report.pages.applied)?;
     writeln!(out, "Log kept from                {}", log.truncated)?;
     writeln!(out, "Made durable {} times", log.syncs)
+}
+
+fn write_archive(archive: &ArchiveReport, out: &mut String) -> std::fmt::Result {
+    title(out, "ARCHIVE")?;
+    if !archive.node.is_empty() {
+        writeln!(out, "Written by {}", archive.node)?;
+    }
+    writeln!(
+        out,
+        "Archived up to {}, {} bytes and {:.1} s behind",
+        archive.archived,
+        archive.progress.behind_bytes,
+        archive.progress.behind_ms as f64 / 1e3
+    )?;
+    writeln!(
+        out,
+        "Objects of log {}, sets of images {}, {} bytes; {} bytes sent",
+        archive.progress.log_objects,
+        archive.progress.sets,
+        archive.progress.size_bytes,
+        archive.progress.sent_bytes
+    )?;
+    match &archive.progress.error {
+        Some(error) => writeln!(out, "Failed {} times; now: {error}", archive.progress.failures),
+        None => Ok(()),
+    }
 }
 
 fn write_pages(pages: &PageStoreReport, out: &mut String) -> std::fmt::Result {

@@ -11,6 +11,7 @@ pub mod archived;
 pub mod descriptors;
 pub mod endpoint;
 pub mod engine_status;
+pub mod http;
 pub mod memory;
 pub mod metrics;
 pub mod node;
@@ -21,3 +22,5 @@ mod reporter;
 mod server_uuid;
 pub mod size;
 pub mod storage;
+
+pub use firn_compute::{statement_effect, statement_route};

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use firn_api::report::MemoryReport;
+use firn_api::rows::HandedOver;
 use firn_api::{Timestamps, WriterEpoch};
 use firn_base::{Environment, Lsn};
 use firn_engine::{Engine, EngineError, Storage};
-use firn_fabric::{Epoch, InProcessFabric, Peer};
+use firn_fabric::{Epoch, Fabric, InProcessFabric, Peer};
 use firn_storage::local::{LocalStorage, OpenError};
 
 use crate::memory::{self, Governor};
@@ -26,6 +27,25 @@ pub enum NodeError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+/// Where the regions of a node's engine are.
+pub struct Regions {
+    /// Has none of the engine's regions yet.
+    pub fabric: Arc<dyn Fabric>,
+    /// The same regions, as other nodes see them.
+    pub peer: Arc<dyn Peer>,
+}
+
+impl Regions {
+    /// Regions that other processes cannot reach.
+    #[must_use]
+    pub fn own(environment: &Environment) -> Regions {
+        // Any growing number serves as an epoch.
+        let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
+        let peer = fabric.peer();
+        Regions { fabric: Arc::new(fabric), peer }
+    }
 }
 
 /// A running node. Dropping it without [`Node::close`] is like a crash, except that its threads go
@@ -65,22 +85,51 @@ impl Node {
         epoch: WriterEpoch,
         options: &NodeOptions,
     ) -> Result<Node, NodeError> {
-        // Other processes cannot reach these regions, so any growing number serves as an epoch.
-        let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
-        let regions = fabric.peer();
+        Node::open_with_regions(environment, storage, epoch, Regions::own(environment), options)
+    }
+
+    /// As [`Node::open_over`], with regions that other processes may reach.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_with_regions(
+        environment: &Environment,
+        storage: Arc<dyn NodeStorage>,
+        epoch: WriterEpoch,
+        regions: Regions,
+        options: &NodeOptions,
+    ) -> Result<Node, NodeError> {
+        let nothing = HandedOver::default();
+        Node::open_after(environment, storage, epoch, regions, options, &nothing)
+    }
+
+    /// As [`Node::open_with_regions`], after a writer that has handed its open transactions over
+    /// ([`Engine::open_after`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_after(
+        environment: &Environment,
+        storage: Arc<dyn NodeStorage>,
+        epoch: WriterEpoch,
+        regions: Regions,
+        options: &NodeOptions,
+        handed: &HandedOver,
+    ) -> Result<Node, NodeError> {
+        let Regions { fabric, peer } = regions;
         let seams = Storage {
             log: storage.log(),
             epoch,
             pages: storage.pages(),
             timestamps: Timestamps::Local,
-            fabric: Arc::new(fabric),
+            fabric,
         };
-        let engine = Engine::open(environment, seams, &options.engine)?;
+        let engine = Engine::open_after(environment, seams, &options.engine, handed)?;
         let pages = engine.system().pages();
         let governor = Governor::start(environment, &pages.pool, options.memory_budget_bytes);
         let opened_at = pages.log.end_lsn();
         let column_cache = OnceLock::new();
-        Ok(Node { governor, engine, storage, regions, opened_at, column_cache })
+        Ok(Node { governor, engine, storage, regions: peer, opened_at, column_cache })
     }
 
     #[must_use]

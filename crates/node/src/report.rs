@@ -16,6 +16,7 @@ pub fn of(node: &Node) -> NodeReport {
         log: LogReport { opened: node.opened_at(), ..log(engine, storage.log) },
         pages: storage.pages,
         transactions: transactions(engine),
+        archive: storage.archive,
     }
 }
 

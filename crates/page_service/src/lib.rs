@@ -35,8 +35,8 @@ pub mod server;
 use firn_link::ServiceId;
 
 pub use client::{
-    PageNodeLink, PlacedChunk, Placement, PlacementError, RemotePages, RemotePagesOptions,
-    RemotePagesStatistics,
+    PageNodeLink, PlacedChunk, PlacedPart, Placement, PlacementError, RemotePages,
+    RemotePagesOptions, RemotePagesStatistics,
 };
 pub use codec::Damage;
 pub use server::{PageService, PageServiceOptions, PageServiceStatus};

@@ -1,9 +1,12 @@
 //! The authority of a cluster, which signs the certificates of its nodes.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 use std::time::Duration;
 
-use firn_base::network::{ClusterId, NodeIdentity};
+use firn_base::network::host::NotAHostName;
+use firn_base::network::{ClusterId, HostName, NodeIdentity};
 use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -41,6 +44,46 @@ pub enum CertificateError {
     NotMade(String),
     #[error("it cannot be used: {0}")]
     NotUsable(String),
+}
+
+/// Where a node is reached, as its certificate says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertificateHost {
+    Ip(IpAddr),
+    Name(HostName),
+}
+
+impl FromStr for CertificateHost {
+    type Err = NotAHostName;
+
+    fn from_str(text: &str) -> Result<CertificateHost, NotAHostName> {
+        match text.parse() {
+            Ok(ip) => Ok(CertificateHost::Ip(ip)),
+            Err(_) => text.parse().map(CertificateHost::Name),
+        }
+    }
+}
+
+impl fmt::Display for CertificateHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CertificateHost::Ip(ip) => ip.fmt(f),
+            CertificateHost::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+impl CertificateHost {
+    fn alternative_name(&self) -> Result<SanType, CertificateError> {
+        Ok(match self {
+            CertificateHost::Ip(ip) => SanType::IpAddress(*ip),
+            // The dot that ends a full name is no part of it in certificates.
+            CertificateHost::Name(name) => {
+                let name = name.as_str().trim_end_matches('.').to_owned();
+                SanType::DnsName(name.try_into().map_err(not_made)?)
+            }
+        })
+    }
 }
 
 /// A certificate and its key, in PEM.
@@ -158,15 +201,15 @@ impl Authority {
         self.cluster
     }
 
-    /// Makes a key and a certificate for a node of this cluster. The addresses are for programs
-    /// that look at them; nodes know each other by identity.
+    /// Makes a key and a certificate for a node of this cluster. The hosts are for programs that
+    /// look at them; nodes know each other by identity.
     ///
     /// # Errors
     /// If the identity is not one of this cluster, or cannot be written down.
     pub fn issue(
         &self,
         node: &NodeIdentity,
-        addresses: &[IpAddr],
+        hosts: &[CertificateHost],
         now: Duration,
         days: u32,
     ) -> Result<Issued, CertificateError> {
@@ -178,7 +221,7 @@ impl Authority {
             return Err(CertificateError::Name(node.name.clone()));
         }
         let key = KeyPair::generate().map_err(not_made)?;
-        let parameters = node_parameters(node, addresses, now, days)?;
+        let parameters = node_parameters(node, hosts, now, days)?;
         let of_authority = authority_parameters(self.cluster, now, days)?;
         let issuer = Issuer::from_params(&of_authority, &self.key);
         let certificate = parameters.signed_by(&key, &issuer).map_err(not_made)?;
@@ -221,7 +264,7 @@ fn authority_parameters(
 
 fn node_parameters(
     node: &NodeIdentity,
-    addresses: &[IpAddr],
+    hosts: &[CertificateHost],
     now: Duration,
     days: u32,
 ) -> Result<CertificateParams, CertificateError> {
@@ -236,8 +279,9 @@ fn node_parameters(
     let common_name = NODE_DNS_NAME.to_owned().try_into().map_err(not_made)?;
     parameters.subject_alt_names =
         vec![uri(identity::node_uri(node))?, SanType::DnsName(common_name)];
-    let addresses = addresses.iter().copied().map(SanType::IpAddress);
-    parameters.subject_alt_names.extend(addresses);
+    for host in hosts {
+        parameters.subject_alt_names.push(host.alternative_name()?);
+    }
     Ok(parameters)
 }
 

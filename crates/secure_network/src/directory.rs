@@ -16,7 +16,6 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use std::time::Duration;
 use firn_base::clock::Clock;
 use firn_base::network::{ClusterId, NodeId, NodeIdentity, Roles};
 
-use crate::authority::{Authority, CertificateError, CertificateFacts, Issued};
+use crate::authority::{Authority, CertificateError, CertificateFacts, CertificateHost, Issued};
 use crate::credentials::Credentials;
 
 const CERTIFICATE: &str = "certificate.pem";
@@ -64,7 +63,7 @@ pub struct NodeRequest {
     pub id: Option<NodeId>,
     /// `None`: those that the node has, or all.
     pub roles: Option<Roles>,
-    pub addresses: Vec<IpAddr>,
+    pub hosts: Vec<CertificateHost>,
     pub days: u32,
 }
 
@@ -168,7 +167,7 @@ impl CertificateDirectory {
             name: request.name.clone(),
             roles: roles.unwrap_or(Roles::of(&firn_base::network::Role::ALL)),
         };
-        let issued = authority.issue(&identity, &request.addresses, now, request.days);
+        let issued = authority.issue(&identity, &request.hosts, now, request.days);
         let issued = in_directory(&directory, issued)?;
         self.note_node(node)?;
         write_pair(&directory, &issued)?;

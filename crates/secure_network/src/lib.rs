@@ -23,7 +23,7 @@ mod stream;
 mod validity;
 mod verifier;
 
-pub use authority::{Authority, CertificateError, CertificateFacts, Issued};
+pub use authority::{Authority, CertificateError, CertificateFacts, CertificateHost, Issued};
 pub use credentials::Credentials;
 pub use directory::{CertificateDirectory, DirectoryError, NodeRequest};
 pub use network::SecureNetwork;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::network::framed::{Deadline, FramedConnection};
-use firn_base::network::system::{PlainStream, SocketListener, SystemNetwork, not_connected};
+use firn_base::network::system::{PlainStream, SocketListener, connect, not_connected};
 use firn_base::network::{
     Address, Connection, Delivery, Listener, Network, NetworkError, NetworkResult, sockets,
 };
@@ -32,13 +32,23 @@ impl SecureNetwork {
         SecureNetwork { credentials: None }
     }
 
-    /// The credentials for connections with this address; `None` if it needs none.
-    fn credentials(&self, address: &Address) -> NetworkResult<Option<Arc<Credentials>>> {
+    /// The credentials for connections with an address, which leads to these addresses; `None` if
+    /// it needs none.
+    fn credentials(
+        &self,
+        address: &Address,
+        found: &[Address],
+    ) -> NetworkResult<Option<Arc<Credentials>>> {
+        let is_of_this_machine = |found: &Address| match found {
+            Address::Unix(_) => true,
+            Address::Tcp(tcp) => tcp.ip().is_loopback(),
+            Address::Named(..) => false,
+        };
         match (address, &self.credentials) {
             (Address::Unix(_), _) => Ok(None),
-            (Address::Tcp(_), Some(credentials)) => Ok(Some(Arc::clone(credentials))),
-            (Address::Tcp(tcp), None) if tcp.ip().is_loopback() => Ok(None),
-            (Address::Tcp(_), None) => {
+            (_, Some(credentials)) => Ok(Some(Arc::clone(credentials))),
+            (_, None) if found.iter().all(is_of_this_machine) => Ok(None),
+            (_, None) => {
                 let reason = "nodes without certificates talk over loopback addresses and Unix \
                               sockets alone; make certificates by `firn admin certificates`";
                 Err(untrusted(address, reason))
@@ -58,28 +68,30 @@ fn not_usable(peer: &Address) -> impl FnOnce(CertificateError) -> NetworkError {
 
 impl Network for SecureNetwork {
     fn listen(&self, address: &Address) -> NetworkResult<Box<dyn Listener>> {
-        match self.credentials(address)? {
-            None => SystemNetwork.listen(address),
-            Some(credentials) => {
-                let sockets = SocketListener::bind(address)?;
-                Ok(Box::new(TlsListener { sockets, credentials }))
-            }
+        let found = sockets::resolve(address, sockets::LISTENING_NAME_TIMEOUT)?;
+        let credentials = self.credentials(address, &found)?;
+        let sockets = SocketListener::bind_first(address, &found)?;
+        match credentials {
+            None => Ok(Box::new(sockets)),
+            Some(credentials) => Ok(Box::new(TlsListener { sockets, credentials })),
         }
     }
 
     fn connect(
         &self,
         peer: &Address,
-        delivery: Delivery,
+        _: Delivery,
         timeout: Duration,
     ) -> NetworkResult<Arc<dyn Connection>> {
-        let Some(credentials) = self.credentials(peer)? else {
-            return SystemNetwork.connect(peer, delivery, timeout);
-        };
         let deadline = Deadline::after(Some(timeout));
-        let tls = credentials.client().map_err(not_usable(peer))?;
-        let opened = sockets::connect(peer, timeout).and_then(PlainStream::open);
-        let stream = TlsStream::new(opened.map_err(|error| not_connected(peer, error))?, tls);
+        let found = sockets::resolve(peer, timeout)?;
+        let credentials = self.credentials(peer, &found)?;
+        let tls = credentials.map(|own| own.client().map_err(not_usable(peer))).transpose()?;
+        let stream = connect(peer, &found, deadline)?;
+        let Some(tls) = tls else {
+            return Ok(Arc::new(FramedConnection::over(stream, peer.clone())));
+        };
+        let stream = TlsStream::new(stream, tls);
         match stream.complete(deadline) {
             Ok(()) => Ok(Arc::new(FramedConnection::over(stream, peer.clone()))),
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {

@@ -23,12 +23,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("-", 2..=2, resolve_difference, subtract).evaluating_all(),
     strict!("*", 2..=2, resolve_product, multiply).evaluating_all(),
     strict!("/", 2..=2, resolve_quotient, divide).evaluating_all(),
-    strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole).evaluating_all(),
+    strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole),
     strict!("%", 2..=2, resolve_remainder, remainder).evaluating_all(),
     strict!("NEG", 1..=1, resolve_negation, negate),
     // The displayed digits of an AVG; the binder puts this call around the aggregate.
     strict!("AVG SHOWN", 1..=1, [Decimal] => first, |a: &[Datum], call: &Call<'_>| {
         exact_result(Some(decimal(&a[0])), call, String::new)
+    }),
+    // An exact number that was worked out, as a document or a stored text has it: a 0 has no digits
+    // after the point.
+    strict!("PLAIN ZERO", 1..=1, [Any] => first, |a: &[Datum], _: &Call<'_>| {
+        Ok(match &a[0] {
+            Datum::Decimal(number) if number.is_zero() => Decimal::from(0_i64).into(),
+            other => other.clone(),
+        })
     }),
 ];
 
@@ -326,12 +334,23 @@ fn divide_whole(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
             divisor => integer(wide_int(a) / divisor, call, shown),
         };
     }
-    let divisor = decimal(b);
+    let (number, divisor) = (nearest_decimal(a, call), nearest_decimal(b, call));
     if divisor.is_zero() {
         return division_by_zero(call);
     }
-    let quotient = decimal(a).divide(&divisor, 0, Rounding::Truncate);
+    let quotient = number.divide(&divisor, 0, Rounding::Truncate);
     integer(quotient.and_then(|quotient| quotient.to_i128()).unwrap_or(i128::MAX), call, shown)
+}
+
+/// An exact number; the largest one, with a warning, for a double beyond it.
+fn nearest_decimal(datum: &Datum, call: &Call<'_>) -> Decimal {
+    let Datum::Double(number) = datum else { return decimal(datum) };
+    Decimal::from_double(*number).unwrap_or_else(|| {
+        call.context
+            .warn(1292, || format!("Truncated incorrect DECIMAL value: '{}'", datum.plain_text()));
+        let largest = Decimal::max(MAX_PRECISION, 0);
+        if *number < 0.0 { largest.negate() } else { largest }
+    })
 }
 
 fn remainder(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

@@ -1,7 +1,7 @@
 //! `| & ^ ~ << >>` and `BIT_COUNT`, over 64 bits or over binary strings.
 
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Datum, SqlType};
+use firn_sql_types::{Datum, SqlType, TypeKind};
 
 use crate::arguments::{bytes, word};
 use crate::signature::{Want, fixed, int, text_chars, unsigned};
@@ -39,7 +39,7 @@ fn over_words(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signatu
 }
 
 fn resolve_pair(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let binary = types.iter().all(|ty| ty.kind.is_binary());
+    let binary = types.iter().all(|ty| ty.kind.is_binary() || ty.kind == TypeKind::Null);
     if !binary || !(0..2).any(|at| is_bit_string(types, context, at)) {
         return over_words(types, context);
     }

@@ -23,7 +23,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("SHA1", 1..=1, [Bytes] => signature::text::<40>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::Text(to_small_hex(&Sha1::digest(bytes(&a[0])))))
     }),
-    lenient!("SHA2", 2..=2, [Bytes, Int] => signature::text::<128>, sha2),
+    lenient!("SHA2", 2..=2, [Bytes, Int] => signature::text::<128>, sha2)
+        .needing(|before| before.first().is_none_or(|text| !text.is_null())),
     strict!("CRC32", 1..=1, [Bytes] => signature::unsigned, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::UInt(crc32fast::hash(bytes(&a[0])).into()))
     }),
@@ -32,11 +33,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("UNCOMPRESSED_LENGTH", 1..=1, [Text] => bigint, uncompressed_length),
 ];
 
-/// An unknown or missing length is warned of even if there is no text.
+/// An unknown or missing length is warned of, and a literal one even if there is no text.
 fn sha2(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let text = bytes(&arguments[0]);
     let length = if arguments[1].is_null() { -1 } else { int(&arguments[1]) };
-    if arguments[0].is_null() && matches!(length, 0 | 224 | 256 | 384 | 512) {
+    if arguments[0].is_null() && (arguments[1].is_null() || is_length(length)) {
         return Ok(Datum::Null);
     }
     Ok(Datum::Text(match length {
@@ -51,6 +52,10 @@ fn sha2(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
             return Ok(Datum::Null);
         }
     }))
+}
+
+fn is_length(bits: i64) -> bool {
+    matches!(bits, 0 | 224 | 256 | 384 | 512)
 }
 
 /// Four bytes of length, a zlib stream, and a point if that would end with a space.

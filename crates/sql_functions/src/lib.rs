@@ -45,6 +45,7 @@ use firn_sql_types::{Datum, EvaluationContext, SqlMode, SqlType};
 use rustc_hash::FxHashMap;
 
 pub use aggregate::{AggregateFunction, resolve_aggregate};
+pub use choose::date_beside_others;
 pub use json::{Path as JsonPath, json_value};
 
 /// A function or operator.
@@ -65,6 +66,17 @@ pub struct Function {
     /// Whether arguments after a NULL one are evaluated too, unless exact numbers are wanted: they
     /// may cause warnings.
     pub evaluates_all: bool,
+    /// Whether the function reads the arguments before a NULL one, because they may cause warnings:
+    /// it is called, though its value is NULL. Those after the NULL one are NULL too, unless
+    /// `evaluates_all`.
+    pub reads_before_null: bool,
+    /// The arguments in the order in which they are evaluated, which decides what warns before a
+    /// NULL; empty if they are evaluated as written. It may name more arguments than there are.
+    pub order: &'static [usize],
+    /// Whether the next argument is evaluated, given those evaluated before it, of which some may
+    /// have been left out and are NULL; `None`: always. What is not evaluated does not warn, and so
+    /// a literal and a column are evaluated anyway.
+    pub needs: Option<fn(&[Datum]) -> bool>,
     /// Arguments whose literal value takes part in `resolve`: such literals must not be lifted out
     /// of the statement's text.
     pub literal_arguments: &'static [usize],
@@ -154,6 +166,19 @@ impl Function {
 
     const fn evaluating_all(self) -> Function {
         Function { evaluates_all: true, ..self }
+    }
+
+    /// NULL as soon as one argument is, but called even so: see `reads_before_null`.
+    const fn reading_before_null(self) -> Function {
+        Function { strict: true, reads_before_null: true, ..self }
+    }
+
+    const fn in_order(self, order: &'static [usize]) -> Function {
+        Function { order, ..self }
+    }
+
+    const fn needing(self, needs: fn(&[Datum]) -> bool) -> Function {
+        Function { needs: Some(needs), ..self }
     }
 
     const fn shaped_by(self, literal_arguments: &'static [usize]) -> Function {
@@ -260,6 +285,9 @@ macro_rules! strict {
             volatility: $crate::Volatility::Pure,
             strict: true,
             evaluates_all: false,
+            reads_before_null: false,
+            order: &[],
+            needs: None,
             literal_arguments: &[],
         }
     };

@@ -2,9 +2,10 @@
 
 use firn_sql_types::decimal::{MAX_SCALE, Rounding};
 use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::number_text::parse_double_prefix;
 use firn_sql_types::{Datum, SqlType, TypeKind};
 
-use crate::arguments::{decimal, double, finite, int, out_of_range, shown, wide_int};
+use crate::arguments::{bytes, decimal, double, finite, int, out_of_range, shown, wide_int};
 use crate::arithmetic::{Domain, domain, exact_result, integer};
 use crate::signature::{self, Want, exact_digits, fixed};
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
@@ -26,6 +27,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         round(a, call, Rounding::Truncate)
     })
     .shaped_by(&[1]),
+    // The number of a text as a column of doubles stores it; the binder puts this call around the
+    // distinct texts that are summed.
+    strict!("STORED NUMBER", 1..=1, [Text] => signature::double, number_as_stored),
+    // A double that was worked out and becomes an integer; the binder puts this call around it.
+    strict!("WHOLE", 1..=1, [Any] => signature::first, in_integers),
     strict!("SQRT", 1..=1, [Double] => signature::double, |a: &[Datum], _: &Call<'_>| {
         Ok(null_unless(double(&a[0]) >= 0.0, || double(&a[0]).sqrt()))
     }),
@@ -77,6 +83,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
+/// Error 1690 for a double beyond the integers.
+fn in_integers(a: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match (-END..END).contains(&double(&a[0]).round_ties_even()) {
+        true => Ok(a[0].clone()),
+        false => Err(out_of_range("BIGINT", &shown(&a[0]))),
+    }
+}
+
 fn pi_type(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::double().not_null()
 }
@@ -97,6 +112,18 @@ fn same_number(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 }
 
 /// Whole results of exact numbers are `BIGINT` as long as they fit.
+fn number_as_stored(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let octets = bytes(&a[0]);
+    let parsed = parse_double_prefix(octets);
+    let rest = &octets[parsed.length_bytes..];
+    if parsed.overflow || parsed.length_bytes == 0 || !rest.trim_ascii().is_empty() {
+        call.context.bad_value(1366, || {
+            format!("Incorrect DOUBLE value: '{}' for column '' at row 1", shown(&a[0]))
+        })?;
+    }
+    Ok(Datum::Double(parsed.number))
+}
+
 fn whole(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     match types[0].kind {
         TypeKind::Decimal { precision, scale, .. } => match precision - scale {

@@ -22,11 +22,31 @@ pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("REGEXP_LIKE", 2..=3, resolve_like, |a: &[Datum], call: &Call<'_>| {
         let Some(regex) = expression(a, 2, call)? else { return Ok(Datum::Null) };
         Ok(Datum::from_bool(regex.is_match(&text(&a[0]))))
-    }),
-    lenient!("REGEXP_INSTR", 2..=6, resolve_instr, regexp_instr),
-    lenient!("REGEXP_SUBSTR", 2..=5, resolve_substr, regexp_substr),
-    lenient!("REGEXP_REPLACE", 3..=6, resolve_replace, regexp_replace),
+    })
+    .in_order(PATTERN_FIRST)
+    .needing(has_pattern),
+    lenient!("REGEXP_INSTR", 2..=6, resolve_instr, regexp_instr)
+        .in_order(PATTERN_FIRST)
+        .needing(has_pattern),
+    lenient!("REGEXP_SUBSTR", 2..=5, resolve_substr, regexp_substr)
+        .in_order(PATTERN_FIRST)
+        .needing(has_pattern),
+    lenient!("REGEXP_REPLACE", 3..=6, resolve_replace, regexp_replace)
+        .in_order(&[1, 2, 0])
+        .needing(has_pattern_and_replacement),
 ];
+
+/// The pattern is evaluated before the text in which it is sought.
+const PATTERN_FIRST: &[usize] = &[1, 0];
+
+fn has_pattern(before: &[Datum]) -> bool {
+    before.first().is_none_or(|pattern| !pattern.is_null())
+}
+
+/// The replacement is evaluated even if the pattern is NULL, the text only if neither is.
+fn has_pattern_and_replacement(before: &[Datum]) -> bool {
+    before.len() < 2 || before.iter().take(2).all(|one| !one.is_null())
+}
 
 /// Regular expressions that a thread keeps compiled.
 const KEPT: usize = 16;

@@ -83,7 +83,7 @@ pub(super) fn fixed(
 }
 
 /// As [`fixed`], for a result that is made from the arguments' texts, or cut from them: bytes
-/// become text if the result is text.
+/// become text if the result is text, and texts their own bytes if it is bytes.
 pub(super) fn joined(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -91,10 +91,18 @@ pub(super) fn joined(
     result: ResultRule,
 ) -> Result<Signature> {
     let mut signature = fixed(types, context, wants, result)?;
-    if let Some(collation) = signature.result.collation().filter(|id| *id != CollationId::BINARY) {
-        for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_binary()) {
-            *argument = decoded(argument, collation);
+    match signature.result.collation() {
+        Some(CollationId::BINARY) => {
+            for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_text()) {
+                *argument = bytes_type(argument.clone());
+            }
         }
+        Some(collation) => {
+            for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_binary()) {
+                *argument = decoded(argument, collation);
+            }
+        }
+        None => {}
     }
     Ok(signature)
 }
@@ -116,7 +124,11 @@ pub(super) fn text_type(ty: &SqlType, connection: CollationId) -> SqlType {
         return ty.clone();
     }
     let text = match &ty.kind {
-        TypeKind::Geometry | TypeKind::Bit { .. } => SqlType::varbinary(text_chars(ty)),
+        TypeKind::Bit { .. } => {
+            let bytes = SqlType::varbinary(text_chars(ty)).with_nullable(ty.nullable);
+            return bytes.with_coercibility(Coercibility::Implicit);
+        }
+        TypeKind::Geometry => SqlType::varbinary(text_chars(ty)),
         // JSON is text of a Unicode character set with a binary collation.
         TypeKind::Json => SqlType::varchar(text_chars(ty), CollationId(46)),
         _ => SqlType::varchar(text_chars(ty), ty.collation().unwrap_or(connection)),
@@ -230,6 +242,11 @@ pub(super) fn text_into(
     max_chars: u64,
     context: &ResolveContext<'_>,
 ) -> SqlType {
+    let is_weak = |first: &SqlType| first.coercibility >= Coercibility::Coercible;
+    if types.first().is_some_and(is_weak) && types.iter().all(|ty| ty.kind.is_text()) {
+        // A literal, and the text of a number or a time, keep the connection's collation.
+        return text_of(&types[..1], max_chars, context);
+    }
     let merged = text_of(leading(types), max_chars, context);
     match types.first() {
         Some(first) if merged.kind.is_binary() && first.kind.is_text() => {

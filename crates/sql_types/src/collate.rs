@@ -113,6 +113,13 @@ fn is_superset(left: Charset, right: Charset) -> bool {
     }
 }
 
+/// Whether a character set has all characters of a text (UTF-8).
+#[must_use]
+pub fn has_all(charset: Charset, text: &[u8]) -> bool {
+    charset.is_all_of_unicode()
+        || collation::characters(text).all(|character| charset.has(character))
+}
+
 fn illegal_mix(a: Binding, b: Binding, operation: &str) -> SqlError {
     let (a, b) = (binding_name(a), binding_name(b));
     SqlError::of_kind(

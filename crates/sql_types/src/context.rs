@@ -150,6 +150,12 @@ impl EvaluationContext {
         Ok(())
     }
 
+    /// Whether the last condition that is kept is such a one.
+    #[must_use]
+    pub fn was_last(&self, is_such: impl FnOnce(&Condition) -> bool) -> bool {
+        self.conditions.kept.borrow().last().is_some_and(is_such)
+    }
+
     /// Conditions so far, including those beyond the limit.
     #[must_use]
     pub fn warning_count(&self) -> u64 {

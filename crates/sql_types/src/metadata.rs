@@ -38,6 +38,8 @@ pub mod type_code {
     pub const BIT: u8 = 16;
     pub const JSON: u8 = 245;
     pub const NEWDECIMAL: u8 = 246;
+    pub const ENUM: u8 = 247;
+    pub const SET: u8 = 248;
     pub const MEDIUM_BLOB: u8 = 250;
     pub const LONG_BLOB: u8 = 251;
     pub const BLOB: u8 = 252;

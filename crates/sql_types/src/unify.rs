@@ -48,7 +48,12 @@ fn unify_numbers(types: &[&SqlType]) -> TypeKind {
             TypeKind::Integer { width, .. } => *width != IntWidth::Four,
             kind => matches!(kind, TypeKind::Float | TypeKind::Year),
         };
-        return match types.iter().all(|ty| stays_float(&ty.kind)) {
+        // Nor does it stay one after a BIGINT, though it does before one.
+        let is_bigint =
+            |kind: &TypeKind| matches!(kind, TypeKind::Integer { width: IntWidth::Eight, .. });
+        let mut before = types.iter().take_while(|ty| ty.kind != TypeKind::Float);
+        let follows_bigint = before.any(|ty| is_bigint(&ty.kind));
+        return match !follows_bigint && types.iter().all(|ty| stays_float(&ty.kind)) {
             true => TypeKind::Float,
             false => TypeKind::Double,
         };

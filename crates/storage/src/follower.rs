@@ -96,6 +96,14 @@ impl<L: FollowedLog> LogFollower for Follower<L> {
         self.position
     }
 
+    fn skip_to(&mut self, lsn: Lsn) {
+        self.position = self.position.max(lsn);
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        self.lease.check()
+    }
+
     fn release(&mut self, lsn: Lsn) {
         self.lease.release(lsn.min(self.position));
     }

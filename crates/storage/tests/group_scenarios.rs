@@ -8,7 +8,7 @@ use std::time::Duration;
 use firn_api::log_store::conformance::Appender;
 use firn_api::{LogEpoch, LogError, LogStore, WriterEpoch};
 use firn_base::{Lsn, PageId, PageNo, SpaceId, task};
-use firn_consensus::{Index, Saved};
+use firn_consensus::{Index, MemberId, Saved};
 use firn_format::redo::GroupBuilder;
 use firn_testing::group_log::{GroupCluster, GroupSettings};
 use firn_testing::simulation::{World, for_each_seed};
@@ -244,6 +244,49 @@ fn of_two_that_believe_to_lead_one_makes_log_durable() {
         story.commit(&new, 5);
         // The log of the older writer is thrown away at its own member, too.
         story.agree();
+    });
+}
+
+#[test]
+fn a_published_lease_is_over_before_another_member_leads() {
+    for_each_seed(0..40, |world| {
+        let story = Story::of_three(world);
+        story.cluster.lead_at(1);
+        let store = story.cluster.store(1).expect("it runs");
+        let term = store.leads().expect("it leads");
+        let until = Arc::new(AtomicU64::new(0));
+        let told = Arc::clone(&until);
+        let tell = move |end: Duration| told.store(end.as_nanos() as u64, Ordering::SeqCst);
+        store.publish_lease(term, Box::new(tell));
+        let holds = || Duration::from_nanos(until.load(Ordering::SeqCst)) > task::monotonic();
+        let is_first = (0..1_000).any(|_| {
+            task::sleep(Duration::from_millis(1));
+            holds()
+        });
+        assert!(is_first, "a leader whose group answers has a lease");
+        for _ in 0..100 {
+            task::sleep(Duration::from_millis(10));
+            assert!(holds(), "it keeps the lease while the group answers");
+        }
+        // It does not hear of the next leader, so nothing but its lease tells it.
+        if *world.random().pick(&[true, false]) {
+            store.hand_over(MemberId(2)).expect("it may lead");
+            task::sleep(Duration::from_micros(world.random().below(4_000)));
+        }
+        story.cluster.cut([1]);
+        let leads = |id| {
+            let leads = story.cluster.store(id).expect("it runs").leads();
+            leads.is_some_and(|newer| newer > term)
+        };
+        let is_replaced = (0..50_000).any(|_| {
+            task::sleep(Duration::from_micros(200));
+            let is_replaced = leads(2) || leads(3);
+            assert!(!(is_replaced && holds()), "two members are sure to lead");
+            is_replaced
+        });
+        assert!(is_replaced, "nobody else is elected");
+        store.withdraw_lease();
+        assert!(!holds());
     });
 }
 

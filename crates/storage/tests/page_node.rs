@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_api::log_store::conformance::Appender;
@@ -21,8 +20,13 @@ use firn_storage::local::{
     DatabaseId, LocalDirectory, LocalLog, LogOptions, OpenError, PageStoreOptions,
 };
 use firn_storage::page_node::{PageNode, PageNodeOptions, ReceivedLogOptions};
+use parking_lot::Mutex;
 
 const DATABASE: DatabaseId = DatabaseId(*b"database of test");
+/// How long a read waits for log that comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a read waits for log that is cut off.
+const MOMENT: Duration = Duration::from_millis(200);
 
 /// A log that somebody writes.
 struct WrittenLog {
@@ -70,7 +74,7 @@ fn options(name: &str) -> PageNodeOptions {
     PageNodeOptions {
         log: ReceivedLogOptions {
             name: name.to_owned(),
-            patience: Duration::from_millis(200),
+            patience: PATIENCE,
             ..ReceivedLogOptions::default()
         },
         pages: PageStoreOptions {
@@ -113,7 +117,6 @@ impl Promises {
         let mut options = options("promises");
         options.log.memory_bytes = memory_bytes;
         options.pages.history_window_ms = history_window_ms;
-        options.log.patience = Duration::from_secs(10);
         let node = open(&place.path().join("pages"), Arc::clone(&log.log) as _, options.clone());
         Promises { place, log, options, random: SplitMix::new(seed), node: node.unwrap() }
     }
@@ -299,15 +302,19 @@ fn a_directory_of_another_database_is_refused() {
     assert_eq!((found, wanted), (other, DATABASE));
 }
 
+/// Whether the log is cut off. A follower that asks for log holds it, so that a cut comes after the
+/// answer.
+type Cut = Arc<Mutex<bool>>;
+
 /// A log store whose followers get nothing while it is cut off.
 struct CutOff {
     store: Arc<LocalLog>,
-    is_cut: Arc<AtomicBool>,
+    is_cut: Cut,
 }
 
 struct CutOffFollower {
     follower: Box<dyn LogFollower>,
-    is_cut: Arc<AtomicBool>,
+    is_cut: Cut,
 }
 
 impl LogStore for CutOff {
@@ -336,7 +343,8 @@ impl LogStore for CutOff {
 
 impl LogFollower for CutOffFollower {
     fn next(&mut self, limit_bytes: usize, timeout: Duration) -> Result<Followed, LogError> {
-        match self.is_cut.load(Ordering::SeqCst) {
+        let is_cut = self.is_cut.lock();
+        match *is_cut {
             true => Err(LogError::Unavailable { reason: "it is cut off".to_owned() }),
             false => self.follower.next(limit_bytes, timeout),
         }
@@ -344,6 +352,14 @@ impl LogFollower for CutOffFollower {
 
     fn position(&self) -> Lsn {
         self.follower.position()
+    }
+
+    fn skip_to(&mut self, lsn: Lsn) {
+        self.follower.skip_to(lsn);
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        self.follower.check()
     }
 
     fn release(&mut self, lsn: Lsn) {
@@ -355,37 +371,36 @@ impl LogFollower for CutOffFollower {
 fn a_node_without_its_log_answers_what_it_has() {
     let place = place();
     let log = WrittenLog::create(&place.path().join("log"));
-    let is_cut = Arc::new(AtomicBool::new(false));
+    let is_cut = Cut::default();
     let store = CutOff { store: Arc::clone(&log.log), is_cut: Arc::clone(&is_cut) };
-    let node = open(&place.path().join("pages"), Arc::new(store), options("cut off")).unwrap();
+    let mut options = options("cut off");
+    options.log.patience = MOMENT;
+    let node = open(&place.path().join("pages"), Arc::new(store), options).unwrap();
     let before = log.append_pages(0..10);
+    assert!(node.wait_until_ready(page(9), PageRead::Latest { at_least: before }, PATIENCE));
     assert_eq!(newest(&node, 9, before).unwrap().lsn(), before);
-    is_cut.store(true, Ordering::SeqCst);
-    // A call that is under way may still bring log.
-    firn_base::task::sleep(Duration::from_millis(300));
+    *is_cut.lock() = true;
     let after = log.append_pages(10..20);
     assert_eq!(newest(&node, 9, before).unwrap().lsn(), before);
     let missing = newest(&node, 19, after).unwrap_err();
     assert!(missing.is_transient(), "{missing}");
-    is_cut.store(false, Ordering::SeqCst);
-    let found = (0..100).find_map(|_| newest(&node, 19, after).ok()).expect("the log is back");
-    assert_eq!(found.lsn(), after);
+    *is_cut.lock() = false;
+    assert!(node.wait_until_ready(page(19), PageRead::Latest { at_least: after }, PATIENCE));
+    assert_eq!(newest(&node, 19, after).unwrap().lsn(), after);
 }
 
 #[test]
 fn a_node_says_whether_a_read_would_wait_for_log() {
     let place = place();
     let log = WrittenLog::create(&place.path().join("log"));
-    let is_cut = Arc::new(AtomicBool::new(false));
+    let is_cut = Cut::default();
     let store = CutOff { store: Arc::clone(&log.log), is_cut: Arc::clone(&is_cut) };
     let mut options = options("ready");
     options.log.pages = PageFilter::Ranges(vec![page(0)..=page(99)]);
     let node = open(&place.path().join("pages"), Arc::new(store), options).unwrap();
     let before = log.append_pages(0..10);
     newest(&node, 9, before).unwrap();
-    is_cut.store(true, Ordering::SeqCst);
-    // A call that is under way may still bring log.
-    firn_base::task::sleep(Duration::from_millis(300));
+    *is_cut.lock() = true;
     let after = log.append_pages(10..20);
     let is_ready = |number, version, timeout| {
         node.wait_until_ready(page(number), version, Duration::from_millis(timeout))
@@ -394,7 +409,7 @@ fn a_node_says_whether_a_read_would_wait_for_log() {
     assert!(is_ready(9, latest(before), 0) && is_ready(0, PageRead::AsOf(before), 0));
     assert!(!is_ready(19, latest(after), 0) && !is_ready(0, PageRead::AsOf(after), 20));
     assert!(is_ready(100, latest(after), 0), "a page of another node is refused at once");
-    is_cut.store(false, Ordering::SeqCst);
-    assert!(is_ready(19, latest(after), 10_000), "the log is back");
+    *is_cut.lock() = false;
+    assert!(is_ready(19, latest(after), 60_000), "the log is back");
     assert_eq!(newest(&node, 19, after).unwrap().lsn(), after);
 }

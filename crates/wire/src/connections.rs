@@ -79,6 +79,12 @@ impl ConnectionControl {
         ConnectionControl::new(id, PeerAddress::Unix, None)
     }
 
+    /// A connection whose client another process serves, under the number that it has there.
+    #[must_use]
+    pub fn relayed(id: u32, peer: PeerAddress) -> ConnectionControl {
+        ConnectionControl::new(id, peer, None)
+    }
+
     /// The connection's number: `CONNECTION_ID()`.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -103,6 +109,12 @@ impl ConnectionControl {
         Duration::from_millis(self.wait_timeout_ms.load(Ordering::Relaxed))
     }
 
+    /// Set when the connection must end, for what waits in its place.
+    #[must_use]
+    pub fn closing(&self) -> &Arc<AtomicBool> {
+        &self.closing
+    }
+
     /// Whether the connection was told to end.
     #[must_use]
     pub fn is_closing(&self) -> bool {
@@ -125,21 +137,25 @@ impl ConnectionControl {
         self.socket.as_ref()
     }
 
-    pub(crate) fn set_canceller(&self, canceller: Option<Arc<dyn Canceller>>) {
+    /// Sets what interrupts the connection's statements; `None` once it has no session.
+    pub fn set_canceller(&self, canceller: Option<Arc<dyn Canceller>>) {
         // The former one is dropped after the mutex is free (rule 1).
         let former = std::mem::replace(&mut *self.canceller.lock(), canceller);
         drop(former);
     }
 
+    /// Marks the beginning of a command, for process lists and `KILL QUERY`. `now` is the time on
+    /// the environment's monotonic clock.
     #[inline]
-    pub(crate) fn begin_command(&self, code: CommandCode, now: Duration) {
+    pub fn begin_command(&self, code: CommandCode, now: Duration) {
         self.since_ms.store(now.as_millis() as u64, Ordering::Relaxed);
         self.commands.store(self.commands.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.command.store(code as u8, Ordering::Release);
     }
 
+    /// Marks the end of the command.
     #[inline]
-    pub(crate) fn end_command(&self) {
+    pub fn end_command(&self) {
         self.command.store(IDLE, Ordering::Release);
     }
 
@@ -154,7 +170,8 @@ impl ConnectionControl {
         self.socket.as_ref().map_or((0, 0), |socket| socket.traffic())
     }
 
-    pub(crate) fn idle_since(&self, now: Duration) {
+    /// Marks the beginning of the time without a command.
+    pub fn idle_since(&self, now: Duration) {
         self.since_ms.store(now.as_millis() as u64, Ordering::Relaxed);
     }
 
@@ -453,6 +470,26 @@ impl Connections {
             by_id.insert(id, connection.clone());
             return connection;
         }
+    }
+
+    /// Adds a connection whose client another process serves; false if there is one with its
+    /// number. [`Connections::release`] takes it out.
+    #[must_use]
+    pub fn adopt(&self, connection: &Arc<ConnectionControl>) -> bool {
+        let mut by_id = self.by_id.lock();
+        if by_id.contains_key(&connection.id()) {
+            return false;
+        }
+        by_id.insert(connection.id(), Arc::clone(connection));
+        drop(by_id);
+        self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
+        connection.say_good_bye();
+        self.admit(connection, u64::MAX)
+    }
+
+    /// Takes an adopted connection out.
+    pub fn release(&self, connection: &ConnectionControl) {
+        self.unregister(connection.id());
     }
 
     pub(crate) fn unregister(&self, id: u32) {

@@ -31,9 +31,12 @@ pub use connections::{ConnectionControl, ConnectionState, ConnectionStatistics, 
 pub use error::{ServerError, WireError};
 pub use flags::{Capabilities, ColumnFlags, Status};
 pub use reply::{
-    ColumnDefinition, Completion, EncodedColumns, LocalInfile, Replies, ReplyRecorder, ResultSet,
-    Row, RowFormat, SessionChange,
+    ColumnDefinition, Completion, CursorEnd, EncodedColumns, LocalInfile, NotColumns, RelayChannel,
+    RelayStream, RelayedRows, Replies, ReplyRecorder, ResultSet, Row, RowFormat, SessionChange,
 };
 pub use server::{LimitValues, Limits, Server, ServerOptions};
-pub use service::{Execution, FieldDefinition, Login, Prepared, Query, Service, Session};
+pub use service::{
+    Carried, CommandIdentity, CommittedAnswer, Execution, FieldDefinition, LastResults, Login,
+    Prepared, Query, Service, Session,
+};
 pub use value::{Attribute, ColumnType, Date, DateTime, Parameter, Time};

@@ -45,6 +45,40 @@ pub trait Service: Send + Sync {
         Ok(())
     }
 
+    /// Begins a session that goes on as one that another server had, whose [`Session::carried`]
+    /// this is: `document` is the newest that it gave, `None` if it never gave one. `login` is that
+    /// of the client.
+    ///
+    /// # Errors
+    /// If the service cannot do that, or as [`Service::open`].
+    fn resume(
+        &self,
+        login: Login,
+        document: Option<&[u8]>,
+        last: &LastResults,
+    ) -> Result<Box<dyn Session>, ServerError> {
+        let _ = (login, document, last);
+        Err(ServerError::new(1235, b"42000", "This server takes no sessions of others up"))
+    }
+
+    /// The client of a connection is gone while no session had its transaction
+    /// ([`Session::take_transaction`]).
+    fn abandon_transaction(&self, connection: u32) {
+        let _ = connection;
+    }
+
+    /// What the command answered, if it has committed a transaction; `None` if it has not, and
+    /// never will. Asked once the session that ran it has ended here, or can commit nothing any
+    /// more elsewhere. True only of commands that commit at most one transaction, with
+    /// [`Session::identify`]. May block.
+    ///
+    /// # Errors
+    /// If it cannot be found out.
+    fn committed(&self, command: CommandIdentity) -> Result<Option<CommittedAnswer>, ServerError> {
+        let _ = command;
+        Err(ServerError::new(1235, b"42000", "This server keeps no outcomes of commands"))
+    }
+
     /// Begins a session for a client whose password was right. Also called for `COM_CHANGE_USER`,
     /// after the connection's former session was dropped.
     ///
@@ -126,6 +160,59 @@ pub struct FieldDefinition {
     pub default: Option<Vec<u8>>,
 }
 
+/// Results of a session's last statements, which later ones can ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastResults {
+    /// `LAST_INSERT_ID()`
+    pub last_insert_id: u64,
+    /// `@@insert_id`
+    pub insert_id: u64,
+    /// `ROW_COUNT()`
+    pub row_count: i64,
+    /// `FOUND_ROWS()`
+    pub found_rows: u64,
+    /// A timestamp from which on a replica has everything that the session has written. 0 if its
+    /// `firn_read_consistency` does not ask for that.
+    pub written: u64,
+}
+
+/// A command, as the process that has the client numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandIdentity {
+    /// The process, and its connection with the server.
+    pub front: u64,
+    /// The number of the client's connection.
+    pub session: u32,
+    /// Counts the commands of the session.
+    pub number: u64,
+}
+
+/// The OK of a command that has committed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommittedAnswer {
+    pub affected_rows: u64,
+    /// The rows that the statement matched, changed or not.
+    pub found_rows: u64,
+    /// The first value that `AUTO_INCREMENT` gave.
+    pub last_insert_id: u64,
+    pub info: String,
+}
+
+/// What the process that serves a client keeps of its session, to go on with it at another server
+/// when this one is gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// What was set up in the session, if that has changed since the last call.
+    pub document: Option<Vec<u8>>,
+    pub last: LastResults,
+    /// The session has something that ends with its server, besides an open transaction: temporary
+    /// tables, user locks, locked or open tables.
+    pub is_bound: bool,
+    /// The current schema is one of the server itself, so that reads show the state of the server
+    /// at which they run.
+    pub sees_server: bool,
+}
+
 /// One client's session.
 ///
 /// Methods that take [`Replies`] write their answer there. [`WireError::Refused`] is sent as the
@@ -197,6 +284,35 @@ pub trait Session: Send {
         table: &[u8],
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError>;
+
+    /// The next command is this one: if it commits a transaction, that can be found out later; see
+    /// [`Service::committed`].
+    fn identify(&mut self, _command: CommandIdentity) {}
+
+    /// What another server needs to go on with the session; see [`Service::resume`]. Called between
+    /// commands.
+    fn carried(&mut self) -> Carried {
+        Carried::default()
+    }
+
+    /// Leaves the open transaction to the session that goes on elsewhere, and is ended after that.
+    /// False if there is none that can go on. Called between commands.
+    fn leave_transaction(&mut self) -> bool {
+        false
+    }
+
+    /// Goes on with the transaction that the session of this connection had, here before or at
+    /// another server. False if it is not here: it was rolled back, or will be. Called before the
+    /// first command.
+    fn take_transaction(&mut self) -> bool {
+        false
+    }
+
+    /// The results of the session's last statements, which it has run at another server. Called
+    /// between commands.
+    fn take_last(&mut self, last: &LastResults) {
+        let _ = last;
+    }
 
     /// Interrupts the statement that this session runs. Called once, after the session was opened.
     fn canceller(&self) -> Arc<dyn Canceller>;

@@ -49,9 +49,11 @@ fn a_client_of_another_plugin_is_switched() {
 
 #[test]
 fn a_client_that_says_nothing_costs_no_thread_and_is_sent_away() {
+    let patient = Running::with(|limits| limits.connect_timeout = Duration::from_secs(3600));
+    let _silent: Vec<_> = (0..20).map(|_| patient.connect()).collect();
+    soon("parked", || patient.server.parked_connections() == 20);
     let running = Running::with(|limits| limits.connect_timeout = Duration::from_millis(300));
     let mut silent: Vec<_> = (0..20).map(|_| running.connect()).collect();
-    soon("parked", || running.server.parked_connections() == 20);
     assert!(silent.iter_mut().all(|client| client.is_closed()));
     soon("forgotten", || running.server.connections().is_empty());
 }
@@ -60,11 +62,8 @@ fn a_client_that_says_nothing_costs_no_thread_and_is_sent_away() {
 fn a_client_that_trickles_is_sent_away_in_time() {
     let running = Running::with(|limits| limits.connect_timeout = Duration::from_millis(400));
     let mut client = running.connect();
-    let began = Instant::now();
-    while client.stream.write_all(&[1]).is_ok() && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    // If each byte gave the client more time, this would not end.
+    soon("sent away", || client.stream.write_all(&[1]).is_err());
 }
 
 #[test]
@@ -143,33 +142,30 @@ fn an_idle_connection_is_told_that_it_waited_too_long() {
     let running = Running::with(|limits| limits.wait_timeout = Duration::from_millis(200));
     let mut client = running.log_in();
     client.command(0x0e, b"");
-    client.read();
-    let packet = {
-        let mut said = Vec::new();
-        let _ = client.stream.read_to_end(&mut said);
-        said
-    };
-    assert_eq!(&packet[4..7], b"\xff\xbf\x0f");
+    let mut said = Vec::new();
+    let _ = client.stream.read_to_end(&mut said);
+    // Before it comes the command's answer, unless the machine was too busy to run it in time.
+    assert!(said.windows(3).any(|bytes| bytes == b"\xff\xbf\x0f"), "{said:?}");
     soon("forgotten", || running.server.connections().is_empty());
 }
 
 #[test]
 fn a_client_that_goes_away_ends_its_statement() {
     let running = Running::new();
-    let mut fastest = Duration::MAX;
-    for _ in 0..3 {
+    // A busy machine may be late, but not each time.
+    soon("ended within 200 ms", || {
         let mut client = running.log_in();
+        let begun = running.service.begun.load(Ordering::SeqCst);
         let before = running.service.cancelled.load(Ordering::SeqCst);
         client.query("wait");
+        soon("running", || running.service.begun.load(Ordering::SeqCst) > begun);
         std::thread::sleep(Duration::from_millis(60));
         let left = Instant::now();
         client.stream.shutdown(Shutdown::Both).unwrap();
         drop(client);
         soon("cancelled", || running.service.cancelled.load(Ordering::SeqCst) > before);
-        fastest = fastest.min(left.elapsed());
-    }
-    // A busy machine may be late, but not each time.
-    assert!(fastest < Duration::from_millis(200), "{fastest:?}");
+        left.elapsed() < Duration::from_millis(200)
+    });
     soon("dropped", || running.service.sessions.load(Ordering::SeqCst) == 0);
 }
 
@@ -247,7 +243,7 @@ fn shutdown_lets_statements_end_and_closes_the_idle() {
     });
     soon("parked", || running.server.parked_connections() == 1);
     std::thread::scope(|scope| {
-        scope.spawn(|| assert!(running.server.shutdown(Duration::from_secs(10))));
+        scope.spawn(|| assert!(running.server.shutdown(Duration::from_secs(60))));
         let mut said = Vec::new();
         let _ = idle.stream.read_to_end(&mut said);
         assert_eq!(&said[4..7], b"\xff\x1d\x04");

@@ -8,7 +8,7 @@ use firn_base::{Cts, TrxId};
 use firn_link::Caller;
 
 use crate::WRITER_SERVICE;
-use crate::message::{Answer, Ask, Positions, decode, encode};
+use crate::message::{Answer, Ask, Positions, SharedRegions, decode, encode};
 
 /// How long a question may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -56,6 +56,17 @@ impl RemoteWriter {
     #[must_use]
     pub fn epoch(&self) -> LogEpoch {
         self.epoch
+    }
+
+    /// Where processes of the writer's machine find its regions. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// Also if the writer shares none.
+    pub fn regions(&self) -> Result<SharedRegions, WriterError> {
+        match self.ask(&Ask::Regions)? {
+            Answer::Regions(regions) => Ok(regions),
+            _ => Err(another_answer()),
+        }
     }
 
     fn ask(&self, ask: &Ask) -> Result<Answer, WriterError> {

@@ -28,6 +28,7 @@ pub mod server;
 use std::time::Duration;
 
 pub use client::RemoteWriter;
+pub use message::SharedRegions;
 pub use server::{SurelyLeads, WriterService};
 
 /// The number of the service in a link.

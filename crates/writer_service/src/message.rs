@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The longest name of a replica in bytes.
 pub const MAX_NAME_BYTES: usize = 256;
 
@@ -24,6 +24,8 @@ pub enum Ask {
     GiveBack { place: u64 },
     /// The positions, from a node that surely leads.
     Newest,
+    /// Where processes of the same machine find the writer's regions.
+    Regions,
 }
 
 /// What the node that writes answers.
@@ -51,6 +53,24 @@ pub enum Answer {
     },
     /// All places are taken.
     NoPlace,
+    /// The writer's regions.
+    Regions(SharedRegions),
+}
+
+/// Regions that processes of the writer's machine can map.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRegions {
+    /// The path of their socket.
+    pub socket: String,
+    /// Their epoch, a number drawn at random: another machine may have the same path.
+    pub epoch: u64,
+    /// What the words mean: [`SharedRegions::LAYOUT`] of the writer.
+    pub layout: u32,
+}
+
+impl SharedRegions {
+    /// The version of the regions' layouts. Processes of another one do not read them.
+    pub const LAYOUT: u32 = 1;
 }
 
 /// [`WriterPositions`] as bytes.

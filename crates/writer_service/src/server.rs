@@ -17,7 +17,7 @@ use firn_link::{
 };
 use parking_lot::Mutex;
 
-use crate::message::{Answer, Ask, MAX_NAME_BYTES, decode, encode};
+use crate::message::{Answer, Ask, MAX_NAME_BYTES, SharedRegions, decode, encode};
 use crate::{LEASE, WRITER_SERVICE};
 
 /// The request is not a message of this version.
@@ -47,6 +47,7 @@ struct Shared {
 struct Writer {
     node: Arc<dyn WriterNode>,
     surely_leads: SurelyLeads,
+    regions: Option<SharedRegions>,
     places: Mutex<BTreeMap<u64, Arc<Mutex<HeldPlace>>>>,
 }
 
@@ -80,8 +81,14 @@ impl WriterService {
     }
 
     /// From now on this writer is served. Its methods must not block for other processes.
-    pub fn begin(&self, node: Arc<dyn WriterNode>, surely_leads: SurelyLeads) {
-        let writer = Arc::new(Writer { node, surely_leads, places: Mutex::default() });
+    /// Processes of the same machine are told of `regions`.
+    pub fn begin(
+        &self,
+        node: Arc<dyn WriterNode>,
+        surely_leads: SurelyLeads,
+        regions: Option<SharedRegions>,
+    ) {
+        let writer = Arc::new(Writer { node, surely_leads, regions, places: Mutex::default() });
         let before = self.shared.writer.lock().replace(writer);
         drop(before);
     }
@@ -158,7 +165,7 @@ impl Shared {
             let reason = "this node does not write".to_owned();
             return match ask {
                 Ask::Look { .. } | Ask::GiveBack { .. } => Answer::Gone { reason },
-                Ask::TakePlace { .. } | Ask::Newest => Answer::NotHere { reason },
+                Ask::TakePlace { .. } | Ask::Newest | Ask::Regions => Answer::NotHere { reason },
             };
         };
         let answered = match ask {
@@ -173,6 +180,7 @@ impl Shared {
                 Ok(Answer::GivenBack)
             }
             Ask::Newest => writer.newest(),
+            Ask::Regions => writer.regions(),
         };
         answered.unwrap_or_else(refusal)
     }
@@ -201,6 +209,12 @@ impl Writer {
         // Only now (W1).
         self.check_leads()?;
         Ok(Answer::Positions(positions.into()))
+    }
+
+    fn regions(&self) -> Result<Answer, WriterError> {
+        let none = || "the writer shares no memory".to_owned();
+        let regions = self.regions.clone();
+        regions.map(Answer::Regions).ok_or_else(|| WriterError::Unreachable { reason: none() })
     }
 
     fn take_place(

@@ -10,10 +10,10 @@
 //! than its limit is dropped, and its next call says so. It must then read its pages from a page
 //! store and follow from their position.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
-use firn_base::{Lsn, PageId, PageNo};
+use firn_base::{Extents, Lsn, PageId, PageNo};
 use firn_format::redo::{Group, GroupBuilder, GroupDamage};
 
 use super::LogError;
@@ -25,9 +25,20 @@ pub enum PageFilter {
     All,
     /// Records about pages in one of these ranges.
     Ranges(Vec<RangeInclusive<PageId>>),
+    /// Records about pages whose extents have places in one of these ranges.
+    Places {
+        extents: Extents,
+        ranges: Vec<Range<u32>>,
+    },
 }
 
 impl PageFilter {
+    /// Records about pages whose extents have places in `places`.
+    #[must_use]
+    pub fn places(extents: Extents, places: Range<u32>) -> PageFilter {
+        PageFilter::Places { extents, ranges: std::iter::once(places).collect() }
+    }
+
     /// Whether records about `page` pass.
     #[must_use]
     pub fn takes(&self, page: PageId) -> bool {
@@ -36,8 +47,59 @@ impl PageFilter {
             PageFilter::Ranges(ranges) => {
                 page.page_no == PageNo::NONE || ranges.iter().any(|range| range.contains(&page))
             }
+            PageFilter::Places { extents, ranges } => {
+                let is_within = |place| ranges.iter().any(|range| range.contains(&place));
+                page.page_no == PageNo::NONE || is_within(extents.place(page))
+            }
         }
     }
+
+    /// A filter that passes what one of `filters` passes, and more only if they are of different
+    /// kinds.
+    #[must_use]
+    pub fn union<'a>(filters: impl IntoIterator<Item = &'a PageFilter>) -> PageFilter {
+        let mut filters = filters.into_iter();
+        let Some(mut all) = filters.next().cloned() else { return PageFilter::Ranges(Vec::new()) };
+        for filter in filters {
+            all = match (all, filter) {
+                (PageFilter::Ranges(mut ranges), PageFilter::Ranges(more)) => {
+                    ranges.extend_from_slice(more);
+                    PageFilter::Ranges(ranges)
+                }
+                (
+                    PageFilter::Places { extents, mut ranges },
+                    PageFilter::Places { extents: others, ranges: more },
+                ) if extents == *others => {
+                    ranges.extend_from_slice(more);
+                    PageFilter::Places { extents, ranges }
+                }
+                _ => return PageFilter::All,
+            };
+        }
+        match all {
+            PageFilter::Places { extents, ranges } => {
+                let ranges = joined(ranges);
+                let all = PageFilter::places(extents, 0..u32::MAX);
+                let some = PageFilter::Places { extents, ranges };
+                if some == all { PageFilter::All } else { some }
+            }
+            other => other,
+        }
+    }
+}
+
+/// The same numbers in as few ranges as possible, in order.
+fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|next, before| {
+        let touches = next.start <= before.end;
+        if touches {
+            before.end = before.end.max(next.end);
+        }
+        touches
+    });
+    ranges
 }
 
 /// How a reader follows the log.
@@ -80,6 +142,17 @@ pub trait LogFollower: Send {
 
     /// The end of the last piece. Does not block.
     fn position(&self) -> Lsn;
+
+    /// Goes on from the group boundary `lsn`: the reader has the log before it from elsewhere.
+    /// Nothing happens if that is behind the position. Until the next call of
+    /// [`LogFollower::next`], the follower only holds its lease. Does not block.
+    fn skip_to(&mut self, lsn: Lsn);
+
+    /// Whether the lease is held. Does not block.
+    ///
+    /// # Errors
+    /// [`LogError::ReaderDropped`].
+    fn check(&self) -> Result<(), LogError>;
 
     /// Declares that neither this reader nor a successor will need log before `lsn` again. Does not
     /// block.
@@ -275,6 +348,44 @@ mod tests {
         let some = LogPiece::new(Lsn::FIRST, groups.concat(), &filter).unwrap();
         assert_eq!((some.from, some.to), (Lsn::FIRST, ends[2]));
         assert_eq!(pages_of(&some), [(ends[0], vec![page(1, 5)]), (ends[2], vec![dropped])]);
+    }
+
+    #[test]
+    fn each_page_is_in_one_part_of_all_places() {
+        let extents = Extents { pages: 4 };
+        let middle = u32::MAX / 2;
+        let part = |first, end| PageFilter::places(extents, first..end);
+        let (lower, upper) = (part(0, middle), part(middle, u32::MAX));
+        let pages = (1..9).flat_map(|space| (0..99).map(move |number| page(space, number)));
+        let taken: Vec<bool> = pages
+            .map(|page| {
+                assert_ne!(lower.takes(page), upper.takes(page), "{page}");
+                lower.takes(page)
+            })
+            .collect();
+        assert!(taken.contains(&true) && taken.contains(&false));
+        let dropped = PageId::new(SpaceId(9), PageNo::NONE);
+        assert!(lower.takes(dropped) && upper.takes(dropped), "it is about no page");
+    }
+
+    #[test]
+    fn a_union_passes_what_one_of_its_filters_passes() {
+        let extents = Extents { pages: 4 };
+        let places =
+            |ranges: &[Range<u32>]| PageFilter::Places { extents, ranges: ranges.to_vec() };
+        let place = |places| PageFilter::places(extents, places);
+        let (low, next, high) = (place(0..7), place(7..9), place(20..u32::MAX));
+        assert_eq!(PageFilter::union([&high, &low]), places(&[0..7, 20..u32::MAX]));
+        assert_eq!(PageFilter::union([&next, &high, &low]), places(&[0..9, 20..u32::MAX]));
+        assert_eq!(PageFilter::union([&high, &low, &place(5..30)]), PageFilter::All);
+        let ranges = |space| PageFilter::Ranges(vec![page(space, 1)..=page(space, 9)]);
+        let both = PageFilter::union([&ranges(1), &ranges(2)]);
+        assert!(both.takes(page(1, 5)) && both.takes(page(2, 9)) && !both.takes(page(3, 5)));
+        let others = PageFilter::Places { extents: Extents { pages: 8 }, ranges: Vec::new() };
+        for other in [others, ranges(1), PageFilter::All] {
+            assert_eq!(PageFilter::union([&low, &other]), PageFilter::All);
+        }
+        assert_eq!(PageFilter::union([]), PageFilter::Ranges(Vec::new()));
     }
 
     /// A piece of four groups, of which a filter takes two, and the ends of the four.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use firn_base::Cts;
+use firn_base::{Cts, Lsn};
 
 use super::{Cancellation, RowsResult};
 
@@ -13,6 +13,8 @@ pub enum ReadConsistency {
     Strong {
         /// Whether reads that arrive together share one question to the node that writes.
         shares: bool,
+        /// Whether a read waits only if what it reads has changed, where the node knows that.
+        by_page: bool,
     },
     /// All commits up to a timestamp.
     Position(Cts),
@@ -22,10 +24,23 @@ pub enum ReadConsistency {
     Stale,
 }
 
+/// Commits that a read has to see and its node has not applied yet. The read waits for them once it
+/// meets something that they may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Awaited {
+    /// Commits up to this timestamp had changed their pages when the read arrived.
+    pub commits: Cts,
+    /// Those of them that the read has to see are in the log before this position.
+    pub position: Lsn,
+    /// How long the read waits for them.
+    pub patience: Duration,
+}
+
 /// A node that follows another one, and waits for it.
 pub trait Freshness: Send + Sync {
-    /// Blocks until snapshots that are opened from now on, and definitions that are looked up, are
-    /// as new as wanted.
+    /// Blocks until definitions that are looked up are as new as wanted, and snapshots that are
+    /// opened from now on too; unless it returns what the node does not have yet. The transaction
+    /// that reads must be told of that ([`super::Transaction::must_see`]).
     ///
     /// # Errors
     /// [`super::RowsError::Unavailable`] after `patience`, never something older;
@@ -35,5 +50,5 @@ pub trait Freshness: Send + Sync {
         wanted: ReadConsistency,
         patience: Duration,
         cancelled: &Cancellation,
-    ) -> RowsResult<()>;
+    ) -> RowsResult<Option<Awaited>>;
 }

@@ -113,4 +113,10 @@ pub trait MetadataContext: Any + Send + Sync {
     /// Removes the transaction's locks from the context; they are released when the result is
     /// dropped.
     fn detach(&self) -> DetachedLocks;
+    /// Takes locks that were detached from another context of the node, while this context has no
+    /// transaction's locks. They are those of a transaction that goes on ([`super::TakenOver`]); a
+    /// node without such transactions has none of them.
+    fn attach(&self, locks: DetachedLocks) {
+        drop(locks);
+    }
 }

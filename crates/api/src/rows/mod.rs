@@ -17,6 +17,7 @@ mod error;
 pub mod expression;
 mod filter;
 mod freshness;
+mod handover;
 mod left_commit;
 mod metadata;
 mod summary;
@@ -39,7 +40,11 @@ pub use cancellation::{CancelListener, Cancellation};
 pub use error::RowsError;
 pub use expression::ExpressionEvaluator;
 pub use filter::{Filter, FilteredScan};
-pub use freshness::{Freshness, ReadConsistency};
+pub use freshness::{Awaited, Freshness, ReadConsistency};
+pub use handover::{
+    HandedLock, HandedOver, HandedSession, HandedSessions, HandedTarget, HandedTransaction,
+    HandedWriter, TakenOver,
+};
 pub use left_commit::{CommitListener, Confirmation};
 pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
@@ -326,6 +331,9 @@ pub trait Transaction: Any + Send {
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
         let _ = context;
     }
+    /// Sets what the next snapshot must see, as [`Freshness::catch_up`] returned it. Without effect
+    /// while a snapshot is open, and on nodes without [`DatabaseNode::freshness`].
+    fn must_see(&mut self, awaited: Option<Awaited>);
     /// Opens the snapshot now instead of at the first read.
     fn open_snapshot(&mut self);
     /// Ends a statement: READ COMMITTED releases its snapshot.
@@ -333,6 +341,10 @@ pub trait Transaction: Any + Send {
     /// From now on, records what is read from the snapshot, so that the snapshot can be renewed
     /// later.
     fn keep_reads(&mut self) {}
+    /// Whether the transaction may have changed rows: one that has not has no id.
+    fn has_written(&self) -> bool {
+        self.id().is_some()
+    }
     /// How much has been read from the snapshot so far.
     fn read_mark(&self) -> ReadMark {
         ReadMark::default()
@@ -570,6 +582,22 @@ pub trait Transaction: Any + Send {
     /// If the identifier is too long or taken; [`RowsError::OutcomeUnknown`]: the transaction may
     /// or may not be prepared.
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared>;
+    /// Writes down what another node needs to go on with the transaction, for `session` and in the
+    /// handover with this number, and marks its undo log. The transaction itself is unchanged; it
+    /// goes on here if the handover fails. `locks`: those that its session has detached. `None` if
+    /// the node cannot hand this transaction over. See [`DatabaseNode::hand_over`].
+    ///
+    /// # Errors
+    /// If the log has failed or a page cannot be read.
+    fn hand_over(
+        &mut self,
+        handover: u64,
+        session: u64,
+        locks: &DetachedLocks,
+    ) -> RowsResult<Option<HandedTransaction>> {
+        let _ = (handover, session, locks);
+        Ok(None)
+    }
 }
 
 /// What a participant reports to its coordinator once it is prepared (paper 000 §4.3).
@@ -797,6 +825,24 @@ pub trait DatabaseNode: Send + Sync {
         lock_wait_timeout: Duration,
         cancelled: Option<&Arc<Cancellation>>,
     ) -> RowsResult<Box<dyn IndexBuild>>;
+
+    /// Ends a handover of open transactions: from now on no transaction commits here, until
+    /// [`DatabaseNode::keep_writing`]. Transactions that cannot go on elsewhere are left out.
+    /// Blocks until everything is durable.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    fn hand_over(
+        &self,
+        handover: u64,
+        transactions: Vec<HandedTransaction>,
+    ) -> RowsResult<HandedOver> {
+        let _ = transactions;
+        Ok(HandedOver { number: handover, ..HandedOver::default() })
+    }
+
+    /// No other node writes after all: transactions commit here again.
+    fn keep_writing(&self) {}
 
     /// How reads of this node wait for what is newest elsewhere; `None`: this node has it.
     fn freshness(&self) -> Option<Arc<dyn Freshness>> {

@@ -9,7 +9,7 @@ use firn_storage::local::DatabaseId;
 
 use super::{ArchiveOptions, ArchivedPages};
 use crate::error::ArchiveError;
-use crate::format::{ImageSet, PackEntry, PagePacker, SetEntry};
+use crate::format::{ImageSet, Mark, PackEntry, PagePacker, SetEntry};
 use crate::names;
 
 /// Pages that are listed at once.
@@ -87,7 +87,7 @@ impl Imaging {
         options: &ArchiveOptions,
     ) -> Result<Step, ArchiveError> {
         while self.unsent.is_none() {
-            let Some(page) = self.next_page(pages) else {
+            let Some(page) = self.next_page(pages)? else {
                 self.end_pack();
                 break;
             };
@@ -105,12 +105,12 @@ impl Imaging {
         Ok(if self.unsent.is_some() { Step::Send } else { Step::Complete })
     }
 
-    fn next_page(&mut self, pages: &dyn ArchivedPages) -> Option<PageId> {
+    fn next_page(&mut self, pages: &dyn ArchivedPages) -> Result<Option<PageId>, ArchiveError> {
         if let (Left::After(after), true) = (&mut self.left, self.next.is_empty()) {
-            self.next.extend(pages.pages_after(*after, LISTED));
+            self.next.extend(pages.pages_after(self.start, *after, LISTED)?);
             *after = self.next.back().copied().or(*after);
         }
-        self.next.front().copied()
+        Ok(self.next.front().copied())
     }
 
     fn end_pack(&mut self) {
@@ -136,17 +136,17 @@ impl Imaging {
         (names::set(self.start, self.writer), set.encode())
     }
 
-    /// The set's entry in the manifest. `end` is the end of the durable log now: no image is newer,
-    /// and no page is left out because of a later drop of its space.
-    pub(super) fn entry(&self, end: Lsn, now_ms: u64) -> SetEntry {
+    /// The set's entry in the manifest. The `moment` comes after all reads: no image is newer, and
+    /// no page is left out because of a later drop of its space.
+    pub(super) fn entry(&self, moment: Mark) -> SetEntry {
         SetEntry {
             start: self.start,
-            end,
+            end: moment.lsn,
             is_full: self.is_full(),
             writer: self.writer,
             images: self.packs.iter().map(|pack| u64::from(pack.images)).sum(),
             size_bytes: self.packs.iter().map(|pack| pack.size_bytes).sum(),
-            time_ms: now_ms,
+            time_ms: moment.time_ms,
             watermarks: self.watermarks,
         }
     }

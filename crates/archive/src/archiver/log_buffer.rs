@@ -47,6 +47,11 @@ impl LogBuffer {
         self.watermarks
     }
 
+    /// The log behind the buffer has ids up to these.
+    pub(super) fn raise(&mut self, watermarks: Watermarks) {
+        self.watermarks.raise(watermarks);
+    }
+
     pub(super) fn pages(&self) -> &BTreeSet<PageId> {
         &self.pages
     }

@@ -25,16 +25,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn_api::{LogFollower, LogStore, PageRead, PageStore, PageStoreError, Watermarks};
+use firn_api::report::ArchiveProgress;
+use firn_api::{LogError, LogFollower, LogStore, PageRead, PageStore, PageStoreError, Watermarks};
+use firn_base::clock::Clock;
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn, PageId};
 use firn_format::page::PageBuf;
 use firn_objects::ObjectStore;
-use firn_storage::local::{DatabaseId, LocalPages};
+use firn_storage::local::{DatabaseId, LocalLog, LocalPages};
 use parking_lot::Mutex;
 
-use crate::format::Gap;
+use crate::format::{Gap, Mark};
 
 /// The pages of a database, as the archiver reads them.
 pub trait ArchivedPages: Send + Sync {
@@ -45,8 +47,17 @@ pub trait ArchivedPages: Send + Sync {
     /// [`PageStoreError::Absent`] if there is no such page; others are tried again.
     fn read(&self, page: PageId, at_least: Lsn, into: &mut PageBuf) -> Result<(), PageStoreError>;
 
-    /// Up to about `limit` pages after `after`, sorted; empty if there are no more.
-    fn pages_after(&self, after: Option<PageId>, limit: usize) -> Vec<PageId>;
+    /// Up to about `limit` of the pages after `after`, sorted; empty if there are no more. Each
+    /// page that exists at `position` is among them, if it is not dropped later. Blocks for I/O.
+    ///
+    /// # Errors
+    /// They are tried again.
+    fn pages_after(
+        &self,
+        position: Lsn,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<PageId>, PageStoreError>;
 
     /// Whether all pages can be listed. Not before a clone has copied its pages.
     fn is_whole(&self) -> bool;
@@ -57,8 +68,13 @@ impl ArchivedPages for LocalPages {
         PageStore::read(self, page, PageRead::Latest { at_least }, into).map(|_| ())
     }
 
-    fn pages_after(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
-        LocalPages::pages_after(self, after, limit)
+    fn pages_after(
+        &self,
+        position: Lsn,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<PageId>, PageStoreError> {
+        LocalPages::pages_after(self, position, after, limit)
     }
 
     fn is_whole(&self) -> bool {
@@ -66,13 +82,59 @@ impl ArchivedPages for LocalPages {
     }
 }
 
+/// What the node that writes the log knows of it. The archiver may run elsewhere.
+pub trait ArchivedWriter: Send + Sync {
+    /// A time, and the end of the durable log when it was later than that: everything that was
+    /// acknowledged by then is before it. `None` if nobody can say so at present. May block for a
+    /// message.
+    fn moment(&self) -> Option<Mark>;
+
+    /// Upper bounds of the ids in the durable log. May block.
+    ///
+    /// # Errors
+    /// [`LogError::Unavailable`] if nobody can say so at present; others of the log.
+    fn watermarks(&self) -> Result<Watermarks, LogError>;
+}
+
+/// How often a moment is looked at before there is none for now.
+const LOOKS: usize = 5;
+
+/// The time, and the end of the durable log in the same millisecond. `None` if the end is not told,
+/// or the millisecond was over each time: with a position that is newer than its time, a restore to
+/// that time would bring back what was written later.
+pub fn mark_now(clock: &dyn Clock, durable: impl Fn() -> Option<Lsn>) -> Option<Mark> {
+    (0..LOOKS).find_map(|_| {
+        let time_ms = clock.wall_time_ms();
+        let lsn = durable()?;
+        (clock.wall_time_ms() == time_ms).then_some(Mark { time_ms, lsn })
+    })
+}
+
+/// The writer of a log in this process.
+pub struct LocalWriter {
+    pub clock: Arc<dyn Clock>,
+    pub log: Arc<LocalLog>,
+}
+
+impl ArchivedWriter for LocalWriter {
+    fn moment(&self) -> Option<Mark> {
+        mark_now(&*self.clock, || Some(self.log.durable_lsn()))
+    }
+
+    fn watermarks(&self) -> Result<Watermarks, LogError> {
+        self.log.watermarks_of_durable()
+    }
+}
+
 /// What is archived.
 pub struct ArchiveSource {
     pub database: DatabaseId,
+    /// Of the processes of a cluster, one is chosen to archive. Later choices have higher numbers;
+    /// 0: there is nobody to choose from.
+    pub epoch: u64,
     pub log: Arc<dyn LogStore>,
     pub pages: Arc<dyn ArchivedPages>,
-    /// Upper bounds of the ids in the log so far.
-    pub watermarks: Watermarks,
+    pub writer: Arc<dyn ArchivedWriter>,
     /// A hold on the log that the archiver may not have sent yet. It is let go once the archiver
     /// follows the log itself.
     pub hold: Option<Box<dyn LogFollower>>,
@@ -117,20 +179,7 @@ impl Default for ArchiveOptions {
 pub struct ArchiveStatus {
     /// The end of the archived log; `None` until the archive has been read.
     pub archived: Option<Lsn>,
-    /// Durable log that is not archived, in bytes.
-    pub behind_bytes: u64,
-    /// Everything that was acknowledged by then is archived; 0: nothing yet.
-    pub as_of_ms: u64,
-    /// Complete sets of images.
-    pub sets: u64,
-    /// The bytes of the archive.
-    pub size_bytes: u64,
-    /// Bytes sent since the start.
-    pub sent_bytes: u64,
-    /// Attempts that failed since the start.
-    pub failures: u64,
-    /// What is wrong now.
-    pub error: Option<String>,
+    pub progress: ArchiveProgress,
     /// Whether the archiver has given up; a restart with other settings is needed.
     pub has_stopped: bool,
     /// The last stretch of log that is missing.
@@ -140,14 +189,37 @@ pub struct ArchiveStatus {
 /// What the task and its owner share.
 #[derive(Default)]
 struct Shared {
-    status: Mutex<ArchiveStatus>,
+    told: Mutex<Told>,
     is_closing: AtomicBool,
     wake: Event,
+}
+
+/// What the task told last. A call to the store may hold it up for long.
+#[derive(Default)]
+struct Told {
+    status: ArchiveStatus,
+    /// When the task last looked how far it is behind.
+    at: Duration,
+}
+
+impl Told {
+    /// The status at `now`, with a log that is durable up to `durable`.
+    fn status_at(&self, now: Duration, durable: Lsn) -> ArchiveStatus {
+        let mut status = self.status.clone();
+        let Some(archived) = status.archived else { return status };
+        status.progress.behind_bytes = durable.0.saturating_sub(archived.0);
+        if status.progress.behind_bytes > 0 {
+            status.progress.behind_ms += now.saturating_sub(self.at).as_millis() as u64;
+        }
+        status
+    }
 }
 
 /// Archives a database in the background.
 pub struct Archiver {
     shared: Arc<Shared>,
+    clock: Arc<dyn Clock>,
+    log: Arc<dyn LogStore>,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
@@ -161,18 +233,21 @@ impl Archiver {
         options: ArchiveOptions,
     ) -> Archiver {
         let shared = Arc::new(Shared::default());
+        let (clock, log) = (Arc::clone(&environment.clock), Arc::clone(&source.log));
         let (task_shared, task_environment) = (Arc::clone(&shared), environment.clone());
         let body = move || {
             turn::run(&task_environment, &store, source, options, &task_shared);
         };
         let task = environment.spawner.spawn("firn-archive", Box::new(body));
-        Archiver { shared, task: Mutex::new(Some(task)) }
+        Archiver { shared, clock, log, task: Mutex::new(Some(task)) }
     }
 
-    /// The state. Does not block.
+    /// The state; how far the archive is behind is that of the moment, also while the store does
+    /// not answer. Does not block.
     #[must_use]
     pub fn status(&self) -> ArchiveStatus {
-        self.shared.status.lock().clone()
+        let (now, durable) = (self.clock.monotonic(), self.log.durable_lsn());
+        self.shared.told.lock().status_at(now, durable)
     }
 
     /// Sends the rest of the durable log, if the store takes it at once, and ends. Blocks for I/O.
@@ -200,5 +275,36 @@ impl Shared {
     /// Waits for about `pause`, or until the archiver is closed.
     fn pause(&self, pause: Duration) {
         self.wake.wait_until(Some(pause), || self.is_closing());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// A clock that shows these times, one after the other.
+    struct Shown(Mutex<VecDeque<u64>>);
+
+    impl Clock for Shown {
+        fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn wall_time_ms(&self) -> u64 {
+            self.0.lock().pop_front().expect("a time to show")
+        }
+    }
+
+    fn mark(times: &[u64]) -> Option<Mark> {
+        mark_now(&Shown(Mutex::new(times.iter().copied().collect())), || Some(Lsn(8)))
+    }
+
+    #[test]
+    fn a_position_is_no_newer_than_its_time() {
+        assert_eq!(mark(&[100, 100]), Some(Mark { time_ms: 100, lsn: Lsn(8) }));
+        assert_eq!(mark(&[100, 101, 110, 110]), Some(Mark { time_ms: 110, lsn: Lsn(8) }));
+        assert_eq!(mark(&[1, 5, 11, 15, 21, 25, 31, 35, 41, 45]), None);
     }
 }

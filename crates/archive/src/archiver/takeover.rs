@@ -76,6 +76,7 @@ pub(super) fn begin(
     let mut manifest = next_manifest(store, source, archive.as_ref(), writer)?;
     manifest.window_ms = options.window_ms;
     let (follower, from) = follow_on(environment, store, source, options, &mut manifest)?;
+    let watermarks = source.writer.watermarks()?;
     let (changes, needs_full) = match &archive {
         Some(archive) => changes_since_last_set(archive, &manifest)?,
         None => (Changes::default(), true),
@@ -90,12 +91,14 @@ pub(super) fn begin(
         database: source.database,
         log: Arc::clone(&source.log),
         pages: Arc::clone(&source.pages),
+        origin: Arc::clone(&source.writer),
         options: options.clone(),
         shared: Arc::clone(shared),
         follower,
         writer,
         manifest,
-        buffer: LogBuffer::new(from, source.watermarks),
+        archived: from,
+        buffer: LogBuffer::new(from, watermarks),
         changed: changes.pages,
         dropped: changes.dropped,
         needs_full,
@@ -110,16 +113,22 @@ fn next_manifest(
     archive: Option<&Archive>,
     writer: u32,
 ) -> Result<Manifest, ArchiveError> {
+    let epoch = source.epoch;
     let Some(archive) = archive else {
-        return Ok(Manifest { number: 1, ..Manifest::new(source.database, writer, 0) });
+        return Ok(Manifest { number: 1, epoch, ..Manifest::new(source.database, writer, 0) });
     };
     let found = archive.manifest().database;
     if found != source.database {
         let (location, wanted) = (store.location().to_owned(), source.database);
         return Err(ArchiveError::OtherDatabase { location, found, wanted });
     }
+    let known = archive.manifest().epoch;
+    if known > epoch {
+        let location = store.location().to_owned();
+        return Err(ArchiveError::Superseded { location, epoch, known });
+    }
     let number = archive.highest + 1;
-    Ok(Manifest { number, writer, ..archive.manifest().clone() })
+    Ok(Manifest { number, writer, epoch, ..archive.manifest().clone() })
 }
 
 /// Follows the log from where the archive ends; behind a gap, if the log there is gone.
@@ -137,6 +146,11 @@ fn follow_on(
     let Some(archived) = archived else {
         return Ok((source.log.follow(follow(end, options))?, end));
     };
+    if archived > end && source.epoch > 0 {
+        // Another process knew the log's end earlier than this one.
+        let reason = format!("it is not known yet that the log up to {archived} is durable");
+        return Err(LogError::Unavailable { reason }.into());
+    }
     if archived > end {
         let location = store.location().to_owned();
         return Err(ArchiveError::Ahead { location, archived, end });

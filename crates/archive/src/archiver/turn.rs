@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_api::report::ArchiveProgress;
 use firn_api::{Followed, LogError, LogFollower, LogStore};
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_objects::{ObjectError, ObjectStore, put_once};
@@ -13,7 +14,7 @@ use super::imaging::{Imaging, Step};
 use super::log_buffer::LogBuffer;
 use super::retention::{is_full_due, without_expired};
 use super::takeover;
-use super::{ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedPages, Shared};
+use super::{ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedPages, ArchivedWriter, Shared};
 use crate::error::ArchiveError;
 use crate::format::{Gap, ImageSet, LogEntry, Manifest, Mark};
 use crate::names;
@@ -48,8 +49,10 @@ pub(super) fn run(
         }
         match takeover::begin(environment, store, &source, &options, shared) {
             Ok(turns) => break turns,
-            Err(error) if note(shared, &error) => shared.pause(pause.next()),
-            Err(_) => return,
+            Err(error) => match note(shared, &error, error.may_begin_again()) {
+                true => shared.pause(pause.next()),
+                false => return,
+            },
         }
     };
     // From here on, the follower holds the log.
@@ -63,23 +66,29 @@ pub(super) fn run(
                     turns.wait(TICK);
                 }
             }
-            Err(error) if note(shared, &error) => turns.wait(pause.next()),
-            Err(_) => return,
+            Err(error) => {
+                turns.tell_lag();
+                match note(shared, &error, error.is_retryable()) {
+                    true => turns.wait(pause.next()),
+                    false => return,
+                }
+            }
         }
     }
     turns.finish();
 }
 
-/// Records a failure, and logs it if it is news. Whether a later try may succeed.
-fn note(shared: &Shared, error: &ArchiveError) -> bool {
-    let is_retryable = error.is_retryable();
-    let mut status = shared.status.lock();
-    status.failures += 1;
+/// Records a failure, and logs it if it is news. Returns `is_retryable`: whether the archiver goes
+/// on.
+fn note(shared: &Shared, error: &ArchiveError, is_retryable: bool) -> bool {
+    let mut told = shared.told.lock();
+    let status = &mut told.status;
+    status.progress.failures += 1;
     status.has_stopped = !is_retryable;
     let text = error.to_string();
-    let is_news = status.error.as_ref() != Some(&text);
-    status.error = Some(text);
-    drop(status);
+    let is_news = status.progress.error.as_ref() != Some(&text);
+    status.progress.error = Some(text);
+    drop(told);
     match (is_retryable, is_news) {
         (false, _) => tracing::error!(%error, "archiving has stopped"),
         (true, true) => tracing::warn!(%error, "nothing is archived at present; trying again"),
@@ -131,12 +140,16 @@ pub(super) struct Turns {
     pub(super) database: DatabaseId,
     pub(super) log: Arc<dyn LogStore>,
     pub(super) pages: Arc<dyn ArchivedPages>,
+    /// The node that writes the log.
+    pub(super) origin: Arc<dyn ArchivedWriter>,
     pub(super) options: ArchiveOptions,
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Box<dyn LogFollower>,
     pub(super) writer: u32,
     /// The last manifest that was written.
     pub(super) manifest: Manifest,
+    /// The end of what the archive needs no more: log up to here is in it, or in a gap.
+    pub(super) archived: Lsn,
     /// Log that was taken and is not in an object yet.
     pub(super) buffer: LogBuffer,
     /// Pages that changed and spaces that were dropped since the last set began.
@@ -160,6 +173,8 @@ pub(super) struct Work {
     /// Moments of log behind the buffer.
     marks: VecDeque<Mark>,
     newest_mark: Option<Mark>,
+    /// The last time at which all durable log was archived, as the moments count time.
+    caught_up_ms: u64,
     published_at: Duration,
     expired_at: Duration,
     sent_bytes: u64,
@@ -218,23 +233,29 @@ impl Turns {
         };
         self.tell();
         if let Err(error) = finished {
-            note(&self.shared, &error);
+            note(&self.shared, &error, error.is_retryable());
         }
     }
 
     // ---- the log ----
 
-    /// The clock is read first: all that was acknowledged by then is in the log that is durable
-    /// after that.
-    fn note_moment(&mut self) {
-        let time_ms = self.environment.clock.wall_time_ms();
-        let lsn = self.log.durable_lsn();
-        let newest = self.work.newest_mark;
-        let time_ms = newest.map_or(time_ms, |newest| newest.time_ms.max(time_ms));
-        if newest.is_none_or(|newest| newest.lsn < lsn) {
-            self.work.marks.push_back(Mark { time_ms, lsn });
+    /// Notes the present moment, and returns it; `None` if the writer of the log does not tell it.
+    fn note_moment(&mut self) -> Option<Mark> {
+        let Mark { time_ms, lsn } = self.origin.moment()?;
+        let before = self.work.newest_mark;
+        // The clock may be another node's than that of the moments before, and behind it.
+        let known = before.map_or(self.manifest.as_of_ms, |before| before.time_ms);
+        let time_ms = time_ms.max(known);
+        let lsn = before.map_or(lsn, |before| before.lsn.max(lsn));
+        let mark = Mark { time_ms, lsn };
+        if before.is_none_or(|before| before.lsn < lsn) {
+            self.work.marks.push_back(mark);
         }
-        self.work.newest_mark = Some(Mark { time_ms, lsn });
+        self.work.newest_mark = Some(mark);
+        if self.archived >= lsn {
+            self.work.caught_up_ms = time_ms;
+        }
+        Some(mark)
     }
 
     fn take_log(&mut self) -> Result<(), ArchiveError> {
@@ -258,6 +279,7 @@ impl Turns {
     /// Log behind the buffer is gone. The archive goes on at the end of the log.
     fn lose_log(&mut self) -> Result<(), ArchiveError> {
         let from = self.log.durable_lsn();
+        self.buffer.raise(self.origin.watermarks()?);
         self.follower = self.log.follow(takeover::follow(from, &self.options))?;
         let gap = Gap {
             from: self.buffer.to,
@@ -369,6 +391,9 @@ impl Turns {
         takeover::put_manifest(self.store.as_ref(), &publishing.manifest)?;
         let publishing = self.work.publishing.take().expect("it was there");
         self.manifest = publishing.manifest;
+        let gap_end = self.manifest.gaps.last().map(|gap| gap.to);
+        let end = self.manifest.log_end().max(gap_end);
+        self.archived = end.map_or(self.archived, |end| end.max(self.archived));
         self.work.published_at = self.now();
         self.follower.release(self.manifest.log_end().unwrap_or(Lsn(0)));
         let old = self.manifest.number.checked_sub(KEPT_MANIFESTS).map(names::manifest);
@@ -446,11 +471,15 @@ impl Turns {
     }
 
     fn end_set(&mut self) -> Result<(), ArchiveError> {
+        // No image is newer than what is durable now, and the moment comes after that. Without it,
+        // the set is ended later.
+        let durable = self.log.durable_lsn();
+        let moment = self.note_moment().filter(|moment| moment.lsn >= durable);
+        let Some(moment) = moment else { return Ok(()) };
         let Some(imaging) = &self.work.imaging else { return Ok(()) };
         let (name, bytes) = imaging.object();
         self.put(&name, &bytes)?;
-        let end = self.log.durable_lsn();
-        let entry = imaging.entry(end, self.environment.clock.wall_time_ms());
+        let entry = imaging.entry(moment);
         tracing::info!(start = %imaging.start(), images = entry.images, bytes = entry.size_bytes, is_full = entry.is_full, "a set of images is archived");
         let mut manifest = self.manifest.clone();
         manifest.sets.push(entry);
@@ -501,23 +530,47 @@ impl Turns {
 
     // ---- what others see ----
 
-    fn tell(&self) {
-        let archived = self.buffer.from;
-        let mut status = self.shared.status.lock();
-        let had_error = status.error.is_some();
-        *status = ArchiveStatus {
-            archived: self.manifest.log_end().or(Some(archived)),
-            behind_bytes: self.log.durable_lsn().0.saturating_sub(archived.0),
-            as_of_ms: self.manifest.as_of_ms,
-            sets: self.manifest.sets.len() as u64,
-            size_bytes: self.manifest.size_bytes(),
-            sent_bytes: self.work.sent_bytes,
-            failures: status.failures,
-            error: None,
+    /// For how long there has been log that is not archived.
+    fn behind_ms(&self) -> u64 {
+        let archived = self.manifest.as_of_ms.max(self.work.caught_up_ms);
+        self.work.newest_mark.map_or(0, |mark| mark.time_ms.saturating_sub(archived))
+    }
+
+    /// Says how far the archive is behind, and nothing else.
+    fn tell_lag(&mut self) {
+        self.note_moment();
+        let mut told = self.shared.told.lock();
+        told.at = self.now();
+        told.status.progress.behind_ms = self.behind_ms();
+    }
+
+    fn tell(&mut self) {
+        let durable = self.log.durable_lsn();
+        if self.work.newest_mark.is_none_or(|mark| mark.lsn < durable) {
+            // The store took its time.
+            self.note_moment();
+        }
+        let behind = durable.0.saturating_sub(self.archived.0);
+        let mut told = self.shared.told.lock();
+        let had_error = told.status.progress.error.is_some();
+        told.at = self.now();
+        told.status = ArchiveStatus {
+            archived: Some(self.archived),
+            progress: ArchiveProgress {
+                as_of_ms: self.manifest.as_of_ms,
+                behind_bytes: behind,
+                behind_ms: self.behind_ms(),
+                log_objects: self.manifest.log.len() as u64,
+                sets: self.manifest.sets.len() as u64,
+                size_bytes: self.manifest.size_bytes(),
+                sent_bytes: self.work.sent_bytes,
+                failures: told.status.progress.failures,
+                error: None,
+            },
             has_stopped: false,
             last_gap: self.manifest.gaps.last().copied(),
         };
-        drop(status);
+        drop(told);
         if had_error {
             tracing::info!("the archive is written again");
         }

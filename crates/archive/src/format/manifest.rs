@@ -5,7 +5,10 @@ use firn_api::Watermarks;
 use firn_base::{Cts, Lsn, TrxId};
 use firn_storage::local::DatabaseId;
 
-use super::{FieldReader, FieldWriter, FormatError, ObjectKind, framed, read_database, unframed};
+use super::{
+    ARCHIVE_VERSION, CLUSTER_MANIFEST_VERSION, FieldReader, FieldWriter, FormatError, ObjectKind,
+    framed_as, read_database, unframed, version,
+};
 
 /// A log object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,9 @@ pub struct Manifest {
     pub number: u64,
     /// The writer that made it.
     pub writer: u32,
+    /// In which choice of a cluster's archiver the writer was chosen; 0 for a server of its own. A
+    /// process that was chosen earlier does not take the archive over.
+    pub epoch: u64,
     /// How far back moments are kept, in milliseconds.
     pub window_ms: u64,
     /// Everything that was acknowledged by this time is in the archived log. Milliseconds since the
@@ -79,6 +85,7 @@ impl Manifest {
             database,
             number: 0,
             writer,
+            epoch: 0,
             window_ms,
             as_of_ms: 0,
             log: Vec::new(),
@@ -136,7 +143,14 @@ impl Manifest {
             fields.u64(gap.from_ms);
             fields.u64(gap.to_ms);
         }
-        framed(ObjectKind::Manifest, &fields.0)
+        let version = match self.epoch {
+            0 => ARCHIVE_VERSION,
+            epoch => {
+                fields.u64(epoch);
+                CLUSTER_MANIFEST_VERSION
+            }
+        };
+        framed_as(ObjectKind::Manifest, version, &fields.0)
     }
 
     /// Reads an object.
@@ -162,11 +176,16 @@ impl Manifest {
             let (from, to) = (Lsn(fields.u64()?), Lsn(fields.u64()?));
             manifest.gaps.push(Gap { from, to, from_ms: fields.u64()?, to_ms: fields.u64()? });
         }
+        let is_of_cluster = bytes.first_chunk().map(version) == Some(CLUSTER_MANIFEST_VERSION);
+        if is_of_cluster {
+            manifest.epoch = fields.u64()?;
+        }
         fields.end()?;
+        let has_epoch = manifest.epoch != 0;
         let follow = manifest.log.windows(2).all(|pair| pair[0].to <= pair[1].from);
         let ascend = manifest.sets.windows(2).all(|pair| pair[0].start < pair[1].start);
         let forward = manifest.gaps.iter().all(|gap| gap.from <= gap.to);
-        if body.is_empty() && follow && ascend && forward {
+        if body.is_empty() && follow && ascend && forward && has_epoch == is_of_cluster {
             Ok(manifest)
         } else {
             Err(FormatError::Invalid)

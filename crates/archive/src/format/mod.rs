@@ -21,8 +21,10 @@ use firn_storage::local::DatabaseId;
 
 use fields::{FieldReader, FieldWriter};
 
-/// The version that this build writes, of all kinds of objects.
+/// The version that this build writes, of all kinds of objects but one.
 pub const ARCHIVE_VERSION: u16 = 1;
+/// The version of the manifest of a cluster, which has an epoch.
+pub const CLUSTER_MANIFEST_VERSION: u16 = 2;
 /// Bytes of the frame before the head.
 pub const FRAME_BYTES: usize = 20;
 /// No head is longer, in bytes: what a reader believes before it has checked anything.
@@ -46,6 +48,14 @@ impl ObjectKind {
             ObjectKind::Set => b"FIRNASET",
         }
     }
+
+    /// The newest version that this build reads.
+    fn newest_version(self) -> u16 {
+        match self {
+            ObjectKind::Manifest => CLUSTER_MANIFEST_VERSION,
+            _ => ARCHIVE_VERSION,
+        }
+    }
 }
 
 /// Why bytes are not an object of an archive.
@@ -53,8 +63,8 @@ impl ObjectKind {
 pub enum FormatError {
     #[error("it does not begin as such an object does")]
     Magic,
-    #[error("it has version {found}, this build reads version {ARCHIVE_VERSION}")]
-    Version { found: u16 },
+    #[error("it has version {found}, this build reads versions up to {newest}")]
+    Version { found: u16, newest: u16 },
     #[error("it is cut short")]
     Short,
     #[error("its checksum does not match")]
@@ -65,9 +75,14 @@ pub enum FormatError {
 
 /// Puts a head into its frame.
 fn framed(kind: ObjectKind, head: &[u8]) -> Vec<u8> {
+    framed_as(kind, ARCHIVE_VERSION, head)
+}
+
+/// Puts a head of a version into its frame.
+fn framed_as(kind: ObjectKind, version: u16, head: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FRAME_BYTES + head.len());
     bytes.extend_from_slice(kind.magic());
-    bytes.extend_from_slice(&ARCHIVE_VERSION.to_le_bytes());
+    bytes.extend_from_slice(&version.to_le_bytes());
     bytes.extend_from_slice(&[0; 2]);
     bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
     bytes.extend_from_slice(&crc32c::crc32c(head).to_le_bytes());
@@ -84,15 +99,20 @@ pub fn head_length(kind: ObjectKind, frame: &[u8]) -> Result<usize, FormatError>
     if &frame[..8] != kind.magic() {
         return Err(FormatError::Magic);
     }
-    let found = u16::from_le_bytes([frame[8], frame[9]]);
-    if found != ARCHIVE_VERSION {
-        return Err(FormatError::Version { found });
+    let (found, newest) = (version(frame), kind.newest_version());
+    if !(ARCHIVE_VERSION..=newest).contains(&found) {
+        return Err(FormatError::Version { found, newest });
     }
     let length = u32::from_le_bytes([frame[12], frame[13], frame[14], frame[15]]) as usize;
     if length > MAX_HEAD_BYTES || frame[10..12] != [0; 2] {
         return Err(FormatError::Invalid);
     }
     Ok(length)
+}
+
+/// The version that a frame names.
+fn version(frame: &[u8; FRAME_BYTES]) -> u16 {
+    u16::from_le_bytes([frame[8], frame[9]])
 }
 
 /// The head and the body of an object.

@@ -352,9 +352,25 @@ fn damaged_objects_are_refused() {
 }
 
 #[test]
+fn the_manifest_of_a_cluster_ends_with_an_epoch() {
+    let alone = manifest();
+    let of_cluster = Manifest { epoch: 0x0102, ..alone.clone() };
+    let (alone, bytes) = (alone.encode(), of_cluster.encode());
+    assert_eq!(Manifest::decode(&bytes), Ok(of_cluster));
+    assert_eq!(bytes[8..10], [2, 0], "its version");
+    assert_eq!(bytes.len(), alone.len() + 8);
+    assert_eq!(bytes[20..alone.len()], alone[20..]);
+    assert_eq!(bytes[alone.len()..], [2, 1, 0, 0, 0, 0, 0, 0]);
+    check_any_bytes(&bytes);
+    let mut other = bytes.clone();
+    other[8] = 1;
+    assert_eq!(Manifest::decode(&other), Err(FormatError::Invalid));
+}
+
+#[test]
 fn another_version_is_named() {
     let mut bytes = manifest().encode();
-    bytes[8] = 2;
-    assert_eq!(Manifest::decode(&bytes), Err(FormatError::Version { found: 2 }));
+    bytes[8] = 3;
+    assert_eq!(Manifest::decode(&bytes), Err(FormatError::Version { found: 3, newest: 2 }));
     assert_eq!(Manifest::decode(&set().encode()), Err(FormatError::Magic));
 }

@@ -33,6 +33,8 @@ pub enum Role {
     Control = 4,
     /// Follows the log and answers reads.
     Replica = 5,
+    /// Has clients whose sessions other nodes run.
+    Proxy = 6,
 }
 
 /// A set of roles. Bits that this release does not know are kept.
@@ -99,8 +101,15 @@ impl fmt::Display for NodeId {
 }
 
 impl Role {
-    pub const ALL: [Role; 6] =
-        [Role::Compute, Role::Database, Role::Log, Role::Pages, Role::Control, Role::Replica];
+    pub const ALL: [Role; 7] = [
+        Role::Compute,
+        Role::Database,
+        Role::Log,
+        Role::Pages,
+        Role::Control,
+        Role::Replica,
+        Role::Proxy,
+    ];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -111,6 +120,7 @@ impl Role {
             Role::Pages => "pages",
             Role::Control => "control",
             Role::Replica => "replica",
+            Role::Proxy => "proxy",
         }
     }
 }
@@ -145,7 +155,7 @@ impl FromStr for Roles {
         };
         roles.map(|roles| Roles::of(&roles)).ok_or_else(|| NotAnIdentity {
             text: text.to_owned(),
-            expected: "roles; join compute, database, log, pages, control and replica by '+'",
+            expected: "roles; join compute, database, log, pages, control, replica and proxy by '+'",
         })
     }
 }

@@ -24,6 +24,7 @@
 
 pub mod frame;
 pub mod framed;
+pub mod host;
 pub mod identity;
 pub mod sockets;
 pub mod system;
@@ -36,14 +37,23 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use frame::{FrameError, MAX_MESSAGE_BYTES};
+pub use host::HostName;
 pub use identity::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 pub use system::SystemNetwork;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Where a process listens, or where others reach it. It is stored and sent as the text that people
+/// write.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Address {
     /// A TCP address. Listening at port 0 asks for any free port.
     Tcp(SocketAddr),
+    /// A TCP port of the host of this name. The name is resolved each time that a connection is
+    /// made, so the host may move.
+    Named(HostName, u16),
     /// A Unix socket, for processes of one machine.
     Unix(PathBuf),
 }
@@ -52,6 +62,7 @@ impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => address.fmt(formatter),
+            Address::Named(host, port) => write!(formatter, "{host}:{port}"),
             Address::Unix(path) => write!(formatter, "unix:{}", path.display()),
         }
     }
@@ -59,8 +70,46 @@ impl fmt::Display for Address {
 
 /// The text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not an address; write IP:PORT, [IP]:PORT or unix:PATH")]
+#[error("'{0}' is not an address; write IP:PORT, [IP]:PORT, NAME:PORT or unix:PATH")]
 pub struct NotAnAddress(String);
+
+impl Address {
+    /// The port, if it is that of TCP.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Address::Tcp(address) => Some(address.port()),
+            Address::Named(_, port) => Some(*port),
+            Address::Unix(_) => None,
+        }
+    }
+
+    /// A name with a port.
+    fn named(text: &str) -> Option<Address> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Address::Named(host.parse().ok()?, port.parse().ok()?))
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Address {
+        Address::Tcp(address)
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.to_string()
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = NotAnAddress;
+
+    fn try_from(text: String) -> Result<Address, NotAnAddress> {
+        text.parse()
+    }
+}
 
 impl FromStr for Address {
     type Err = NotAnAddress;
@@ -69,7 +118,10 @@ impl FromStr for Address {
         match text.strip_prefix("unix:") {
             Some("") => Err(NotAnAddress(text.to_owned())),
             Some(path) => Ok(Address::Unix(path.into())),
-            None => text.parse().map(Address::Tcp).map_err(|_| NotAnAddress(text.to_owned())),
+            None => match text.parse() {
+                Ok(address) => Ok(Address::Tcp(address)),
+                Err(_) => Address::named(text).ok_or_else(|| NotAnAddress(text.to_owned())),
+            },
         }
     }
 }
@@ -89,6 +141,13 @@ pub enum NetworkError {
     /// The peer's machine answers, but no process listens there.
     #[error("no process listens at {peer}; start it, or check the address")]
     Refused { peer: Address },
+    /// The name in the address leads nowhere now.
+    #[error("the name in {peer} cannot be resolved: {reason}; check it, or wait until it is known")]
+    Unresolved {
+        peer: Address,
+        /// What the resolver says.
+        reason: String,
+    },
     /// The time ran out. The connection stays usable, unless a message was sent in part: then the
     /// connection has ended.
     #[error("{peer} did not answer in time")]
@@ -126,14 +185,15 @@ pub trait Network: Send + Sync {
     ///
     /// # Errors
     /// [`NetworkError::System`], for instance if another process listens there;
-    /// [`NetworkError::Untrusted`].
+    /// [`NetworkError::Unresolved`]; [`NetworkError::Untrusted`].
     fn listen(&self, address: &Address) -> NetworkResult<Box<dyn Listener>>;
 
-    /// Connects to the process that listens at `peer`.
+    /// Connects to the process that listens at `peer`. A name is resolved within the timeout; the
+    /// addresses that it has are tried one after the other.
     ///
     /// # Errors
-    /// [`NetworkError::Refused`], [`NetworkError::TimedOut`], [`NetworkError::Untrusted`],
-    /// [`NetworkError::System`].
+    /// [`NetworkError::Refused`], [`NetworkError::Unresolved`], [`NetworkError::TimedOut`],
+    /// [`NetworkError::Untrusted`], [`NetworkError::System`].
     fn connect(
         &self,
         peer: &Address,

@@ -12,7 +12,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use super::Address;
+use super::framed::Deadline;
+use super::{Address, NetworkError, NetworkResult};
 use crate::task;
 
 /// How many connections may wait to be accepted. The system uses the smaller of this and
@@ -23,18 +24,49 @@ const WAITING_CONNECTIONS: i32 = 65_535;
 /// has room.
 const FULL_QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Connects a socket.
+/// How long the resolver has for a name at which a process listens.
+pub const LISTENING_NAME_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where an address leads now: to itself, or to the addresses of the host that it names. One at
+/// least.
 ///
 /// # Errors
-/// The operating system's; [`io::ErrorKind::TimedOut`].
-pub fn connect(peer: &Address, timeout: Duration) -> io::Result<OwnedFd> {
-    match peer {
+/// [`NetworkError::Unresolved`]
+pub fn resolve(address: &Address, timeout: Duration) -> NetworkResult<Vec<Address>> {
+    let Address::Named(host, port) = address else { return Ok(vec![address.clone()]) };
+    let found = host.resolve(timeout).map_err(|error| NetworkError::Unresolved {
+        peer: address.clone(),
+        reason: error.to_string(),
+    })?;
+    Ok(found.into_iter().map(|ip| Address::Tcp(SocketAddr::new(ip, *port))).collect())
+}
+
+/// Connects a socket to the first of these addresses that takes it. None of them is a name. Each
+/// has its share of the time that is left, so that one that is silent does not hide the others.
+///
+/// # Errors
+/// The operating system's about the last address; [`io::ErrorKind::TimedOut`].
+pub fn connect(addresses: &[Address], deadline: Deadline) -> io::Result<OwnedFd> {
+    let mut outcome = Err(io::ErrorKind::NotFound.into());
+    for (address, untried) in addresses.iter().zip((1..=addresses.len() as u32).rev()) {
+        let left = deadline.left().unwrap_or(Duration::MAX);
+        outcome = connect_once(address, left / untried);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn connect_once(address: &Address, timeout: Duration) -> io::Result<OwnedFd> {
+    match address {
         // The standard library refuses a timeout of zero.
         Address::Tcp(address) => {
             TcpStream::connect_timeout(address, timeout.max(Duration::from_micros(1)))
                 .map(OwnedFd::from)
         }
         Address::Unix(path) => connect_unix(path, timeout),
+        Address::Named(..) => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
 
@@ -97,7 +129,26 @@ impl ListeningSocket {
                 listener.set_nonblocking(true)?;
                 Ok(ListeningSocket::Unix(listener, path.clone()))
             }
+            Address::Named(..) => {
+                let found = resolve(address, LISTENING_NAME_TIMEOUT).map_err(io::Error::other)?;
+                ListeningSocket::bind_first(&found)
+            }
         }
+    }
+
+    /// Listens at the first of these addresses that is one of this machine.
+    ///
+    /// # Errors
+    /// The operating system's about the last one.
+    pub fn bind_first(addresses: &[Address]) -> io::Result<ListeningSocket> {
+        let mut outcome = Err(io::ErrorKind::NotFound.into());
+        for address in addresses {
+            outcome = ListeningSocket::bind(address);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
     }
 
     /// The listening address, with the port that the system chose.

@@ -27,12 +27,23 @@ impl Network for SystemNetwork {
         _: Delivery,
         timeout: Duration,
     ) -> NetworkResult<Arc<dyn Connection>> {
-        let opened = sockets::connect(peer, timeout).and_then(PlainStream::open);
-        match opened {
-            Ok(stream) => Ok(Arc::new(FramedConnection::over(stream, peer.clone()))),
-            Err(error) => Err(not_connected(peer, error)),
-        }
+        let deadline = Deadline::after(Some(timeout));
+        let stream = connect(peer, &sockets::resolve(peer, timeout)?, deadline)?;
+        Ok(Arc::new(FramedConnection::over(stream, peer.clone())))
     }
+}
+
+/// Connects to a peer, which has these addresses.
+///
+/// # Errors
+/// As [`Network::connect`].
+pub fn connect(
+    peer: &Address,
+    addresses: &[Address],
+    deadline: Deadline,
+) -> NetworkResult<PlainStream> {
+    let opened = sockets::connect(addresses, deadline).and_then(PlainStream::open);
+    opened.map_err(|error| not_connected(peer, error))
 }
 
 /// The error of a connection that could not be opened.
@@ -61,8 +72,17 @@ impl SocketListener {
     /// # Errors
     /// [`NetworkError::System`]
     pub fn bind(address: &Address) -> NetworkResult<SocketListener> {
+        let found = sockets::resolve(address, sockets::LISTENING_NAME_TIMEOUT)?;
+        SocketListener::bind_first(address, &found)
+    }
+
+    /// Listens at the first address that is one of this machine, of those that `address` has.
+    ///
+    /// # Errors
+    /// [`NetworkError::System`]
+    pub fn bind_first(address: &Address, found: &[Address]) -> NetworkResult<SocketListener> {
         let refused = |source| NetworkError::System { peer: address.clone(), source };
-        let socket = ListeningSocket::bind(address).map_err(refused)?;
+        let socket = ListeningSocket::bind_first(found).map_err(refused)?;
         let address = socket.address().map_err(refused)?;
         Ok(SocketListener { socket, address, is_closed: AtomicBool::new(false) })
     }

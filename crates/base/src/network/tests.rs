@@ -11,7 +11,7 @@ use super::{
 };
 use crate::task;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(20);
 /// Address of the second process of a test.
 const PEER_VARIABLE: &str = "FIRN_TEST_PEER";
@@ -48,10 +48,12 @@ fn received(connection: &dyn Connection) -> Vec<u8> {
 
 #[test]
 fn addresses_are_read_as_they_are_written() {
-    for text in ["127.0.0.1:3306", "[::1]:0", "unix:/run/firn/socket"] {
+    let named = "firn-0.firn.default.svc:7400";
+    for text in ["127.0.0.1:3306", "[::1]:0", "unix:/run/firn/socket", named] {
         assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
     }
-    for text in ["", "unix:", "localhost", "127.0.0.1"] {
+    assert_eq!(named.parse::<Address>().unwrap().port(), Some(7400));
+    for text in ["", "unix:", "localhost", "127.0.0.1", "127.0.0:1", "a:b", "a:70000", "::1:80"] {
         let error = text.parse::<Address>().unwrap_err();
         assert!(error.to_string().contains("write IP:PORT"), "{error}");
     }
@@ -73,6 +75,29 @@ fn identities_are_read_as_they_are_written() {
     for text in ["", "-a", "a b", "a\"b", &"a".repeat(64)] {
         assert!(!identity::is_node_name(text), "{text}");
     }
+}
+
+#[test]
+fn a_name_leads_to_the_process_that_listens_there() {
+    let listener = SystemNetwork.listen(&"localhost:0".parse().unwrap()).unwrap();
+    let port = listener.address().port().unwrap();
+    let named: Address = format!("localhost:{port}").parse().unwrap();
+    let here = connect(&named);
+    assert_eq!(*here.peer(), named, "messages about the peer say its name");
+    here.send(&[b"by name"], PATIENCE).unwrap();
+    assert_eq!(received(&*listener.accept(Some(PATIENCE)).unwrap()), b"by name");
+    drop(listener);
+    let refused = SystemNetwork.connect(&named, Delivery::InOrder, PATIENCE).map(drop);
+    assert!(matches!(refused, Err(NetworkError::Refused { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_name_that_leads_nowhere_is_named() {
+    let address: Address = "nobody.invalid:7400".parse().unwrap();
+    let failed = SystemNetwork.connect(&address, Delivery::InOrder, PATIENCE).map(drop);
+    let error = failed.unwrap_err().to_string();
+    assert!(error.starts_with("the name in nobody.invalid:7400 cannot be resolved: "), "{error}");
+    assert!(SystemNetwork.listen(&address).is_err());
 }
 
 /// The golden bytes of `docs/formats/network-frame.md`.

@@ -80,7 +80,10 @@ fn conflicts_are_tried_again_and_counted() {
     let measured = drive(None, u64::MAX, options(1200, 0)).unwrap();
     let total = measured.total();
     assert!(measured.elapsed >= Duration::from_millis(1200));
-    assert_eq!(measured.windows.len(), 2);
+    let lengths: Vec<Duration> = measured.windows.iter().map(|window| window.length).collect();
+    assert_eq!(lengths.iter().sum::<Duration>(), measured.elapsed);
+    // A second and the rest, unless the machine was so busy that nobody looked meanwhile.
+    assert!(lengths.len() == 2 || lengths[0] >= Duration::from_millis(1200), "{lengths:?}");
     assert!(total.transactions() > 10);
     assert!(total.conflicts[0] > 5 && total.conflicts[1..] == [0, 0], "{:?}", total.conflicts);
 }
@@ -93,9 +96,10 @@ fn a_fixed_number_of_transactions_is_done_however_long_it_takes() {
 
 #[test]
 fn what_was_done_while_warming_up_is_left_out() {
-    let measured = drive(Some(400), u64::MAX, options(1, 100)).unwrap();
+    // Each transaction takes a millisecond or more.
+    let measured = drive(Some(1000), u64::MAX, options(1, 500)).unwrap();
     let counted = measured.total().transactions();
-    assert!(counted > 0 && counted < 800, "{counted}");
+    assert!(counted > 0 && counted < 2000, "{counted}");
 }
 
 #[test]

@@ -2,24 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use firn_base::PageNo;
-use firn_base::network::{ClusterId, NodeId, Role, Roles};
+use firn_base::network::{Address, ClusterId, NodeId, Role, Roles};
 use firn_control::{
-    Catalog, ChunkId, DirectoryId, EVERY_SPACE, Epoch, FoundedChunk, Founding, GroupId,
-    GroupMember, Join, Node, NodeRole, OrderedMembers, Protocols, Release, ReplicaState, Settings,
+    Catalog, DirectoryId, EVERY_SPACE, Epoch, FoundedChunk, Founding, GroupId, GroupMember, Join,
+    Node, NodeRole, OrderedMembers, Protocols, Release, ReplicaState, Settings,
 };
 
-use super::{Layout, LogEntry, NodeEntry};
+use super::{Layout, LogEntry, NodeEntry, PagePart};
 
 /// The most copies of pages that control keeps.
 const MOST_REPLICAS: usize = 7;
 /// The one log group of a cluster. Group 0 is that of the control nodes.
-pub(crate) const LOG_GROUP: GroupId = GroupId(1);
-/// The one chunk, which has all pages, and its epoch when a cluster begins.
-pub(crate) const FOUNDED_CHUNK: (ChunkId, Epoch) = (ChunkId(1), Epoch(1));
+pub const LOG_GROUP: GroupId = GroupId(1);
+/// The epoch of each chunk when a cluster begins.
+pub(crate) const FOUNDED_EPOCH: Epoch = Epoch(1);
 /// Nodes have no zones yet: each may fail by itself.
 pub(crate) const ZONE: &str = "default";
-/// How much a page node takes, in bytes. All count the same while each one has all pages.
+/// How much a page node takes, in bytes. All count the same.
 pub(crate) const CAPACITY: u64 = 1 << 40;
 
 /// This build, as nodes tell it to control.
@@ -44,21 +43,22 @@ impl Layout {
             control.map(|(member, node)| (*member, voter(*node))).collect();
         let member = |one: &LogEntry| GroupMember { node: one.node, role: one.role };
         let log = self.log.iter().map(|(id, one)| (*id, member(one))).collect();
-        let chunk = FoundedChunk {
+        // Control numbers them in this order.
+        let chunks = self.chunks.values().map(|part| FoundedChunk {
             space: EVERY_SPACE,
-            first: PageNo(0),
-            end: PageNo::NONE,
+            first: part.first,
+            end: part.end,
             group: LOG_GROUP,
-            nodes: self.pages.clone(),
-        };
-        Founding { nodes, groups: vec![control, log], chunks: vec![chunk] }
+            nodes: part.nodes.clone(),
+        });
+        Founding { nodes, groups: vec![control, log], chunks: chunks.collect() }
     }
 
-    /// The settings of the catalog of a new cluster. All pages are one chunk, however many they
-    /// are, and each page node that the cluster begins with has them.
+    /// The settings of the catalog of a new cluster.
     pub(crate) fn settings(&self) -> Settings {
-        let replicas = self.pages.len().clamp(1, MOST_REPLICAS) as u8;
-        Settings { replicas, chunk_pages: u32::MAX / 2, ..Settings::default() }
+        let copies = self.chunks.values().map(|part| part.nodes.len()).max();
+        let replicas = copies.unwrap_or(1).clamp(1, MOST_REPLICAS) as u8;
+        Settings { replicas, chunk_pages: self.extents.pages, ..Settings::default() }
     }
 
     /// The layout that a catalog describes. `None` if it has no log group yet.
@@ -71,9 +71,13 @@ impl Layout {
         let log = members(LOG_GROUP)?
             .map(|(member, one)| (*member, LogEntry { node: one.node, role: one.role }));
         let (log, control) = (log.collect(), control.collect());
-        let chunks = catalog.chunks().values();
-        let pages = chunks.flat_map(|chunk| chunk.nodes_in(ReplicaState::InService)).collect();
-        Some(Layout { cluster: catalog.cluster(), nodes, log, control, pages })
+        let chunks = catalog.chunks().iter().map(|(id, chunk)| {
+            let nodes = chunk.nodes_in(ReplicaState::InService).collect();
+            (*id, PagePart { first: chunk.first, end: chunk.end, nodes })
+        });
+        let (cluster, extents) = (catalog.cluster(), catalog.extents());
+        let chunks = chunks.collect();
+        Some(Layout { cluster, nodes, log, control, extents, chunks, origin: None })
     }
 }
 
@@ -84,7 +88,7 @@ pub(crate) fn join_request(cluster: ClusterId, node: &NodeEntry, directory: Dire
         name: node.name.clone(),
         directory,
         address: node.address.to_string(),
-        client_address: node.client_address.map(|address| address.to_string()),
+        client_address: node.client_address.as_ref().map(Address::to_string),
         roles: node_roles(node.roles).into_iter().collect(),
         zone: ZONE.to_owned(),
         capacity: CAPACITY,
@@ -103,6 +107,7 @@ pub(crate) fn node_roles(roles: Roles) -> Vec<NodeRole> {
         Role::Pages => NodeRole::Page,
         Role::Control => NodeRole::Control,
         Role::Replica => NodeRole::Replica,
+        Role::Proxy => NodeRole::Proxy,
     };
     Role::ALL.into_iter().filter(|role| roles.has(*role)).map(control).collect()
 }
@@ -116,6 +121,7 @@ fn entry(number: NodeId, node: &Node) -> Option<NodeEntry> {
         NodeRole::Page => Role::Pages,
         NodeRole::Control => Role::Control,
         NodeRole::Replica => Role::Replica,
+        NodeRole::Proxy => Role::Proxy,
     };
     let roles: Vec<Role> = node.roles.iter().map(role).collect();
     Some(NodeEntry {
@@ -129,7 +135,7 @@ fn entry(number: NodeId, node: &Node) -> Option<NodeEntry> {
 
 #[cfg(test)]
 mod tests {
-    use firn_control::{Proposal, Settings};
+    use firn_control::{ChunkId, Proposal};
 
     use super::*;
 
@@ -155,11 +161,26 @@ roles = ["pages"]
     #[test]
     fn a_catalog_that_was_founded_with_a_layout_describes_it() {
         let layout = Layout::parse(TEXT).unwrap();
-        let mut catalog = Catalog::new(layout.cluster, Settings::default()).unwrap();
+        let mut catalog = Catalog::new(layout.cluster, layout.settings()).unwrap();
         assert_eq!(Layout::of_catalog(&catalog), None);
         catalog.apply(&Proposal::Found(layout.founding())).unwrap();
         assert_eq!(Layout::of_catalog(&catalog), Some(layout));
-        let (chunk, epoch) = FOUNDED_CHUNK;
-        assert_eq!(catalog.chunks()[&chunk].epoch, epoch);
+        assert_eq!(catalog.chunks().len(), 1);
+        assert_eq!(catalog.chunks()[&ChunkId(1)].epoch, FOUNDED_EPOCH);
+    }
+
+    #[test]
+    fn a_catalog_with_parts_of_the_pages_describes_them() {
+        let more = "page_chunks = 5\nextent_pages = 64\npage_copies = 1\n[[node]]\nnumber = 8\n\
+                    name = \"pages-2\"\naddress = \"127.0.0.1:7404\"\nroles = [\"pages\"]\n[[node]]";
+        let layout = Layout::parse(&TEXT.replacen("[[node]]", more, 1)).unwrap();
+        assert_eq!(Layout::parse(&layout.to_text()).as_ref(), Ok(&layout));
+        let mut catalog = Catalog::new(layout.cluster, layout.settings()).unwrap();
+        catalog.apply(&Proposal::Found(layout.founding())).unwrap();
+        assert_eq!(Layout::of_catalog(&catalog), Some(layout.clone()));
+        assert_eq!((catalog.chunks().len(), catalog.replicas()), (5, 1));
+        assert!(catalog.chunks().values().all(|chunk| chunk.epoch == FOUNDED_EPOCH));
+        let (on_first, on_second) = (layout.chunks_on(NodeId(7)), layout.chunks_on(NodeId(8)));
+        assert_eq!((on_first.count(), on_second.count()), (3, 2));
     }
 }

@@ -29,12 +29,44 @@ fn a_layout_is_read_and_written() {
     assert_eq!(layout.named("node-2").unwrap().number, NodeId(2));
 }
 
+#[test]
+fn nodes_are_reached_by_names_too() {
+    let text = TEXT.replace("127.0.0.1:74", "firn-0.firn.default.svc:74");
+    let layout = Layout::parse(&text).unwrap();
+    assert_eq!(layout.to_text(), text);
+    assert_eq!(layout.nodes().next().unwrap().address.port(), Some(7401));
+    refuse("127.0.0.1:7402", "unix:/run/firn", 10, "which others cannot reach");
+}
+
 #[track_caller]
 fn refuse(from: &str, to: &str, line: usize, reason: &str) {
     assert!(TEXT.contains(from), "{from}");
     let error = Layout::parse(&TEXT.replace(from, to)).expect_err(to);
     assert_eq!(error.line, line, "{error}");
     assert!(error.reason.contains(reason), "{error}");
+}
+
+#[test]
+fn pages_are_divided_as_the_layout_says() {
+    let division = "\npage_chunks = 4\nextent_pages = 64\n";
+    let text = TEXT.replacen('\n', division, 1);
+    let layout = Layout::parse(&text).unwrap();
+    assert_eq!(layout.to_text(), text);
+    assert_eq!((layout.extents.pages, layout.chunks().count()), (64, 4));
+    assert_eq!(layout.chunks_on(NodeId(1)).count(), 4, "one node has all pages");
+    let mut taken = 0;
+    for page in (0..64).map(|space| firn_base::PageId::new(firn_base::SpaceId(space), PageNo(0))) {
+        let filters = layout.chunks().map(|(chunk, _)| layout.filter(chunk).unwrap());
+        taken += filters.filter(|filter| filter.takes(page)).count();
+    }
+    assert_eq!(taken, 64, "each page is in one chunk");
+    assert_eq!(Layout::parse(TEXT).unwrap().filter(ChunkId(1)), Some(PageFilter::All));
+    let first = "cluster = ";
+    refuse(first, "page_copies = 2\ncluster = ", 1, "page_copies is 1 to 1");
+    refuse(first, "page_chunks = 0\ncluster = ", 1, "page_chunks is 1 to 256");
+    refuse(first, "page_chunks = 257\ncluster = ", 1, "page_chunks is 1 to 256");
+    refuse(first, "extent_pages = 0\ncluster = ", 1, "extent_pages is above 0");
+    refuse(first, "page_chunks = true\ncluster = ", 1, "page_chunks is a number");
 }
 
 #[test]
@@ -50,4 +82,42 @@ fn what_is_wrong_is_named_with_its_line() {
     refuse(all, r#"["log"]"#, 1, "no node has the role database");
     refuse(", \"control\"", "", 1, "no node has the role control");
     refuse("000102", "", 1, "cluster id");
+}
+
+#[test]
+fn a_layout_says_which_moment_of_an_archive_its_cluster_begins_with() {
+    let origin = "
+[origin]
+archive = \"file:///backup/a \\\"b\\\" \\\\c\"
+position = 300
+transaction_ids = 40
+commit_timestamps = 50
+";
+    let (cluster, nodes) = TEXT.split_at(TEXT.find('\n').unwrap() + 1);
+    let text = [cluster, origin, nodes].concat();
+    let layout = Layout::parse(&text).unwrap();
+    assert_eq!(layout.to_text(), text);
+    let found = layout.origin().unwrap();
+    assert_eq!((found.archive.as_str(), found.position), ("file:///backup/a \"b\" \\c", Lsn(300)));
+    let begins = Layout::parse(TEXT).unwrap().beginning_with(found.clone()).unwrap();
+    assert_eq!(begins, layout);
+    let divided = text.replacen('\n', "\npage_chunks = 2\n", 1);
+    let error = Layout::parse(&divided).unwrap_err();
+    assert!(error.reason.contains("leave page_chunks out"), "{error}");
+    let error = Layout::parse(&text.replace("position = 300", "position = \"end\"")).unwrap_err();
+    assert_eq!((error.line, error.reason.as_str()), (5, "position is a number"));
+}
+
+#[test]
+fn the_origin_is_kept_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = firn_base::disk::SystemDisk;
+    let path = directory.path().join("node");
+    assert_eq!(Origin::read(&disk, &path).unwrap(), None);
+    let watermarks = Watermarks { trx_id_limit: TrxId(5), cts_limit: Cts(6) };
+    let origin = |position| Origin { archive: "file:///a".to_owned(), position, watermarks };
+    // The first attempt was interrupted.
+    origin(Lsn(7)).write(&disk, &path).unwrap();
+    origin(Lsn(8)).write(&disk, &path).unwrap();
+    assert_eq!(Origin::read(&disk, &path).unwrap(), Some(origin(Lsn(8))));
 }

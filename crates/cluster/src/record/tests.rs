@@ -12,14 +12,18 @@ fn record() -> Record {
         name: "p".to_owned(),
         directory: DirectoryId(9),
         incarnation: 3,
-        address: "10.0.0.2:7400".parse().unwrap(),
+        address: "pages.example:7400".parse().unwrap(),
         client_address: None,
+        listen: Some("0.0.0.0:7400".parse().unwrap()),
+        client_listen: None,
         roles: Roles::of(&[Role::Pages]),
         has_control: false,
         is_member: true,
-        held: Some((ChunkId(1), Epoch(6))),
+        held: [(ChunkId(1), Epoch(6))].into(),
         told: vec!["10.0.0.1:258".parse().unwrap()],
         layout: Some(Layout::parse(text).unwrap()),
+        log_member: Some(MemberPlace { member: MemberId(5), is_founder: false, is_made: true }),
+        left: Some(MemberId(3)),
     }
 }
 
@@ -27,21 +31,67 @@ fn record() -> Record {
 fn a_record_has_these_bytes() {
     let bytes = record().encode();
     let body = [
-        &[10][..],                            // cluster
-        &[1, 4, 1, b'p', 9, 3],               // node 4, p, directory 9, third start
-        &[0, 10, 0, 0, 2, 0xe8, 0x39, 0, 8],  // 10.0.0.2:7400, no clients, pages
-        &[0, 1, 1, 1, 6],                     // no control node; taken; chunk 1 as of epoch 6
-        &[1, 0, 10, 0, 0, 1, 0x82, 2],        // told of 10.0.0.1:258
-        &[1, 10, 1],                          // a layout of cluster 10, with one node:
-        &[2, 2, 1, b'n'],                     // 2 (its key), 2, n
-        &[0, 10, 0, 0, 1, 0x82, 2],           // 10.0.0.1:258
-        &[1, 0, 10, 0, 0, 1, 0xea, 0x19, 30], // 10.0.0.1:3306; database, log, pages, control
-        &[1, 2, 2, 0],                        // log member 2 is node 2, a voter
-        &[1, 2, 2, 1, 2],                     // control member 2 is node 2, which has the pages
+        &[10][..],              // cluster
+        &[1, 4, 1, b'p', 9, 3], // node 4, p, directory 9, third start
+        &[18],
+        b"pages.example:7400",           // where the others reach it
+        &[0],                            // no clients
+        &[1, 0, 0, 0, 0, 0, 0xe8, 0x39], // listens at 0.0.0.0:7400
+        &[0, 8],                         // and not for clients; pages
+        &[0, 1, 1, 1, 6],                // no control node; taken; chunk 1 as of epoch 6
+        &[1, 12],
+        b"10.0.0.1:258",      // told of one control node
+        &[1, 10, 1],          // a layout of cluster 10, with one node:
+        &[2, 2, 1, b'n', 12], // 2 (its key), 2, n
+        b"10.0.0.1:258",
+        &[1, 13],
+        b"10.0.0.1:3306",
+        &[30],                                        // database, log, pages, control
+        &[1, 2, 2, 0],                                // log member 2 is node 2, a voter
+        &[1, 2, 2],                                   // control member 2 is node 2
+        &[0xff, 0xff, 0xff, 0xff, 7],                 // so many pages lie together
+        &[1, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 1, 2], // chunk 1, all places, at node 2
+        &[1, 5, 0, 1, 1, 3],                          // log member 5: joined, made; 3 was given up
     ];
-    assert_eq!(bytes[..5], *b"FnNd\x01");
+    assert_eq!(bytes[..5], *b"FnNd\x04");
     assert_eq!(bytes[HEADER_BYTES..], body.concat());
     assert_eq!(Record::decode(&bytes), Some(record()));
+}
+
+/// The bytes of the record as a release wrote them in which nodes had all pages or none.
+fn old_bytes(version: u8, length_less: usize) -> Vec<u8> {
+    let body = [
+        &[10, 1, 2, 1, b'p', 9, 3, 18][..],
+        b"pages.example:7400",
+        &[0, 1, 0, 0, 0, 0, 0, 0xe8, 0x39, 0, 8],
+        &[0, 1, 1, 1, 6, 1, 12],
+        b"10.0.0.1:258",
+        &[1, 10, 1, 2, 2, 1, b'n', 12],
+        b"10.0.0.1:258",
+        &[1, 13],
+        b"10.0.0.1:3306",
+        &[30, 1, 2, 2, 0],
+        &[1, 2, 2, 1, 2], // control member 2 is node 2, which has the pages
+        &[1, 5, 0, 1, 1, 3],
+    ]
+    .concat();
+    let body = &body[..body.len() - length_less];
+    let checksum = crc32c::crc32c(body).to_le_bytes();
+    [&MAGIC[..], &[version], &checksum, body].concat()
+}
+
+#[test]
+fn a_record_of_before_pages_were_divided_is_read() {
+    let expected = Record { number: Some(NodeId(2)), ..record() };
+    assert_eq!(Record::decode(&old_bytes(ONE_CHUNK, 0)), Some(expected));
+}
+
+#[test]
+fn a_record_of_before_members_came_and_went_is_read() {
+    let founder = MemberPlace { member: MemberId(2), is_founder: true, is_made: true };
+    let number = Some(NodeId(2));
+    let expected = Record { number, log_member: Some(founder), left: None, ..record() };
+    assert_eq!(Record::decode(&old_bytes(WITHOUT_MEMBER, 6)), Some(expected));
 }
 
 #[test]

@@ -61,6 +61,12 @@ impl WriteGate {
         }
     }
 
+    /// Whether a session of any compute node may hold the read lock.
+    #[must_use]
+    pub fn may_be_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst) != 0
+    }
+
     /// Lets a statement write, if the gate is open. Does not block.
     #[must_use]
     pub fn try_write(self: &Arc<Self>) -> Option<Writing> {

@@ -122,6 +122,7 @@ impl AccountStatements<'_> {
                 let account = std::sync::Arc::clone(&self.rights.account);
                 let roles = context.chosen(choice, &account)?;
                 *self.facts.roles.lock() = roles;
+                self.facts.role_changes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 self.rights.forget();
             }
             _ => return Err(SqlError::not_supported("this statement about accounts")),

@@ -22,12 +22,19 @@ pub(crate) struct ConnectionState {
     pub(crate) user_variables: FxHashMap<Arc<str>, (Datum, SqlType)>,
     /// The current schema.
     pub(crate) schema: Option<Arc<str>>,
+    /// Counts changes of user variables and of roles.
+    pub(crate) changes: u64,
 }
 
 impl ConnectionState {
     /// A connection without any settings.
     pub(crate) fn new(variables: SessionVariables) -> ConnectionState {
-        ConnectionState { variables, user_variables: FxHashMap::default(), schema: None }
+        ConnectionState {
+            variables,
+            user_variables: FxHashMap::default(),
+            schema: None,
+            changes: 0,
+        }
     }
 
     /// The schema of a table's name; empty if it has none and there is no current one.
@@ -38,7 +45,7 @@ impl ConnectionState {
 
     /// Forgets everything but the current schema.
     pub(crate) fn reset(&mut self, variables: SessionVariables) {
-        let schema = self.schema.take();
-        *self = ConnectionState { schema, ..ConnectionState::new(variables) };
+        let (schema, changes) = (self.schema.take(), self.changes + 1);
+        *self = ConnectionState { schema, changes, ..ConnectionState::new(variables) };
     }
 }

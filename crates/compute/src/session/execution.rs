@@ -12,7 +12,7 @@ use firn_base::clock::Clock;
 use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::execute::{Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
 use firn_sql::plan::{Counters, PreparedPlan, StatementPlan};
-use firn_wire::Replies;
+use firn_wire::{CommittedAnswer, Replies};
 
 use super::answers::{Answered, Answers};
 use super::arguments::Arguments;
@@ -143,7 +143,11 @@ impl StatementRunner {
         let input = Input { plan: &plan.plan, executor: &plan.executor, arguments, deadline };
         let ran = self.execute_renewing(&input, given, sink);
         let ran = match ran {
-            Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
+            Ok(mut outcome) => {
+                self.complete_id(plan, &mut outcome);
+                self.transactions.will_answer(|| answer_of(plan.kind, &outcome));
+                self.transactions.statement_succeeded().map(|()| outcome)
+            }
             Err(error) => {
                 let error = self.late(error, deadline);
                 self.transactions.statement_failed(&error);
@@ -153,14 +157,7 @@ impl StatementRunner {
         if deadline.is_some() {
             self.transactions.set_lock_wait_timeout(self.settings.lock_wait_timeout);
         }
-        let mut outcome = ran?;
-        // The client gets the argument of `LAST_INSERT_ID(x)`, unless a number was generated.
-        if self.facts.has_given_id.load(Ordering::Relaxed)
-            && outcome.session_last_insert_id.is_none()
-            && plan.kind.tells_ids()
-        {
-            outcome.last_insert_id = self.facts.last_insert_id.load(Ordering::Relaxed);
-        }
+        let outcome = ran?;
         if let Some(id) = outcome.session_last_insert_id {
             self.facts.last_insert_id.store(id, Ordering::Relaxed);
         }
@@ -168,6 +165,16 @@ impl StatementRunner {
             self.facts.row_count.store(-1, Ordering::Relaxed);
         }
         Ok(outcome)
+    }
+
+    /// The client gets the argument of `LAST_INSERT_ID(x)`, unless a number was generated.
+    fn complete_id(&self, plan: &CachedPlan, outcome: &mut Outcome) {
+        if self.facts.has_given_id.load(Ordering::Relaxed)
+            && outcome.session_last_insert_id.is_none()
+            && plan.kind.tells_ids()
+        {
+            outcome.last_insert_id = self.facts.last_insert_id.load(Ordering::Relaxed);
+        }
     }
 
     /// The deadline of a query, on the monotonic clock.
@@ -283,5 +290,16 @@ impl StatementRunner {
             self.facts.found_rows.store(found, Ordering::Relaxed);
         }
         ran
+    }
+}
+
+/// The answer of a statement that commits.
+fn answer_of(kind: StatementKind, outcome: &Outcome) -> CommittedAnswer {
+    let affected = if kind.writes() { outcome.affected } else { 0 };
+    CommittedAnswer {
+        affected_rows: affected,
+        found_rows: if kind == StatementKind::Update { outcome.found } else { affected },
+        last_insert_id: outcome.last_insert_id,
+        info: outcome.info.clone(),
     }
 }

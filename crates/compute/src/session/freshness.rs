@@ -4,12 +4,14 @@
 //! The wait comes before names are looked up, so that the statement sees definitions as new as its
 //! rows. A transaction with a snapshot keeps it, so REPEATABLE READ waits once.
 
+use firn_api::rows::ReadConsistency;
 use firn_sql::error::Result;
 use firn_sql::execute::error::from_rows;
 
 use super::runner::StatementRunner;
 
-/// Statements that begin with these words read nothing, unless they have a subquery.
+/// Statements that begin with these words read nothing, unless they have a subquery or open a
+/// snapshot.
 const READ_NOTHING: [&str; 8] =
     ["BEGIN", "START", "COMMIT", "ROLLBACK", "SET", "SAVEPOINT", "RELEASE", "DEALLOCATE"];
 
@@ -20,7 +22,7 @@ impl StatementRunner {
     /// # Errors
     /// If the node does not become so new in time; the statement must not run.
     #[inline]
-    pub(super) fn catch_up(&self, text: &str) -> Result<()> {
+    pub(super) fn catch_up(&mut self, text: &str) -> Result<()> {
         if self.instance.freshness.is_none() { Ok(()) } else { self.wait_to_be_fresh(text) }
     }
 
@@ -40,22 +42,35 @@ impl StatementRunner {
     }
 
     #[cold]
-    fn wait_to_be_fresh(&self, text: &str) -> Result<()> {
+    fn wait_to_be_fresh(&mut self, text: &str) -> Result<()> {
         let Some(freshness) = &self.instance.freshness else { return Ok(()) };
         let open = self.transactions.open.as_ref();
         if open.is_some_and(|open| open.inner.snapshot().is_some()) || reads_nothing(text) {
             return Ok(());
         }
-        let (wanted, patience) = (self.settings.read_consistency, self.settings.read_wait);
-        freshness.catch_up(wanted, patience, &self.facts.cancelled).map_err(from_rows)
+        let wanted = match self.settings.read_consistency {
+            ReadConsistency::Position(position) => {
+                ReadConsistency::Position(position.max(self.written))
+            }
+            other => other,
+        };
+        let patience = self.settings.read_wait;
+        let caught_up = freshness.catch_up(wanted, patience, &self.facts.cancelled);
+        self.transactions.must_see(caught_up.map_err(from_rows)?);
+        Ok(())
     }
 }
 
 fn reads_nothing(text: &str) -> bool {
     let word = text.trim_start();
     let end = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
-    let has_query = || text.as_bytes().windows(6).any(|part| part.eq_ignore_ascii_case(b"select"));
-    READ_NOTHING.iter().any(|other| other.eq_ignore_ascii_case(&word[..end])) && !has_query()
+    let has = |wanted: &str| {
+        let mut parts = text.as_bytes().windows(wanted.len());
+        parts.any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    READ_NOTHING.iter().any(|other| other.eq_ignore_ascii_case(&word[..end]))
+        && !has("select")
+        && !has("snapshot")
 }
 
 #[cfg(test)]
@@ -73,6 +88,7 @@ mod tests {
             "(SELECT 1)",
             "/* SET */ SELECT 1",
             "SETTLE",
+            "START TRANSACTION WITH consistent SNAPSHOT",
             "",
             "WITH a AS",
         ] {

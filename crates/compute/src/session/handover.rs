@@ -64,7 +64,7 @@ impl From<SqlError> for HandoverError {
     }
 }
 
-type Moved<T> = Result<T, HandoverError>;
+pub(super) type Moved<T> = Result<T, HandoverError>;
 
 impl SqlSession {
     /// Writes the session down. From then on it answers nothing, and its end releases nothing that
@@ -115,7 +115,7 @@ fn judge(session: &SqlSession) -> Moved<()> {
     }
 }
 
-fn written(runner: &StatementRunner, prepared: &PreparedStatements) -> WrittenSession {
+pub(super) fn written(runner: &StatementRunner, prepared: &PreparedStatements) -> WrittenSession {
     let StatementRunner { state, catalog, facts, rights, instance, transactions, .. } = runner;
     let connection = &state.connection;
     let numbered = prepared.numbered.iter().map(|(number, one)| (*number, one.written()));
@@ -146,7 +146,7 @@ fn written(runner: &StatementRunner, prepared: &PreparedStatements) -> WrittenSe
     }
 }
 
-fn take_up(
+pub(super) fn take_up(
     runner: &mut StatementRunner,
     prepared: &mut PreparedStatements,
     written: WrittenSession,

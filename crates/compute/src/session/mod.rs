@@ -32,6 +32,8 @@ mod account;
 mod answers;
 mod arguments;
 mod binary_text;
+mod carrying;
+mod cluster_tables;
 mod connection;
 mod definition;
 mod definition_locks;
@@ -89,8 +91,8 @@ use firn_format::value::CollationId;
 use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::Result;
 use firn_wire::{
-    ConnectionControl, Connections, Execution, FieldDefinition, Prepared, Query, Replies, Status,
-    TlsInformation,
+    CommandIdentity, ConnectionControl, Connections, Execution, FieldDefinition, Prepared, Query,
+    Replies, Status, TlsInformation,
 };
 
 use crate::accounts::Account;
@@ -100,6 +102,7 @@ use crate::variables::{SessionVariables, Setting};
 
 pub(crate) use answers::wire_error;
 use answers::{Answered, Answers};
+use carrying::Carrying;
 pub use document::DocumentError;
 use handler::Handlers;
 pub use handover::HandoverError;
@@ -115,6 +118,7 @@ pub struct SqlSession {
     handlers: Handlers,
     /// It was written down, and continues elsewhere.
     is_suspended: bool,
+    carrying: Carrying,
 }
 
 /// How a session begins.
@@ -157,6 +161,7 @@ impl SqlSession {
             prepared: PreparedStatements::default(),
             handlers: Handlers::default(),
             is_suspended: false,
+            carrying: Carrying::default(),
         };
         session.runner.rights.refresh()?;
         session.runner.settings_changed()?;
@@ -165,6 +170,7 @@ impl SqlSession {
         }
         let schema = session.runner.state.connection.schema.as_deref();
         statement_measurement::note_login(instance, &session.runner.facts, schema);
+        session.begin_carrying();
         Ok(session)
     }
 
@@ -199,6 +205,11 @@ impl SqlSession {
     }
 
     /// Runs a text. See [`firn_wire::Session::query`].
+    /// See [`firn_wire::Session::identify`].
+    pub(crate) fn identify_command(&mut self, command: CommandIdentity) {
+        self.runner.transactions.identify(command);
+    }
+
     pub(crate) fn run_query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Answered {
         let SqlSession { runner, texts, handlers, prepared, .. } = self;
         TextStatements { runner, buffers: texts, handlers, prepared }.run_query(query, replies)

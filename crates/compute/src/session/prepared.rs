@@ -39,6 +39,8 @@ pub(super) struct PreparedStatements {
     pub(super) numbered: FxHashMap<u32, Box<PreparedStatement>>,
     /// Statements by their name in `PREPARE`, in lower case.
     pub(super) named: FxHashMap<String, PreparedStatement>,
+    /// Counts statements that were prepared or dropped.
+    pub(super) changes: u64,
     arguments: Arguments,
     buffers: PlanBuffers,
 }
@@ -179,6 +181,7 @@ impl NumberedStatements<'_> {
         let parameters: Vec<ColumnDefinition> =
             (0..prepared.parameter_count).map(parameter).collect();
         self.prepared.numbered.insert(number, Box::new(prepared));
+        self.prepared.changes += 1;
         Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings })
     }
 
@@ -231,6 +234,7 @@ impl NamedStatements<'_> {
                 }
             }
         };
+        self.prepared.changes += 1;
         self.prepared.named.remove(&name.to_lowercase());
         let prepared = PreparedStatement::new(runner, &text, runner.settings.grammar_mode())?;
         prepared.known_columns(runner)?;
@@ -272,6 +276,7 @@ impl NamedStatements<'_> {
     /// # Errors
     /// 1243 if there is none with that name.
     pub(super) fn run_deallocate(&mut self, name: &str) -> Result<()> {
+        self.prepared.changes += 1;
         match self.prepared.named.remove(&name.to_lowercase()) {
             Some(_) => Ok(()),
             None => Err(unknown_name(name, "DEALLOCATE PREPARE")),

@@ -15,6 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_base::Cts;
 use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::Scratch;
@@ -58,6 +59,8 @@ pub(super) struct StatementRunner {
     pub(super) epoch: u64,
     /// The statement was not run, because its plan was no longer valid when its tables were locked.
     pub(super) plan_is_stale: bool,
+    /// What the session has written at another server, and must see here.
+    pub(super) written: Cts,
 }
 
 /// Whom a runner works for.
@@ -97,6 +100,7 @@ impl StatementRunner {
                 instance.node.metadata_locks().open(),
                 &facts.cancelled,
                 &control,
+                instance,
             ),
             control,
             evaluation: EvaluationContext::default(),
@@ -106,6 +110,7 @@ impl StatementRunner {
             long_texts: grammar::LongTexts::new(),
             epoch: 0,
             plan_is_stale: false,
+            written: Cts(0),
             facts,
         })
     }

@@ -126,7 +126,10 @@ impl Settings {
             },
             read_consistency: read_consistency(
                 text("firn_read_consistency"),
-                is_on("firn_shared_timestamps"),
+                ReadConsistency::Strong {
+                    shares: is_on("firn_shared_timestamps"),
+                    by_page: is_on("firn_waits_by_page"),
+                },
                 Cts(number("firn_read_position")),
             )?,
             read_wait: Duration::from_millis(number("firn_read_wait_ms")),
@@ -259,7 +262,8 @@ fn time_zone(name: &str) -> Result<TimeZone> {
 }
 
 /// The value of `firn_read_consistency`.
-fn read_consistency(text: &str, shares: bool, position: Cts) -> Result<ReadConsistency> {
+/// The consistency of this name; `strong` is what STRONG means.
+fn read_consistency(text: &str, strong: ReadConsistency, position: Cts) -> Result<ReadConsistency> {
     let invalid = || {
         let message = format!(
             "Variable 'firn_read_consistency' can't be set to the value of '{text}': it is STRONG, \
@@ -269,7 +273,7 @@ fn read_consistency(text: &str, shares: bool, position: Cts) -> Result<ReadConsi
     };
     let upper = text.trim().to_ascii_uppercase();
     Ok(match &*upper {
-        "STRONG" => ReadConsistency::Strong { shares },
+        "STRONG" => strong,
         "SESSION" => ReadConsistency::Position(position),
         "STALE" => ReadConsistency::Stale,
         bounded => {

@@ -152,6 +152,7 @@ impl Statements<'_> {
                 runner.rights.require_one_of(&["BACKUP_ADMIN"], "BACKUP_ADMIN")
             }
             Statement::UnlockInstance => Ok(()),
+            Statement::Switchover { to } => switch(runner, to.as_deref()),
             Statement::Flush(what) => FlushStatements { runner }.run_flush(what),
             Statement::SetRole(_) => change_accounts(runner, statement).map(drop),
             Statement::DropUser { .. }
@@ -206,6 +207,16 @@ fn may_run(runner: &mut StatementRunner, statement: &Statement) -> Result<()> {
         true => Ok(()),
         false => Permission::of(runner).refuse_read_only(statement),
     }
+}
+
+/// Has another node of the cluster write.
+fn switch(runner: &StatementRunner, to: Option<&str>) -> Result<()> {
+    let needed = ["GROUP_REPLICATION_ADMIN", "SUPER"];
+    runner.rights.require_one_of(&needed, "SUPER or GROUP_REPLICATION_ADMIN")?;
+    let Some(cluster) = &runner.instance.cluster else {
+        return Err(SqlError::new(1235, "This server is not a node of a cluster"));
+    };
+    cluster.switch(to).map_err(|reason| SqlError::new(1105, reason))
 }
 
 /// Executes a statement about accounts; returns the passwords that it generated.

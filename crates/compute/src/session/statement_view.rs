@@ -149,6 +149,7 @@ impl SessionState for State {
             value => value,
         };
         self.connection.user_variables.insert(name.into(), (value, ty.clone().as_column()));
+        self.connection.changes += 1;
     }
 
     fn system_variable(&self, name: &str, global: bool) -> Result<Datum> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_api::report::ArchiveReport;
 use firn_sql::plan::{NeededPrivilege, PlanNeed};
 use firn_sql::types::Datum;
 
@@ -37,6 +38,17 @@ pub(super) fn rows(
         ("information_schema", "SCHEMA_PRIVILEGES") => seen.flat_map(schema_privileges).collect(),
         ("information_schema", "TABLE_PRIVILEGES") => seen.flat_map(table_privileges).collect(),
         ("information_schema", "COLUMN_PRIVILEGES") => seen.flat_map(column_privileges).collect(),
+        ("information_schema", "FIRN_ARCHIVE") if grants.global.contains(Privilege::PROCESS) => {
+            let report = instance.node.report().ok();
+            report.and_then(|report| report.archive).iter().map(archive_row).collect()
+        }
+        ("information_schema", name)
+            if super::cluster_tables::is_one(name)
+                && grants.global.contains(Privilege::PROCESS) =>
+        {
+            let report = instance.cluster.as_ref().map(|cluster| cluster.report());
+            report.map(|report| super::cluster_tables::rows(&report, name)).unwrap_or_default()
+        }
         ("mysql", "USER") => seen.map(user_row).collect(),
         _ => Vec::new(),
     }
@@ -44,6 +56,26 @@ pub(super) fn rows(
 
 fn text(text: &str) -> Datum {
     Datum::text(text.as_bytes())
+}
+
+fn archive_row(archive: &ArchiveReport) -> Vec<Datum> {
+    let or_null = |value: &str| if value.is_empty() { Datum::Null } else { text(value) };
+    let error = archive.progress.error.as_deref().unwrap_or_default();
+    let numbers = [
+        archive.archived.0,
+        archive.progress.as_of_ms,
+        archive.progress.behind_ms,
+        archive.progress.behind_bytes,
+        archive.progress.log_objects,
+        archive.progress.sets,
+        archive.progress.size_bytes,
+        archive.progress.sent_bytes,
+        archive.progress.failures,
+    ];
+    let mut row = vec![or_null(&archive.node)];
+    row.extend(numbers.map(Datum::UInt));
+    row.push(or_null(error));
+    row
 }
 
 fn grantee(account: &Account) -> Datum {

@@ -17,17 +17,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DatabaseNode, IsolationLevel, LockDuration, LockPatience, MetadataContext,
-    MetadataLock, ReadMark, RowsError, Savepoint, Transaction,
+    Awaited, Cancellation, DatabaseNode, IsolationLevel, LockDuration, LockPatience,
+    MetadataContext, MetadataLock, ReadMark, RowsError, Savepoint, Transaction,
 };
 use firn_base::TableId;
+use firn_base::clock::Clock;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{AccessMode, Xid};
-use firn_wire::ConnectionControl;
+use firn_wire::{CommandIdentity, CommittedAnswer, ConnectionControl};
 
 use super::late_commits::LateCommits;
 use super::settings::Settings;
+use crate::commits::CommitNotes;
+use crate::instance::Instance;
+use crate::left_transactions::LeftTransaction;
 use crate::session_facts::Facts;
 
 pub(crate) struct OpenTransaction {
@@ -39,7 +43,7 @@ pub(crate) struct OpenTransaction {
 }
 
 /// The properties of only the next transaction.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct NextTransaction {
     pub(crate) isolation: Option<IsolationLevel>,
     pub(crate) read_only: Option<bool>,
@@ -56,6 +60,8 @@ pub(crate) struct Transactions {
     pub(crate) open: Option<OpenTransaction>,
     pub(crate) next: NextTransaction,
     pub(crate) xa: Option<XaState>,
+    /// What the statement's snapshot must see, on a node that follows another one.
+    awaited: Option<Awaited>,
     /// Commits and rollbacks that have not been counted yet.
     pub(crate) ended: Ended,
     /// The session's locks on definitions.
@@ -63,6 +69,10 @@ pub(crate) struct Transactions {
     /// Tells the thread that cancels the statement that a commit waits to become durable.
     cancellation: Arc<Cancellation>,
     late: LateCommits,
+    /// The running command, if its commit is to be found again, and what it will answer.
+    noted: Option<(CommandIdentity, CommittedAnswer)>,
+    notes: Arc<CommitNotes>,
+    clock: Arc<dyn Clock>,
     /// The tables of `LOCK TABLES`.
     locked: Vec<TableId>,
 }
@@ -80,16 +90,29 @@ impl Transactions {
         metadata: Arc<dyn MetadataContext>,
         cancellation: &Arc<Cancellation>,
         control: &Arc<ConnectionControl>,
+        instance: &Instance,
     ) -> Transactions {
         Transactions {
             open: None,
             next: NextTransaction::default(),
             xa: None,
+            awaited: None,
             ended: Ended::default(),
             metadata,
             cancellation: Arc::clone(cancellation),
             late: LateCommits::new(control),
+            noted: None,
+            notes: Arc::clone(&instance.commits),
+            clock: Arc::clone(&instance.facts.environment.clock),
             locked: Vec::new(),
+        }
+    }
+
+    /// Sets what the next snapshot must see: that of the open transaction, or of one that begins.
+    pub(crate) fn must_see(&mut self, awaited: Option<Awaited>) {
+        self.awaited = awaited;
+        if let Some(open) = &mut self.open {
+            open.inner.must_see(awaited);
         }
     }
 
@@ -126,6 +149,7 @@ impl Transactions {
         let next = std::mem::take(&mut self.next);
         let isolation = next.isolation.unwrap_or(settings.isolation);
         let mut inner = node.begin(isolation).map_err(from_rows)?;
+        inner.must_see(self.awaited);
         inner.set_cancelled(&facts.cancelled);
         inner.set_lock_wait_timeout(settings.lock_wait_timeout);
         inner.set_first_updater_wins(settings.first_updater_wins);
@@ -209,6 +233,28 @@ impl Transactions {
         }
     }
 
+    /// Leaves the open transaction to the session that goes on elsewhere; `None` if none is open, or
+    /// it belongs to XA.
+    pub(crate) fn leave(&mut self) -> Option<LeftTransaction> {
+        if self.xa.is_some() || !self.is_lasting() {
+            return None;
+        }
+        let OpenTransaction { inner, read_only, savepoints, .. } = self.open.take()?;
+        Some(LeftTransaction { inner, read_only, savepoints, locks: self.metadata.detach() })
+    }
+
+    /// Goes on with a transaction that was left.
+    pub(crate) fn go_on(&mut self, left: LeftTransaction, settings: &Settings, facts: &Facts) {
+        let LeftTransaction { mut inner, read_only, savepoints, locks } = left;
+        self.metadata.attach(locks);
+        inner.must_see(self.awaited);
+        inner.set_cancelled(&facts.cancelled);
+        inner.set_lock_wait_timeout(settings.lock_wait_timeout);
+        inner.set_first_updater_wins(settings.first_updater_wins);
+        inner.set_metadata_context(Arc::clone(&self.metadata));
+        self.open = Some(OpenTransaction { inner, lasting: true, read_only, savepoints });
+    }
+
     /// Whether a transaction continues beyond statements.
     pub(crate) fn is_lasting(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.lasting)
@@ -248,12 +294,39 @@ impl Transactions {
         self.late.may_leave = may_leave;
     }
 
+    /// A command begins whose commit is to be found again.
+    pub(crate) fn identify(&mut self, command: CommandIdentity) {
+        self.noted = Some((command, CommittedAnswer::default()));
+    }
+
+    /// What the running statement will answer if it commits.
+    pub(crate) fn will_answer(&mut self, answer: impl FnOnce() -> CommittedAnswer) {
+        if let Some((_, noted)) = &mut self.noted {
+            *noted = answer();
+        }
+    }
+
+    /// Leaves a note of the running command in the transaction that is about to be committed.
+    fn leave_note(&mut self) -> Result<()> {
+        let Some(open) = self.open.as_mut().filter(|open| open.inner.has_written()) else {
+            return Ok(());
+        };
+        // A second commit of the command cannot be asked for.
+        let Some((command, answer)) = self.noted.take() else { return Ok(()) };
+        let now_ms = self.clock.wall_time_ms();
+        self.notes.note(&mut *open.inner, command, &answer, now_ms).map_err(from_rows)
+    }
+
     /// Commits, if a transaction is open. Blocks until it is durable, or until the log has promised
     /// to confirm the answer.
     ///
     /// # Errors
-    /// If the log has failed.
+    /// If the log has failed. If no note can be left, the transaction is rolled back.
     pub(crate) fn commit(&mut self) -> Result<()> {
+        if let Err(error) = self.leave_note() {
+            self.roll_back_quietly();
+            return Err(error);
+        }
         let committed = match self.open.take() {
             Some(open) => {
                 self.ended.commits += 1;

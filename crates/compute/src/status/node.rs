@@ -4,7 +4,8 @@
 //! monitors know those.
 
 use firn_api::report::{
-    LockReport, LogReport, MemoryReport, NodeReport, PageStoreReport, PoolReport, TransactionReport,
+    ArchiveReport, LockReport, LogReport, MemoryReport, NodeReport, PageStoreReport, PoolReport,
+    TransactionReport,
 };
 use firn_format::page::PAGE_SIZE;
 
@@ -13,6 +14,8 @@ use super::figure::Figure;
 const PAGE_BYTES: u64 = PAGE_SIZE as u64;
 /// Microseconds in a second.
 const MICROSECONDS: u32 = 1_000_000;
+/// Milliseconds in a second.
+const MILLISECONDS: u32 = 1_000;
 
 pub(crate) fn node_figures(report: &NodeReport) -> Vec<Figure> {
     let mut figures = memory(&report.memory);
@@ -21,6 +24,7 @@ pub(crate) fn node_figures(report: &NodeReport) -> Vec<Figure> {
     figures.extend(log(&report.log, &report.pages));
     figures.extend(pages(&report.pages, &report.log));
     figures.extend(transactions(&report.transactions));
+    figures.extend(report.archive.iter().flat_map(archive));
     figures
 }
 
@@ -236,6 +240,67 @@ fn pages(status: &PageStoreReport, log: &LogReport) -> Vec<Figure> {
         ),
         Figure::gauge("", status.slots, "firn_page_slots", "Places for pages in page files"),
         Figure::gauge("", status.free_slots, "firn_page_slots_free", "Of those, how many are free"),
+    ]
+}
+
+fn archive(archive: &ArchiveReport) -> Vec<Figure> {
+    vec![
+        Figure::gauge(
+            "Firn_archive_lsn",
+            archive.archived.0,
+            "firn_archive_lsn",
+            "The archive does not need log before this",
+        ),
+        Figure::gauge(
+            "Firn_archive_unix_time_ms",
+            archive.progress.as_of_ms,
+            "firn_archive_time_seconds",
+            "Everything acknowledged by this time is archived",
+        )
+        .divided(MILLISECONDS),
+        Figure::gauge(
+            "Firn_archive_behind_bytes",
+            archive.progress.behind_bytes,
+            "firn_archive_behind_bytes",
+            "Durable log that is not archived",
+        ),
+        Figure::gauge(
+            "Firn_archive_behind_ms",
+            archive.progress.behind_ms,
+            "firn_archive_behind_seconds",
+            "For how long there has been log that is not archived",
+        )
+        .divided(MILLISECONDS),
+        Figure::gauge(
+            "Firn_archive_log_objects",
+            archive.progress.log_objects,
+            "firn_archive_log_objects",
+            "Objects of log in the archive",
+        ),
+        Figure::gauge(
+            "Firn_archive_sets",
+            archive.progress.sets,
+            "firn_archive_sets",
+            "Sets of page images in the archive",
+        ),
+        Figure::gauge(
+            "Firn_archive_bytes",
+            archive.progress.size_bytes,
+            "firn_archive_size_bytes",
+            "The size of the archive",
+        ),
+        Figure::counter(
+            "Firn_archive_sent_bytes",
+            archive.progress.sent_bytes,
+            "firn_archive_sent_bytes",
+            "Sent to the archive since the archiver has started",
+        ),
+        Figure::counter(
+            "Firn_archive_failures",
+            archive.progress.failures,
+            "firn_archive_failures",
+            "Attempts to archive that failed since the archiver has started",
+        ),
     ]
 }
 

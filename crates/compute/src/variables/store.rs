@@ -1,7 +1,7 @@
 //! The values of system variables.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use firn_format::value::CollationId;
 use firn_sql::collation::{self, Charset};
@@ -97,7 +97,7 @@ impl GlobalVariables {
     #[must_use]
     pub fn session(&self) -> SessionVariables {
         let base = Arc::clone(&self.values.read());
-        SessionVariables { base, own: BTreeMap::new(), results_collation: None }
+        SessionVariables { base, own: BTreeMap::new(), results_collation: None, changes: 0 }
     }
 }
 
@@ -109,9 +109,16 @@ pub struct SessionVariables {
     /// The collation that was set together with `character_set_results`, by `SET NAMES` or the
     /// handshake.
     results_collation: Option<CollationId>,
+    /// Counts the changes.
+    changes: u64,
 }
 
 impl SessionVariables {
+    /// A number that changes with every change of a value.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// The session's value; for a variable without one, the global value.
     ///
     /// # Errors
@@ -160,6 +167,7 @@ impl SessionVariables {
             self.results_collation = None;
         }
         self.own.insert(at, value);
+        self.changes += 1;
         Ok(moved)
     }
 
@@ -173,15 +181,45 @@ impl SessionVariables {
             self.results_collation = None;
         }
         self.own.insert(at, value);
+        self.changes += 1;
+    }
+
+    /// Whether the session has begun with other values than the built-in ones.
+    pub(crate) fn has_own_beginning(&self) -> bool {
+        let values = DEFINITIONS.iter().zip(self.base.iter().zip(built_in().iter()));
+        values
+            .filter(|(definition, _)| definition.scope != Scope::Global)
+            .any(|(_, (value, built_in))| value != built_in)
+    }
+
+    /// The session has begun with the built-in values; what it has set itself stays.
+    pub(crate) fn begin_with_built_in(&mut self) {
+        self.base = Arc::clone(built_in());
+        self.changes += 1;
+    }
+
+    /// All values are the built-in ones.
+    pub(crate) fn begin_again(&mut self) {
+        self.begin_with_built_in();
+        self.own.clear();
+        self.results_collation = None;
     }
 
     /// The values, by name, that a session beginning now would not have.
     pub(crate) fn different_from(&self, global: &GlobalVariables) -> BTreeMap<String, Setting> {
-        let global = Arc::clone(&global.values.read());
+        self.different(&global.values.read())
+    }
+
+    /// The values, by name, that are not the built-in ones.
+    pub(crate) fn different_from_built_in(&self) -> BTreeMap<String, Setting> {
+        self.different(built_in())
+    }
+
+    fn different(&self, others: &Values) -> BTreeMap<String, Setting> {
         let of_sessions =
             (0..DEFINITIONS.len()).filter(|at| DEFINITIONS[*at].scope != Scope::Global);
         let values = of_sessions.map(|at| (at, self.own.get(&at).unwrap_or(&self.base[at])));
-        let different = values.filter(|(at, value)| **value != global[*at]);
+        let different = values.filter(|(at, value)| **value != others[*at]);
         different.map(|(at, value)| (DEFINITIONS[at].name.to_owned(), value.clone())).collect()
     }
 
@@ -201,12 +239,14 @@ impl SessionVariables {
             self.results_collation = None;
         }
         self.own.insert(at, value);
+        self.changes += 1;
         Ok(())
     }
 
     /// Sets the collation that clients see for texts until `character_set_results` is set again.
     pub fn install_results_collation(&mut self, collation: CollationId) {
         self.results_collation = Some(collation);
+        self.changes += 1;
     }
 
     /// The collation that clients see for texts in `charset`.
@@ -215,6 +255,13 @@ impl SessionVariables {
         let of_charset = |id: &CollationId| collation::get(*id).charset == charset;
         self.results_collation.filter(of_charset).unwrap_or_else(|| charset.default_collation())
     }
+}
+
+/// The values of a server on which nothing was set.
+fn built_in() -> &'static Arc<Values> {
+    static BUILT_IN: LazyLock<Arc<Values>> =
+        LazyLock::new(|| Arc::clone(&GlobalVariables::default().values.into_inner()));
+    &BUILT_IN
 }
 
 fn settable(name: &str) -> Result<(usize, &'static Definition)> {

@@ -94,6 +94,7 @@ static OWN: &[Definition] = &[
     number("firn_read_wait_ms", Scope::Both, 0, 3600000, "5000"),
     switch("firn_shared_timestamps", Scope::Both, "ON"),
     number("firn_statement_memory", Scope::Both, 65536, 18446744073709551615, "268435456"),
+    switch("firn_waits_by_page", Scope::Both, "ON"),
     words(
         "explain_format",
         Scope::Both,

@@ -52,11 +52,22 @@ impl Member {
         if !leads || self.role() != Some(Role::Logger) {
             return;
         }
-        let progress = |id: MemberId| raft.prs().get(id.0).filter(|one| one.recent_active);
-        let voters = self.members().iter().filter(|(_, role)| *role == Role::Voter);
-        let reachable = voters.filter_map(|(id, _)| Some((progress(id)?.matched, id)));
-        if let Some((_, voter)) = reachable.max() {
+        if let Some(voter) = self.successor() {
             self.node.transfer_leader(voter.0);
         }
+    }
+
+    /// The other voter that was heard of lately and has most of the log. `None` if this member does
+    /// not lead, or heard of none.
+    #[must_use]
+    pub fn successor(&self) -> Option<MemberId> {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader {
+            return None;
+        }
+        let progress = |id: MemberId| raft.prs().get(id.0).filter(|one| one.recent_active);
+        let voters = self.members().iter().filter(|(_, role)| *role == Role::Voter);
+        let others = voters.map(|(id, _)| id).filter(|id| id.0 != raft.id);
+        others.filter_map(|id| Some((progress(id)?.matched, id))).max().map(|(_, id)| id)
     }
 }

@@ -13,7 +13,7 @@
 //! An election that a leader asks for ignores these promises, so a leader that hands over has no
 //! lease for the rest of its term.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use raft::StateRole;
 
@@ -66,6 +66,37 @@ impl Member {
         let fresh = |(_, stamp): &(&u64, &u64)| self.ticks < **stamp + lease.ticks;
         let confirmed = lease.confirmed.iter().filter(fresh).map(|(id, _)| *id);
         raft.prs().has_quorum(&confirmed.chain([raft.id]).collect())
+    }
+
+    /// Whether this member has no lease for the rest of its term, because it lets another one lead.
+    #[must_use]
+    pub fn has_given_lease_up(&self) -> bool {
+        self.lease.given_up && self.lease.term.0 == self.node.raft.term
+    }
+
+    /// For how many ticks from now [`Member::has_lease`] stays true if nothing more is heard; 0
+    /// without a lease. A hand-over ends it earlier.
+    #[must_use]
+    pub fn lease_left(&self) -> u64 {
+        if !self.has_lease() {
+            return 0;
+        }
+        let raft = &self.node.raft;
+        // A lone voter has the lease for as long as it leads.
+        let mut left = self.lease.ticks;
+        let mut ends: Vec<(u64, u64)> =
+            self.lease.confirmed.iter().map(|(id, stamp)| (*stamp + left, *id)).collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        let mut confirmed: HashSet<u64, _> = HashSet::default();
+        confirmed.insert(raft.id);
+        for (end, id) in ends {
+            if raft.prs().has_quorum(&confirmed) {
+                break;
+            }
+            confirmed.insert(id);
+            left = end.saturating_sub(self.ticks);
+        }
+        left
     }
 
     /// Notes the stamp of a message that was processed.

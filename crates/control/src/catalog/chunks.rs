@@ -71,7 +71,7 @@ impl Catalog {
 
     pub(super) fn measured(&mut self, id: ChunkId, bytes: u64, pages: u32) -> Result<(), Refusal> {
         let chunk = self.chunks.get_mut(&id).ok_or(Refusal::NoChunk(id))?;
-        (chunk.bytes, chunk.pages) = (bytes, pages.min(chunk.end.0 - chunk.first.0));
+        (chunk.bytes, chunk.pages) = (bytes, pages.min(chunk.most_pages()));
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl Catalog {
     pub(super) fn check_chunks(&self) -> Option<&'static str> {
         let sound = self.chunks.values().all(|chunk| {
             chunk.first < chunk.end
-                && chunk.pages <= chunk.end.0 - chunk.first.0
+                && chunk.pages <= chunk.most_pages()
                 && !chunk.replicas.is_empty()
                 && chunk.replicas.keys().all(|node| self.nodes.contains_key(node))
                 && self.groups.contains_key(&chunk.group)
@@ -106,8 +106,10 @@ impl Catalog {
             self.chunks.values().map(|chunk| (chunk.space, chunk.first, chunk.end)).collect();
         ranges.sort_unstable();
         let apart = ranges.windows(2).all(|two| two[0].0 != two[1].0 || two[0].2 <= two[1].1);
-        // The chunk of all spaces comes last, and alone.
-        let apart = apart && (ranges.len() < 2 || ranges[ranges.len() - 1].0 != EVERY_SPACE);
+        // Beside parts of all spaces there are no others.
+        let mut spread = ranges.iter().map(|range| range.0 == EVERY_SPACE);
+        let first = spread.next();
+        let apart = apart && spread.all(|other| Some(other) == first);
         (!(sound && apart)).then_some("a chunk has pages or nodes that cannot be")
     }
 }

@@ -48,6 +48,7 @@ impl Catalog {
             OperationKind::SplitChunk { chunk, upper, .. } => ([Some(*chunk), Some(*upper)], None),
             OperationKind::FoundGroup { group, .. } => ([None, None], Some(*group)),
             OperationKind::ChangeMember(one) => ([None, None], Some(one.group)),
+            OperationKind::Switch(one) => ([None, None], Some(one.group)),
             OperationKind::Drain { .. } | OperationKind::Upgrade(_) => ([None, None], None),
         };
         for chunk in chunks.into_iter().flatten() {
@@ -86,6 +87,8 @@ impl Catalog {
                 self.replace_kind(id, OperationKind::SplitChunk { chunk, upper, waiting });
             }
             OperationKind::ChangeMember(one) => self.member_changed(id, one, node),
+            // The leader could not.
+            OperationKind::Switch(_) => self.end(id, Outcome::Failed),
             OperationKind::Drain { .. } | OperationKind::Upgrade(_) => {}
         }
     }
@@ -104,7 +107,9 @@ impl Catalog {
                 }
                 self.end(id, Outcome::Cancelled);
             }
-            OperationKind::Upgrade(_) => self.end(id, Outcome::Cancelled),
+            OperationKind::Upgrade(_) | OperationKind::Switch(_) => {
+                self.end(id, Outcome::Cancelled);
+            }
             OperationKind::FoundGroup { .. }
             | OperationKind::CreateChunk { .. }
             | OperationKind::MoveReplica(_)
@@ -154,6 +159,7 @@ impl Catalog {
             OperationKind::ChangeMember(one) => self.settle_member(id, one),
             OperationKind::Drain { node } => self.settle_drain(id, node),
             OperationKind::Upgrade(one) => self.settle_upgrade(id, one),
+            OperationKind::Switch(one) => self.settle_switch(id, one),
         }
     }
 
@@ -173,6 +179,7 @@ impl Catalog {
                 self.works_on_chunk(*id, one.chunk, &to) && one.from != Some(one.to)
             }
             OperationKind::FoundGroup { group, .. } => self.works_on_group(*id, *group),
+            OperationKind::Switch(one) => self.works_on_group(*id, one.group),
             OperationKind::ChangeMember(one) => {
                 let added = one.add.map_or(0, |new| new.member.0);
                 self.works_on_group(*id, one.group)

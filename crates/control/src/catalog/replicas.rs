@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use firn_base::{Lsn, PageNo};
 
 use super::Catalog;
-use crate::chunk::{Chunk, Replica, ReplicaState};
+use crate::chunk::{Chunk, EVERY_SPACE, Replica, ReplicaState};
 use crate::identifiers::{ChunkId, Epoch, NodeId, OperationId};
 use crate::node::NodeRole;
 use crate::operation::{MovePhase, OperationKind, Outcome, Reason, ReplicaMove};
@@ -255,6 +255,9 @@ impl Catalog {
         at: PageNo,
     ) -> Result<OperationId, Refusal> {
         let chunk = self.idle_chunk(id, epoch)?;
+        if chunk.space == EVERY_SPACE {
+            return Err(Refusal::Spread(id));
+        }
         if at <= chunk.first || chunk.end <= at {
             return Err(Refusal::NotWithin { chunk: id, page: at });
         }

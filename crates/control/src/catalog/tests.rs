@@ -9,7 +9,7 @@ use firn_consensus::{MemberId, Role, Term};
 use super::*;
 use crate::chunk::ReplicaState;
 use crate::group::{GroupMember, OrderedMembers};
-use crate::identifiers::DirectoryId;
+use crate::identifiers::{DirectoryId, Epoch};
 use crate::node::{Health, NodeRole, Protocols, Release};
 use crate::operation::{Outcome, Reason};
 use crate::proposal::{FoundedChunk, Founding, Join, Started};
@@ -540,4 +540,39 @@ fn a_group_keeps_a_majority() {
     let refusal = catalog.apply(&change(&catalog, 3)).unwrap_err();
     assert_eq!(refusal, Refusal::NoMajority(GroupId(1)));
     assert!(catalog.apply(&change(&catalog, 2)).is_ok());
+}
+
+#[test]
+fn pages_of_all_spaces_are_in_one_part_each() {
+    let mut founding = founding();
+    let parts = crate::equal_parts(3);
+    founding.chunks = parts
+        .iter()
+        .map(|(first, end)| FoundedChunk { first: *first, end: *end, ..founding.chunks[0].clone() })
+        .collect();
+    let settings = Settings { chunk_pages: 16, ..Settings::default() };
+    let mut catalog = Catalog::new(CLUSTER, settings.clone()).unwrap();
+    assert_eq!(catalog.apply(&Proposal::Found(founding)), Ok(Applied::Done));
+    assert_eq!((catalog.check(), catalog.chunks().len()), (None, 3));
+    assert_eq!(Catalog::restore(&catalog.snapshot()).as_ref(), Ok(&catalog));
+    let mut found = BTreeSet::new();
+    for (space, extent) in (0..8).flat_map(|space| (0..8).map(move |extent| (space, extent))) {
+        let page = |at: u32| PageId::new(SpaceId(space), PageNo(extent * 16 + at));
+        let chunk = catalog.chunk_of(page(0)).unwrap();
+        assert_eq!(catalog.chunk_of(page(15)), Some(chunk), "neighbours lie together");
+        found.insert(chunk);
+    }
+    assert_eq!(found.len(), 3);
+    let mut beside = create(5, 0, 10);
+    if let Proposal::CreateChunk { nodes, .. } = &mut beside {
+        *nodes = [NodeId(2)].into();
+    }
+    let taken = catalog.clone().apply(&beside);
+    assert!(matches!(taken, Err(Refusal::PagesTaken { .. })), "{taken:?}");
+    let split = Proposal::Split { chunk: ChunkId(2), epoch: Epoch(1), at: PageNo(u32::MAX / 2) };
+    assert_eq!(catalog.clone().apply(&split), Err(Refusal::Spread(ChunkId(2))));
+    let moved = Proposal::Configure(Settings { chunk_pages: 17, ..settings.clone() });
+    assert!(matches!(catalog.apply(&moved), Err(Refusal::Setting(_))), "pages would be elsewhere");
+    let fewer = Proposal::Configure(Settings { replicas: 1, ..settings });
+    assert_eq!(catalog.apply(&fewer), Ok(Applied::Done));
 }

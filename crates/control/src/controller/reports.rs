@@ -1,6 +1,6 @@
 //! What the leader concludes from the heartbeat of a node.
 
-use crate::chunk::{Chunk, ReplicaState};
+use crate::chunk::{Chunk, EVERY_SPACE, ReplicaState};
 use crate::controller::Controller;
 use crate::identifiers::{ChunkId, NodeId};
 use crate::message::{ChunkReport, ControlMessage, Heartbeat};
@@ -75,8 +75,10 @@ impl Controller {
         let most = self.catalog.settings().chunk_pages;
         let pages_moved = report.pages.abs_diff(chunk.pages);
         let bytes_moved = report.bytes.abs_diff(chunk.bytes);
-        let grown = report.pages > most && chunk.pages <= most;
-        let differs = u64::from(pages_moved) * MEASURED_PARTS > u64::from(most)
+        // Pages matter where a chunk with too many is split.
+        let is_split = chunk.space != EVERY_SPACE;
+        let grown = is_split && report.pages > most && chunk.pages <= most;
+        let differs = is_split && u64::from(pages_moved) * MEASURED_PARTS > u64::from(most)
             || bytes_moved > (chunk.bytes / MEASURED_PARTS).max(MEASURED_BYTES);
         if grown || differs {
             let (bytes, pages) = (report.bytes, report.pages);

@@ -46,6 +46,7 @@ fn proposals_have_these_bytes() {
         &Proposal::ChangeMember { group, epoch, add, remove, reason },
         expect!["01 0d 01 ac 02 01 02 01 01 01 03"],
     );
+    check(&Proposal::Switch { group, to: Some(node) }, expect!["01 14 01 01 02"]);
     let (operation, step, position) = (OperationId(9), 2, Lsn(1000));
     check(
         &Proposal::Acknowledge { operation, step, node, position },

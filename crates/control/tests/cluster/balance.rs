@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use firn_base::SpaceId;
 use firn_consensus::Role;
-use firn_control::{NodeId, Proposal, ReplicaState, Settings, place_chunk};
+use firn_control::{
+    EVERY_SPACE, GroupId, NodeId, Proposal, ReplicaState, Settings, equal_parts, place_chunk,
+    spread,
+};
 
 use crate::node::POSITION;
 use crate::simulation::ALL_ROLES;
@@ -142,4 +145,92 @@ fn a_node_with_twice_the_room_gets_twice_as_much() {
     let others = (all_bytes(&world) - bytes[&NodeId(6)]) / 5;
     let large = bytes[&NodeId(6)];
     assert!(large > others * 8 / 5 && large < others * 12 / 5, "{bytes:?}");
+}
+
+/// Four nodes, and the pages of a few spaces in 64 parts with two copies each.
+fn spread_cluster() -> World {
+    let settings = Settings { replicas: 2, chunk_pages: 64, ..settings() };
+    let mut world = World::new(1, settings, Bug::None);
+    for _ in 0..4 {
+        world.join("z0", &ALL_ROLES, 1 << 36);
+    }
+    run(&mut world, 20);
+    let members = (1..=3).map(|node| (NodeId(node), Role::Voter)).collect::<Vec<_>>();
+    for _ in 0..2 {
+        let members = members.clone();
+        let found = Proposal::FoundGroup { members, wanted_voters: 3, wanted_loggers: 0 };
+        world.request(found).expect("the group can be founded");
+    }
+    for space in 1..=12 {
+        world.pages.insert(SpaceId(space), 40 + space * space * 300);
+    }
+    let all = world.catalog().nodes().keys().copied().collect();
+    for ((first, end), nodes) in equal_parts(64).into_iter().zip(spread(&all, 64, 2)) {
+        let (space, position, group) = (EVERY_SPACE, POSITION, GroupId(1));
+        let create = Proposal::CreateChunk { space, first, end, group, position, nodes };
+        world.request(create).expect("the chunk can be made");
+    }
+    rest(&mut world);
+    world
+}
+
+fn copies(world: &World) -> BTreeMap<NodeId, usize> {
+    let count = |node: &NodeId| (*node, world.catalog().chunks_on(*node).count());
+    world.catalog().nodes().keys().map(count).collect()
+}
+
+#[test]
+fn four_nodes_with_two_copies_have_half_of_the_pages_each() {
+    let world = spread_cluster();
+    let counts = copies(&world);
+    assert!(counts.values().all(|count| (28..=36).contains(count)), "{counts:?}");
+    is_even(&world);
+    let pages: u32 = world.pages.values().sum();
+    assert_eq!(all_bytes(&world), 2 * u64::from(pages) * (16 << 10));
+}
+
+#[test]
+fn parts_of_all_spaces_go_to_a_new_node_and_away_from_a_dead_one() {
+    let mut world = spread_cluster();
+    let before = world.fetched_bytes;
+    world.join("z0", &ALL_ROLES, 1 << 36);
+    rest(&mut world);
+    is_even(&world);
+    let (moved, least) = (world.fetched_bytes - before, all_bytes(&world) / 5);
+    assert!(moved > 0 && moved <= least + least / 4, "{moved} of {least}");
+    world.nodes.get_mut(&NodeId(2)).unwrap().stop();
+    rest(&mut world);
+    assert_eq!(bytes_on(&world)[&NodeId(2)], 0);
+    is_even(&world);
+    let chunks = world.catalog().chunks();
+    assert!(chunks.values().all(|one| one.nodes_in(ReplicaState::InService).count() == 2));
+}
+
+#[test]
+fn what_is_founded_is_spread_evenly_and_over_all_pairs_of_nodes() {
+    for (nodes, copies) in [(1, 1), (2, 2), (3, 3), (4, 2), (5, 3), (8, 2), (9, 4), (3, 5)] {
+        let all = (1..=nodes).map(NodeId).collect();
+        let placed = spread(&all, 64, copies);
+        assert_eq!(placed, spread(&all, 64, copies), "founders agree");
+        let copies = copies.min(nodes as usize);
+        assert!(placed.iter().all(|of_chunk| of_chunk.len() == copies));
+        let on = |node: &NodeId| placed.iter().filter(|of_chunk| of_chunk.contains(node)).count();
+        let counts: Vec<usize> = all.iter().map(on).collect();
+        let even = 64 * copies / nodes as usize;
+        assert!(counts.iter().all(|count| count.abs_diff(even) <= copies), "{counts:?}");
+        let together =
+            |a: &NodeId, b: &NodeId| placed.iter().any(|of| of.contains(a) && of.contains(b));
+        assert!(copies < 2 || all.iter().all(|a| all.iter().all(|b| together(a, b))), "{nodes}");
+    }
+}
+
+#[test]
+fn parts_are_all_places_once() {
+    for count in [1, 2, 16, 63] {
+        let parts = equal_parts(count);
+        assert_eq!(parts.len(), count as usize);
+        assert_eq!((parts[0].0, parts[parts.len() - 1].1), whole_space());
+        assert!(parts.windows(2).all(|two| two[0].1 == two[1].0));
+        assert!(parts.iter().all(|(first, end)| first < end));
+    }
 }

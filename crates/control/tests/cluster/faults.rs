@@ -22,7 +22,7 @@ fn seeds() -> Range<u64> {
 }
 
 fn plan(nodes: u64, zones: u64) -> Plan {
-    Plan { bug: Bug::None, nodes, zones, faulty: 3_000 }
+    Plan { bug: Bug::None, nodes, zones, faulty: 3_000, is_spread: false }
 }
 
 /// Panics are violations too.
@@ -40,7 +40,15 @@ fn all_hold(plan: Plan) {
         total.add(run(seed, plan).unwrap_or_else(|what| panic!("FIRN_SEED={seed}: {what}")));
     }
     println!("{total:?}");
-    assert!(total.has_everything(), "{total:?}");
+    // Chunks of all spaces are not split.
+    assert_eq!(total.splits == 0, plan.is_spread);
+    let splits = total.splits.max(1);
+    assert!(Summary { splits, ..total }.has_everything(), "{total:?}");
+}
+
+#[test]
+fn seven_nodes_with_parts_of_all_spaces() {
+    all_hold(Plan { is_spread: true, ..plan(7, 2) });
 }
 
 #[test]

@@ -159,7 +159,8 @@ impl Node {
             Action::FoundGroup { .. }
             | Action::SetMembers { .. }
             | Action::CatchUp { .. }
-            | Action::HandOver { .. } => Done::Group,
+            | Action::HandOver { .. }
+            | Action::Switch { .. } => Done::Group,
         }
     }
 

@@ -120,6 +120,10 @@ impl Scenario {
             ["undrain", id] => Proposal::Drain { node: node(id), on: false },
             ["remove", id] => Proposal::Remove { node: node(id) },
             ["upgrade", minor] => Proposal::Upgrade { release: release(number(minor) as u16) },
+            ["switch", group, rest @ ..] => Proposal::Switch {
+                group: GroupId(number(group) as u32),
+                to: rest.first().map(|id| node(id)),
+            },
             ["cancel", id] => Proposal::Cancel { operation: OperationId(number(id)) },
             ["replicas", count] => {
                 let before = self.world.catalog().settings().clone();

@@ -31,6 +31,7 @@ scenarios! {
     replicas_fewer
     requests
     split
+    switch
     two_deaths
     upgrade
     upgrade_stops

@@ -7,12 +7,17 @@ use std::collections::BTreeSet;
 use firn_base::SpaceId;
 use firn_consensus::Role;
 use firn_control::{
-    GroupId, Health, NodeId, NodeRole, OperationKind, Proposal, ReplicaState, place_chunk,
+    Chunk, EVERY_SPACE, GroupId, Health, NodeId, NodeRole, OperationKind, Proposal, ReplicaState,
+    equal_parts, place_chunk,
 };
 
 use crate::checker::Violation;
 use crate::node::{Node, POSITION};
 use crate::world::{Bug, Network, Outcome, World, settings, whole_space};
+
+/// How many spaces there are, and in how many chunks their pages are if chunks have parts of all.
+const SPACES: u32 = 4;
+const PARTS: u32 = 8;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
@@ -21,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) zones: u64,
     /// How many ticks faults happen.
     pub(crate) faulty: u64,
+    /// Chunks have parts of all spaces.
+    pub(crate) is_spread: bool,
 }
 
 /// What a run did, to see that it did something.
@@ -107,8 +114,9 @@ impl Simulation {
             let found = Proposal::FoundGroup { members, wanted_voters, wanted_loggers };
             self.world.request(found).map_err(|error| error.to_string())?;
         }
-        for space in 1..=4 {
-            self.create(space);
+        match self.plan.is_spread {
+            true => self.spread(),
+            false => (1..=SPACES).for_each(|space| self.create(space)),
         }
         self.ticks(60)
     }
@@ -125,6 +133,17 @@ impl Simulation {
         let (space, group, position) = (SpaceId(space), GroupId(1), POSITION);
         let create = Proposal::CreateChunk { space, first, end, group, position, nodes };
         let _ = self.world.request(create);
+    }
+
+    /// The pages of all spaces in parts.
+    fn spread(&mut self) {
+        (1..=SPACES).for_each(|space| _ = self.world.pages.insert(SpaceId(space), 300 * space));
+        for (first, end) in equal_parts(PARTS) {
+            let nodes = place_chunk(self.world.catalog()).into_iter().collect();
+            let (space, group, position) = (EVERY_SPACE, GroupId(1), POSITION);
+            let create = Proposal::CreateChunk { space, first, end, group, position, nodes };
+            let _ = self.world.request(create);
+        }
     }
 
     pub(crate) fn ticks(&mut self, count: u64) -> Outcome {
@@ -145,7 +164,7 @@ impl Simulation {
 
     fn fault(&mut self) {
         let id = self.pick();
-        match self.world.below(20) {
+        match self.world.below(21) {
             0..=2 => self.node(id).stop(),
             3..=6 => self.start_one(),
             7 => self.node(id).is_cut = true,
@@ -158,6 +177,7 @@ impl Simulation {
             16 => self.grow(),
             17 => self.lose(id),
             18 => self.cancel(),
+            19 => self.switch(id),
             _ => self.restart_control(),
         }
         self.remove_destroyed();
@@ -243,6 +263,15 @@ impl Simulation {
             None => Proposal::Drain { node: id, on: true },
         };
         let _ = self.world.request(request);
+    }
+
+    fn switch(&mut self, to: NodeId) {
+        let groups: Vec<_> = self.world.catalog().groups().keys().copied().collect();
+        if !groups.is_empty() {
+            let group = groups[self.world.below(groups.len() as u64) as usize];
+            let to = (self.world.below(3) > 0).then_some(to);
+            let _ = self.world.request(Proposal::Switch { group, to });
+        }
     }
 
     fn grow(&mut self) {
@@ -335,9 +364,11 @@ impl Simulation {
                 return Err(format!("group {id} has {live} members at the end: {group:?}"));
             }
         }
-        self.summary.splits = catalog.chunks().len() as u64 - 4;
+        let begun = if self.plan.is_spread { PARTS } else { SPACES };
+        self.summary.splits = catalog.chunks().len() as u64 - u64::from(begun);
         let used = catalog.settings().chunk_pages;
-        match catalog.chunks().iter().find(|(_, chunk)| chunk.pages > used) {
+        let is_large = |chunk: &Chunk| chunk.space != EVERY_SPACE && chunk.pages > used;
+        match catalog.chunks().iter().find(|(_, chunk)| is_large(chunk)) {
             Some((id, chunk)) => Err(format!("chunk {id} is not split: {chunk:?}")),
             None => Ok(()),
         }

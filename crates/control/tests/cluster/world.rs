@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use firn_base::random::{RandomSource, SplitMix};
-use firn_base::{PageNo, SpaceId};
+use firn_base::{PageId, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 use firn_control::{
     Action, Applied, Catalog, ChunkRange, ChunkReport, ClusterId, Command, ControlMessage,
-    Controller, DirectoryId, GroupId, GroupMember, Heartbeat, Join, NodeId, NodeMessage, NodeRole,
-    Order, Proposal, Protocols, Refusal, Release, Settings, Started, ToControl, ToNode,
+    Controller, DirectoryId, EVERY_SPACE, GroupId, GroupMember, Heartbeat, Join, NodeId,
+    NodeMessage, NodeRole, Order, Proposal, Protocols, Refusal, Release, Settings, Started,
+    ToControl, ToNode,
 };
 
 use crate::checker::{Checker, Violation};
@@ -419,12 +420,28 @@ impl World {
         let _ = self.request(Proposal::Started(started));
     }
 
+    /// How many pages a range has.
+    fn pages_in(&self, range: &ChunkRange) -> u32 {
+        if range.space != EVERY_SPACE {
+            let used = self.pages.get(&range.space).copied().unwrap_or(0);
+            return used.min(range.end.0).saturating_sub(range.first.0);
+        }
+        let extents = self.catalog().extents();
+        let of_space = |(space, used): (&SpaceId, &u32)| {
+            let firsts = (0..*used).step_by(extents.pages as usize);
+            let is_in = |first: &u32| {
+                let place = extents.place(PageId::new(*space, PageNo(*first)));
+                (range.first.0..range.end.0).contains(&place)
+            };
+            firsts.filter(is_in).map(|first| (used - first).min(extents.pages)).sum::<u32>()
+        };
+        self.pages.iter().map(of_space).sum()
+    }
+
     fn heartbeat(&mut self, id: NodeId) {
         let node = &self.nodes[&id];
         let report = |range: &ChunkRange, epoch| {
-            let used = self.pages.get(&range.space).copied().unwrap_or(0);
-            let end = used.min(range.end.0);
-            let pages = end.saturating_sub(range.first.0);
+            let pages = self.pages_in(range);
             let bytes = u64::from(pages) * PAGE_BYTES;
             ChunkReport { epoch, position: POSITION, bytes, pages }
         };
@@ -457,8 +474,7 @@ impl World {
                 continue;
             }
             let range = self.nodes[&id].copies[&chunk].range;
-            let used = self.pages.get(&range.space).copied().unwrap_or(0).min(range.end.0);
-            fetch.progress.total = u64::from(used.saturating_sub(range.first.0)) * PAGE_BYTES;
+            fetch.progress.total = u64::from(self.pages_in(&range)) * PAGE_BYTES;
             let part = FETCHED.min(fetch.progress.total.saturating_sub(fetch.progress.done));
             fetch.progress.done += part;
             self.fetched_bytes += part;
@@ -498,14 +514,13 @@ impl World {
                 Ok(if is_done { Done::Yes } else { Done::Later })
             }
             Action::HandOver { group, term, to } => {
-                let up = |node: NodeId| self.nodes.get(&node).is_some_and(Node::is_reachable);
-                let ready = self.leads(id, *group, *term)
-                    && self.groups[group].members.get(to).is_some_and(|member| up(member.node));
-                if ready {
-                    let group = self.groups.get_mut(group).expect("it leads it");
-                    (group.leader, group.term) = (Some(*to), group.term + 1);
-                }
+                self.hand_over(id, *group, *term, *to);
                 Ok(Done::Yes)
+            }
+            Action::Switch { group, term, to } => {
+                let leads = self.leads(id, *group, *term);
+                let refuses = leads && !self.hand_over(id, *group, *term, *to);
+                Ok(if refuses { Done::Yes } else { Done::Later })
             }
             Action::SetMembers { group, term, members, .. } => {
                 if !self.leads(id, *group, *term) {
@@ -515,6 +530,18 @@ impl World {
             }
             _ => Ok(Done::Later),
         }
+    }
+
+    /// Whether the other member leads now.
+    fn hand_over(&mut self, id: NodeId, group: GroupId, term: Term, to: MemberId) -> bool {
+        let up = |node: NodeId| self.nodes.get(&node).is_some_and(Node::is_reachable);
+        let ready = self.leads(id, group, term)
+            && self.groups[&group].members.get(&to).is_some_and(|member| up(member.node));
+        if ready {
+            let group = self.groups.get_mut(&group).expect("it leads it");
+            (group.leader, group.term) = (Some(to), group.term + 1);
+        }
+        ready
     }
 
     fn leads(&self, id: NodeId, group: GroupId, term: Term) -> bool {

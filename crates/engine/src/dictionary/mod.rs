@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use firn_api::rows::expression::NoExpressions;
 use firn_api::rows::{
-    ExpressionEvaluator, LockDuration, LockPatience, MetadataContext, MetadataLock,
+    DetachedLocks, ExpressionEvaluator, LockDuration, LockPatience, MetadataContext, MetadataLock,
 };
 use firn_base::event::Event;
 use firn_base::{Cts, TableId, TrxId};
@@ -170,6 +170,9 @@ impl Dictionary {
         collations: Arc<dyn CollationKeys>,
     ) -> Result<Arc<Dictionary>, EngineError> {
         let trees = SystemTrees::open(system.forest())?;
+        if let Some(modifications) = system.pages().modifications() {
+            modifications.set_counters(trees.counters);
+        }
         let sequences = Arc::new(SequenceStore::of_writer(system, trees.counters));
         let counter =
             |kind, first, length| Sequence::new(&sequences, kind, TableId(0), first, length);
@@ -235,18 +238,30 @@ impl Dictionary {
                     "there are no other transactions yet"
                 );
             }
-            let context = self.metadata_locks.open_context();
-            let patience =
-                LockPatience { timeout: Duration::ZERO, cancelled: None, transaction: None };
-            for table in tables.iter().filter(|table| spaces.contains(&table.definition().space)) {
-                let (write, duration) = (MetadataLock::Write, LockDuration::Transaction);
-                if let Err(error) = context.acquire(table.id(), write, duration, &patience) {
-                    return Err(EngineError::Invalid(error.to_string()));
-                }
-            }
-            self.system.keep_with_prepared(trx, context.detach());
+            let written = tables.iter().filter(|table| spaces.contains(&table.definition().space));
+            let locks: Vec<_> = written.map(|table| (table.id(), MetadataLock::Write)).collect();
+            self.system.keep_with_prepared(trx, self.lock_definitions(&locks)?);
         }
         Ok(())
+    }
+
+    /// Locks definitions for a transaction of an earlier run, before there are sessions.
+    pub(crate) fn lock_definitions(
+        &self,
+        locks: &[(TableId, MetadataLock)],
+    ) -> Result<DetachedLocks, EngineError> {
+        let context = self.metadata_locks.open_context();
+        let patience = LockPatience { timeout: Duration::ZERO, cancelled: None, transaction: None };
+        for (table, lock) in locks {
+            let acquired = context.acquire(*table, *lock, LockDuration::Transaction, &patience);
+            acquired.map_err(|error| EngineError::Invalid(error.to_string()))?;
+        }
+        Ok(context.detach())
+    }
+
+    /// Snapshots from here on see all tables as they are defined now.
+    pub(crate) fn newest_definition(&self) -> Cts {
+        self.tables().iter().map(|table| table.visible_from()).max().unwrap_or(Cts(0))
     }
 
     #[must_use]

@@ -6,6 +6,8 @@ use firn_fabric::{Epoch, InProcessFabric};
 use firn_storage::local::{LocalOptions, LocalStorage};
 
 use super::*;
+
+mod handover;
 use crate::test_support::{HybridClock, Oracle, TEST_SPACE, create_tree};
 
 /// An engine over a directory.
@@ -16,6 +18,14 @@ struct Life {
 
 impl Life {
     fn begin(directory: &std::path::Path, timestamps: &Timestamps) -> Life {
+        Life::begin_after(directory, timestamps, &HandedOver::default())
+    }
+
+    fn begin_after(
+        directory: &std::path::Path,
+        timestamps: &Timestamps,
+        handed: &HandedOver,
+    ) -> Life {
         let environment = Environment::system();
         let storage = LocalStorage::open(&environment, directory, LocalOptions::default()).unwrap();
         let seams = Storage {
@@ -26,7 +36,8 @@ impl Life {
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 4 << 20, ..EngineOptions::default() };
-        Life { engine: Engine::open(&environment, seams, &options).unwrap(), storage }
+        let engine = Engine::open_after(&environment, seams, &options, handed).unwrap();
+        Life { engine, storage }
     }
 
     fn end(self) {

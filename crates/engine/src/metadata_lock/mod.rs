@@ -267,6 +267,18 @@ impl LockContext {
         }
     }
 
+    /// The other context holds what the transaction has locked, in its order.
+    fn move_transaction_to(&self, other: &LockContext) {
+        {
+            let mut requests = self.locks.requests.lock();
+            for (place, (table, lock)) in self.slot.locks().into_iter().enumerate() {
+                other.slot.put(place, table, lock);
+            }
+            requests.move_transaction(self.id, other.id);
+        }
+        self.free_places_from(0);
+    }
+
     fn free_places_from(&self, first: usize) {
         if first >= self.slot.taken() {
             return;
@@ -364,16 +376,28 @@ impl MetadataContext for LockContext {
 
     fn detach(&self) -> DetachedLocks {
         let other = self.locks.open_context();
-        {
-            let mut requests = self.locks.requests.lock();
-            for (place, (table, lock)) in self.slot.locks().into_iter().enumerate() {
-                other.slot.put(place, table, lock);
-            }
-            requests.move_transaction(self.id, other.id);
-        }
-        self.free_places_from(0);
+        self.move_transaction_to(&other);
         Some(Box::new(other))
     }
+
+    fn attach(&self, locks: DetachedLocks) {
+        let Some(detached) = context_of(&locks) else { return };
+        debug_assert_eq!(self.slot.taken(), 0, "the context has no transaction's locks");
+        detached.move_transaction_to(self);
+    }
+}
+
+/// The context that keeps detached locks.
+fn context_of(locks: &DetachedLocks) -> Option<&LockContext> {
+    locks.as_ref()?.downcast_ref::<Arc<LockContext>>().map(|context| &**context)
+}
+
+/// The locks that were detached.
+pub(crate) fn locks_of(locks: &DetachedLocks) -> Vec<(TableId, MetadataLock)> {
+    let Some(context) = context_of(locks) else { return Vec::new() };
+    let mut found = context.slot.locks();
+    found.extend(context.locks.requests.lock().granted_to(context.id));
+    found
 }
 
 impl Drop for LockContext {

@@ -321,6 +321,15 @@ impl Requests {
         }
     }
 
+    /// The locks that are granted to a context here.
+    pub(super) fn granted_to(&self, context: ContextId) -> Vec<(TableId, MetadataLock)> {
+        let of_table = |(table, queue): (&TableId, &Queue)| {
+            let own = queue.granted.iter().filter(|grant| grant.context == context);
+            own.map(|grant| (*table, grant.lock)).collect::<Vec<_>>()
+        };
+        self.queues.iter().flat_map(of_table).collect()
+    }
+
     /// Whether a request waits for a lock that the context holds on the table.
     pub(super) fn is_wanted(&self, context: ContextId, table: TableId) -> bool {
         let Some(queue) = self.queues.get(&table) else { return false };

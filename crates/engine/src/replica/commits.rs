@@ -81,6 +81,13 @@ impl AppliedCommits {
     }
 }
 
+impl AppliedCommits {
+    /// Whether every applied commit is visible. Unknown, and so never, if timestamps have gaps.
+    pub(crate) fn are_all_visible(&self) -> bool {
+        self.is_dense && self.visible.is_some() && self.ahead.is_empty()
+    }
+}
+
 #[cfg(test)]
 impl AppliedCommits {
     /// Whether only applied commits make more visible, and no announcement.

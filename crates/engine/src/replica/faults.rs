@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use firn_api::FollowedGroup;
 use firn_base::{Lsn, PageId, SpaceId};
@@ -31,6 +32,8 @@ pub(super) enum Fault {
     /// No fault, but the control of [`Fault::IgnoredGap`]: the same order of commits. The log may
     /// have it too.
     ReorderedCommits,
+    /// No fault: log is applied a few milliseconds after it has come.
+    LatePieces,
 }
 
 impl Fault {
@@ -47,6 +50,8 @@ impl Fault {
 
 /// Groups by which a late step is late.
 const LAG: usize = 32;
+/// How late pieces of log are.
+const LATE: Duration = Duration::from_millis(3);
 /// One in so many insertions is missed.
 const MISSED: u32 = 50;
 /// A space that does not exist.
@@ -121,6 +126,13 @@ fn inserts_into_a_tree(group: &Group<'_>) -> bool {
 }
 
 impl Applying {
+    /// A piece of log has come.
+    pub(super) fn receive(&self) {
+        if self.options.fault == Some(Fault::LatePieces) {
+            firn_base::task::sleep(LATE);
+        }
+    }
+
     /// Applies a group as the fault has it.
     pub(super) fn apply_group_with(
         &mut self,
@@ -165,6 +177,7 @@ impl Applying {
                 let Some(late) = self.late.overtake() else { return Ok(()) };
                 self.finish_in_disorder(fault, late.end, &late.group())
             }
+            Fault::LatePieces => self.apply_rightly(group, &group.group),
             Fault::StalePage => {
                 self.late.insertions += u32::from(inserts_into_a_tree(&group.group));
                 if self.late.insertions < MISSED {

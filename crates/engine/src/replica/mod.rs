@@ -35,6 +35,7 @@
 //! trip.
 
 mod ages;
+pub(crate) mod by_page;
 mod commits;
 #[cfg(test)]
 mod faults;
@@ -46,9 +47,10 @@ mod tests;
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::rows::Awaited;
 use firn_api::{
     FollowOptions, Followed, FollowedGroup, LogFollower, LogStore, PageFilter, PageStore,
     WriterError, WriterNode, WriterPlace, WriterPositions,
@@ -66,6 +68,7 @@ use parking_lot::Mutex;
 use crate::dictionary::DictionaryReader;
 use crate::dictionary::follow::Touched;
 use crate::error::EngineError;
+use crate::lock::LockError;
 use crate::pages::ReadPages;
 use crate::recovery::open_transactions;
 use crate::space::DroppedSpaces;
@@ -74,12 +77,16 @@ use crate::transaction::{TransactionOptions, Versions};
 use crate::tree::ForestReader;
 
 use ages::Ages;
+use by_page::{ByPage, OpenChanges};
 use commits::AppliedCommits;
 use newest::Newest;
+pub(crate) use newest::NewestCommits;
 use replay::{Replay, ReplayedCommit};
 
 pub use regions::RegionWriter;
 
+/// How long a read waits for commits before it looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
 /// The pause before a writer that did not answer is asked again.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -143,6 +150,8 @@ pub struct Replica {
     shared: Arc<Shared>,
     pool: Arc<BufferPool>,
     newest: Newest,
+    /// If the writer tells what has changed.
+    by_page: Option<Arc<ByPage>>,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
@@ -152,12 +161,15 @@ struct Shared {
     dictionary: Arc<DictionaryReader>,
     /// A snapshot can be opened.
     is_ready: AtomicBool,
+    /// A position of the log: every commit before it is visible.
+    complete: AtomicU64,
     stopping: AtomicBool,
     failure: OnceLock<EngineError>,
     /// Whether the writer did not answer the last look.
     is_cut_off: AtomicBool,
     /// What the writer said last.
     positions: Mutex<WriterPositions>,
+    open_changes: OpenChanges,
     /// More is visible, or the task has failed.
     moved: Event,
 }
@@ -241,15 +253,18 @@ impl Replica {
         let clock = Arc::clone(&environment.clock);
         let dictionary =
             DictionaryReader::open_following(&versions, Arc::clone(&clock), collations)?;
-        let replay = Replay::new(*dictionary.trees(), positions.epoch, open);
+        let open_changes = OpenChanges::default();
+        let replay = Replay::new(*dictionary.trees(), positions.epoch, open, open_changes.clone());
         let shared = Arc::new(Shared {
             versions,
             dictionary,
             is_ready: AtomicBool::new(false),
+            complete: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
             is_cut_off: AtomicBool::new(false),
             positions: Mutex::new(positions),
+            open_changes,
             moved: Event::new(),
         });
         let (start_timeout, is_dense) = (options.start_timeout, storage.writer.is_dense());
@@ -273,8 +288,11 @@ impl Replica {
             late: faults::Late::default(),
         };
         let task = environment.spawner.spawn("replica", Box::new(move || applying.run()));
+        let by_page = storage.writer.modifications().map(|modifications| {
+            Arc::new(ByPage::new(Arc::clone(&shared), Arc::clone(&pool), modifications))
+        });
         let newest = Newest::new(storage.writer, Arc::clone(&environment.clock));
-        let replica = Replica { shared, pool, newest, task: Mutex::new(Some(task)) };
+        let replica = Replica { shared, pool, newest, by_page, task: Mutex::new(Some(task)) };
         replica.wait_until_ready(start_timeout)?;
         Ok(replica)
     }
@@ -323,6 +341,37 @@ impl Replica {
         self.shared.moved.wait_until(Some(timeout), is_over) && self.visible() >= cts
     }
 
+    /// Blocks until snapshots see what is awaited.
+    ///
+    /// # Errors
+    /// [`EngineError::NotCaughtUp`] at `until`, which is `patience` after the wait began;
+    /// [`LockError::Cancelled`] if `cancelled` becomes true.
+    pub(crate) fn catch_up(
+        &self,
+        awaited: Awaited,
+        until: Duration,
+        cancelled: &AtomicBool,
+    ) -> Result<(), EngineError> {
+        self.shared.catch_up(awaited, until, Some(cancelled))
+    }
+
+    /// Whether snapshots see what is awaited. Does not block.
+    pub(crate) fn has_reached(&self, awaited: Awaited) -> bool {
+        self.shared.reached(awaited).is_some()
+    }
+
+    /// For reads that wait only if they meet a change.
+    pub(crate) fn by_page(&self) -> Option<&Arc<ByPage>> {
+        self.by_page.as_ref()
+    }
+
+    /// How many reads have begun before everything was applied that they must see, and have waited
+    /// because they met a change.
+    #[must_use]
+    pub fn changes_met(&self) -> u64 {
+        self.by_page.as_ref().map_or(0, |by_page| by_page.waits())
+    }
+
     /// What is newest at the writer, for reads that wait for it.
     pub(crate) fn newest(&self) -> &Newest {
         &self.newest
@@ -369,6 +418,43 @@ impl Drop for Replica {
     }
 }
 
+impl Shared {
+    /// The snapshot that sees what is awaited and nothing that came later, if it can be opened.
+    fn reached(&self, awaited: Awaited) -> Option<Cts> {
+        // In this order: commits before the position are visible afterwards.
+        let is_complete = self.complete.load(Ordering::SeqCst) >= awaited.position.0;
+        let visible = self.versions.newest();
+        (is_complete || visible >= awaited.commits).then(|| visible.min(awaited.commits))
+    }
+
+    /// See [`Replica::catch_up`].
+    fn catch_up(
+        &self,
+        awaited: Awaited,
+        until: Duration,
+        cancelled: Option<&AtomicBool>,
+    ) -> Result<(), EngineError> {
+        let is_over = || self.reached(awaited).is_some() || self.failure.get().is_some();
+        let patience = awaited.patience;
+        loop {
+            let left = until.saturating_sub(firn_base::task::monotonic());
+            self.moved.wait_until(Some(left.min(LOOK)), is_over);
+            if self.reached(awaited).is_some() {
+                return Ok(());
+            }
+            if cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
+                return Err(LockError::Cancelled.into());
+            }
+            let reason = match self.failure.get() {
+                Some(failure) => failure.to_string(),
+                None if left.is_zero() => "the log has not come so far".to_owned(),
+                None => continue,
+            };
+            return Err(EngineError::NotCaughtUp { patience, reason });
+        }
+    }
+}
+
 impl Applying {
     fn run(&mut self) {
         while !self.shared.stopping.load(Ordering::Acquire) {
@@ -389,6 +475,8 @@ impl Applying {
     fn step(&mut self) -> Result<bool, EngineError> {
         match self.follower.next(self.options.piece_bytes, self.options.interval)? {
             Followed::Piece(piece) => {
+                #[cfg(test)]
+                self.receive();
                 if !self.wait_for_place()? {
                     return Ok(false);
                 }
@@ -447,6 +535,9 @@ impl Applying {
             if is_ready {
                 self.shared.dictionary.follow(&commit.touched, self.followed)?;
             }
+            if !commit.touched.is_nothing() {
+                self.shared.open_changes.end();
+            }
             self.commits.applied(commit.cts);
         }
         if commits.is_empty() { Ok(()) } else { self.publish() }
@@ -459,18 +550,28 @@ impl Applying {
         if visible < self.first {
             return Ok(());
         }
-        if is_ready && visible == self.shared.versions.newest() {
-            return Ok(());
+        let is_news = !is_ready || visible != self.shared.versions.newest();
+        if is_news {
+            self.shared.versions.timestamps().words()[MAX_COMMITTED_WORD]
+                .fetch_max(visible.0, Ordering::SeqCst);
         }
-        self.shared.versions.timestamps().words()[MAX_COMMITTED_WORD]
-            .fetch_max(visible.0, Ordering::SeqCst);
         if !is_ready {
             // Commits above `visible` may be applied already; nobody will follow them again.
             self.shared.dictionary.follow(&Touched::All, visible.max(self.followed))?;
             self.shared.is_ready.store(true, Ordering::Release);
         }
-        self.shared.moved.notify_all();
+        // Only now: commits before the position are visible.
+        if self.has_completed() || is_news {
+            self.shared.moved.notify_all();
+        }
         Ok(())
+    }
+
+    /// Publishes up to where every commit of the log is visible. Whether that has changed.
+    fn has_completed(&self) -> bool {
+        let applied = self.applier.applied_lsn().0;
+        self.commits.are_all_visible()
+            && self.shared.complete.swap(applied, Ordering::SeqCst) != applied
     }
 
     /// Rule 4: asks the writer until the place is surely held. False if the replica is closed.

@@ -17,17 +17,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::{WriterError, WriterNode};
-use firn_base::Cts;
+use firn_api::{WriterError, WriterNode, WriterPositions};
 use firn_base::clock::Clock;
 use firn_base::event::Event;
+use firn_base::{Cts, Lsn};
 use parking_lot::Mutex;
+
+/// What is newest at the writer at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewestCommits {
+    /// What a snapshot sees that is taken there.
+    pub(crate) visible: Cts,
+    /// The end of its durable log.
+    pub(crate) durable: Lsn,
+}
 
 /// The arrival of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Arrival(u64);
 
-/// The newest timestamp of a writer, as it was asked for last.
+/// What is newest at a writer, as it was asked for last.
 pub(crate) struct Newest {
     writer: Arc<dyn WriterNode>,
     clock: Arc<dyn Clock>,
@@ -54,7 +63,13 @@ struct Answered {
     /// When its question began.
     began: Arrival,
     began_at: Duration,
-    visible: Cts,
+    newest: NewestCommits,
+}
+
+impl From<WriterPositions> for NewestCommits {
+    fn from(positions: WriterPositions) -> NewestCommits {
+        NewestCommits { visible: positions.visible, durable: positions.durable_lsn }
+    }
 }
 
 impl Newest {
@@ -79,20 +94,24 @@ impl Newest {
         self.questions.load(Ordering::Relaxed)
     }
 
-    /// A timestamp that includes every commit that was acknowledged before the arrival. Blocks for
-    /// a round trip to the writer, or for the end of somebody else's and one more.
+    /// Includes every commit that was acknowledged before the arrival. Blocks for
+    /// a round trip to the writer, or for the end of somebody else's and one more. A writer that
+    /// answers at once is asked for each read.
     ///
     /// # Errors
     /// Why the writer has not said it.
-    pub(crate) fn since(&self, arrival: Arrival) -> Result<Cts, WriterError> {
+    pub(crate) fn since(&self, arrival: Arrival) -> Result<NewestCommits, WriterError> {
+        if self.writer.answers_at_once() {
+            return self.ask_alone();
+        }
         self.get(&|answer| answer.began > arrival, arrival)
     }
 
-    /// A timestamp that includes every commit that was acknowledged longer than `age` ago.
+    /// Includes every commit that was acknowledged longer than `age` ago.
     ///
     /// # Errors
     /// As [`Newest::since`].
-    pub(crate) fn within(&self, age: Duration) -> Result<Cts, WriterError> {
+    pub(crate) fn within(&self, age: Duration) -> Result<NewestCommits, WriterError> {
         let oldest = self.clock.monotonic().saturating_sub(age);
         self.get(&|answer| answer.began_at >= oldest, self.arrive())
     }
@@ -101,18 +120,22 @@ impl Newest {
     ///
     /// # Errors
     /// As [`Newest::since`].
-    pub(crate) fn ask_alone(&self) -> Result<Cts, WriterError> {
+    pub(crate) fn ask_alone(&self) -> Result<NewestCommits, WriterError> {
         self.questions.fetch_add(1, Ordering::Relaxed);
-        Ok(self.writer.newest()?.visible)
+        Ok(self.writer.newest()?.into())
     }
 
-    fn get(&self, holds: &dyn Fn(&Answered) -> bool, arrival: Arrival) -> Result<Cts, WriterError> {
+    fn get(
+        &self,
+        holds: &dyn Fn(&Answered) -> bool,
+        arrival: Arrival,
+    ) -> Result<NewestCommits, WriterError> {
         loop {
             let ticket = self.ended.listen();
             {
                 let mut state = self.state.lock();
                 if let Some(answer) = state.answer.filter(holds) {
-                    return Ok(answer.visible);
+                    return Ok(answer.newest);
                 }
                 if let Some((_, error)) = state.failure.as_ref().filter(|(at, _)| *at > arrival) {
                     return Err(error.clone());
@@ -136,8 +159,8 @@ impl Newest {
         state.is_asking = false;
         match said {
             Ok(positions) => {
-                let visible = positions.visible;
-                state.answer = Some(Answered { began, began_at, visible });
+                let newest = positions.into();
+                state.answer = Some(Answered { began, began_at, newest });
                 state.failure = None;
             }
             Err(error) => state.failure = Some((began, error)),

@@ -4,16 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{LogEpoch, WriterError, WriterNode, WriterPlace, WriterPositions};
+use firn_api::{LogEpoch, Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};
 use firn_base::{Cts, TrxId};
 use firn_fabric::{FabricError, Peer};
 
+use crate::modifications::RemoteModifications;
 use crate::transaction::remote::{RemoteSnapshot, RemoteTransactions};
 use crate::transaction::table::Outcome;
 
 /// The node that has these regions.
 pub struct RegionWriter {
     regions: Arc<RemoteTransactions>,
+    modifications: Option<Arc<RemoteModifications>>,
     epoch: LogEpoch,
     is_dense: bool,
 }
@@ -33,9 +35,14 @@ impl RegionWriter {
     /// # Errors
     /// If the regions cannot be reached.
     pub fn connect(writer: Arc<dyn Peer>, is_dense: bool) -> Result<RegionWriter, FabricError> {
+        let modifications = match RemoteModifications::connect(&*writer) {
+            Ok(modifications) => Some(Arc::new(modifications)),
+            Err(FabricError::Unknown(_)) => None,
+            Err(error) => return Err(error),
+        };
         let regions = Arc::new(RemoteTransactions::connect(writer)?);
         let epoch = LogEpoch(regions.log_epoch()?);
-        Ok(RegionWriter { regions, epoch, is_dense })
+        Ok(RegionWriter { regions, modifications, epoch, is_dense })
     }
 
     /// The epoch in which the writer writes its log.
@@ -78,6 +85,15 @@ impl WriterNode for RegionWriter {
     /// The owner of the regions led when they were read: they end with its epoch.
     fn newest(&self) -> Result<WriterPositions, WriterError> {
         positions(&self.regions, self.epoch).map_err(ended)
+    }
+
+    /// Both fabrics are memory of this machine.
+    fn answers_at_once(&self) -> bool {
+        true
+    }
+
+    fn modifications(&self) -> Option<Arc<dyn Modifications>> {
+        self.modifications.clone().map(|modifications| modifications as _)
     }
 
     fn is_committing(&self, trx: TrxId) -> Result<bool, WriterError> {

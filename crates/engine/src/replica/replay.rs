@@ -26,6 +26,8 @@ use crate::error::EngineError;
 use crate::space::DroppedSpaces;
 use crate::transaction::Versions;
 
+use super::by_page::OpenChanges;
+
 /// What a group says about a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
@@ -48,6 +50,8 @@ pub(crate) struct Replay {
     /// Transactions that have not ended, with the definitions they have changed so far.
     open: FxHashMap<TrxId, Touched>,
     said: Vec<Said>,
+    /// Transactions of `open` that have changed definitions.
+    open_changes: OpenChanges,
 }
 
 impl Replay {
@@ -57,9 +61,11 @@ impl Replay {
         trees: SystemTrees,
         epoch: LogEpoch,
         open: impl IntoIterator<Item = TrxId>,
+        open_changes: OpenChanges,
     ) -> Replay {
-        let open = open.into_iter().map(|trx| (trx, Touched::All)).collect();
-        Replay { trees, epoch, open, said: Vec::new() }
+        let open: FxHashMap<_, _> = open.into_iter().map(|trx| (trx, Touched::All)).collect();
+        open.iter().for_each(|_| open_changes.begin());
+        Replay { trees, epoch, open, said: Vec::new(), open_changes }
     }
 
     /// Notes what the group says, before its pages change.
@@ -110,6 +116,7 @@ impl Replay {
                 place.insert(Touched::default())
             }
         };
+        let was_nothing = touched.is_nothing();
         match undo.operation {
             UndoOperation::Committed { cts } => self.said.push(Said::Committed(trx, cts)),
             UndoOperation::RolledBack => self.said.push(Said::RolledBack(trx)),
@@ -119,11 +126,15 @@ impl Replay {
             UndoOperation::InsertRun { index, .. } => touched.note_run(&self.trees, index),
             _ => {}
         }
+        if was_nothing && !touched.is_nothing() {
+            self.open_changes.begin();
+        }
         Ok(())
     }
 
     /// Enters the group's news into the transaction table, now that its pages have changed and end
-    /// at `end`. Returns the commits; they are not visible yet.
+    /// at `end`. Returns the commits; they are not visible yet, and what they have changed in
+    /// definitions is open until it is followed.
     pub(crate) fn end_group(&mut self, versions: &Versions, end: Lsn) -> Vec<ReplayedCommit> {
         let mut commits = Vec::new();
         for said in self.said.drain(..) {
@@ -135,7 +146,9 @@ impl Replay {
                 }
                 Said::RolledBack(trx) => {
                     versions.table().remove(trx);
-                    self.open.remove(&trx);
+                    if self.open.remove(&trx).is_some_and(|touched| !touched.is_nothing()) {
+                        self.open_changes.end();
+                    }
                 }
             }
         }

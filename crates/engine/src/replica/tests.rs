@@ -2,6 +2,7 @@
 //! writer's snapshot at the same timestamp sees, while rows, trees and definitions change and purge
 //! runs.
 
+mod by_page;
 mod crowd;
 mod half_done;
 mod shared_timestamps;
@@ -27,7 +28,7 @@ use crate::table::{ScanOptions, Table, WriteBuffers};
 use crate::test_support::table_definition;
 use crate::transaction::{ReadTransaction, RecordReader, Transaction};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A writer over a directory, and what replicas of it need.
 struct Writer {
@@ -67,7 +68,11 @@ impl Writer {
             timestamps: timestamps.clone(),
             fabric: Arc::new(fabric),
         };
-        let options = EngineOptions { buffer_pool_bytes: 4 << 20, ..EngineOptions::default() };
+        let options = EngineOptions {
+            buffer_pool_bytes: 4 << 20,
+            tracks_modifications: true,
+            ..EngineOptions::default()
+        };
         let engine = Engine::open(&environment, seams, &options).unwrap();
         let dictionary = engine.open_dictionary(Arc::new(BinaryCollation)).unwrap();
         Writer { engine, dictionary, storage, peer, environment, timestamps, directory }
@@ -282,7 +287,7 @@ fn the_writer_purges_nothing_that_a_snapshot_of_the_replica_sees() {
         firn_base::task::sleep(Duration::from_millis(10));
         writer.engine.system().snapshots().horizon() >= newest
     };
-    assert!((0..500).any(is_purged), "the replica gives back what it does not need");
+    assert!((0..5_000).any(is_purged), "the replica gives back what it does not need");
     replica.close();
     writer.close();
 }
@@ -292,7 +297,8 @@ fn a_snapshot_that_is_open_for_too_long_is_refused_and_holds_nothing() {
     let writer = Writer::open();
     let table = writer.create("t");
     writer.insert(&table, 0..10, 1);
-    let limit = Duration::from_millis(200);
+    // Longer than a busy machine takes for a read.
+    let limit = Duration::from_secs(3);
     let options = ReplicaOptions { snapshot_limit: Some(limit), ..ReplicaOptions::default() };
     let replica = Arc::new(writer.open_replica_with(options).unwrap());
     let node = ReplicaNode::new(Arc::clone(&replica), TIMEOUT);
@@ -309,7 +315,7 @@ fn a_snapshot_that_is_open_for_too_long_is_refused_and_holds_nothing() {
         firn_base::task::sleep(Duration::from_millis(10));
         writer.engine.system().snapshots().horizon() > newest
     };
-    assert!((0..500_i64).any(is_purged), "the old snapshot does not hold the writer up for ever");
+    assert!((0..5_000_i64).any(is_purged), "the old snapshot does not hold the writer up for ever");
     let refused = read().unwrap_err();
     assert_eq!(refused.mysql_code(), 1412, "{refused}");
     let mut new = node.begin(IsolationLevel::RepeatableRead).unwrap();

@@ -31,7 +31,7 @@ impl From<EngineError> for RowsError {
                 RowsError::OutcomeUnknown { reason: error.to_string().into() }
             }
             EngineError::Log(error) => of_log(error),
-            EngineError::Writer(error) => {
+            error @ (EngineError::Writer(_) | EngineError::NotCaughtUp { .. }) => {
                 RowsError::Unavailable { reason: error.to_string().into() }
             }
             error @ (EngineError::RecordTooLong { .. }

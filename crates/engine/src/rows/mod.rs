@@ -28,8 +28,8 @@ use std::time::Duration;
 use firn_api::report::{NodeReport, Reporter};
 use firn_api::rows::{
     BuildProgress, Cancellation, DatabaseNode, Definitions, Estimate, ExpressionEvaluator,
-    IndexBuild, IsolationLevel, MetadataContext, MetadataLocks, NewIndex, RowsError, RowsResult,
-    TableRef, Transaction,
+    HandedOver, HandedTransaction, IndexBuild, IsolationLevel, MetadataContext, MetadataLocks,
+    NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::definition::{TableDefinition, TableLayout};
@@ -198,6 +198,21 @@ impl DatabaseNode for EngineNode {
         range: &KeyRange,
     ) -> RowsResult<Estimate> {
         lookup::estimate(&self.dictionary, table, index, range)
+    }
+
+    fn hand_over(
+        &self,
+        handover: u64,
+        mut transactions: Vec<HandedTransaction>,
+    ) -> RowsResult<HandedOver> {
+        // The next writer takes all definitions as old.
+        let changed = self.dictionary.newest_definition();
+        transactions.retain(|one| one.snapshot.is_none_or(|snapshot| snapshot >= changed));
+        Ok(self.dictionary.system().hand_over(handover, transactions)?)
+    }
+
+    fn keep_writing(&self) {
+        self.dictionary.system().keep_writing();
     }
 
     fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>> {

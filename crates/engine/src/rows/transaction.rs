@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, CommitListener, Confirmation, DetachedLocks, ExpressionEvaluator, Grouping,
-    IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode, RowsResult, Savepoint, Scan,
-    ScanOptions, Summaries, TableRef, Transaction as RowsTransaction,
+    Awaited, Cancellation, CommitListener, Confirmation, DetachedLocks, ExpressionEvaluator,
+    Grouping, HandedTransaction, IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode,
+    RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -56,7 +56,8 @@ impl EngineTransaction {
         Ok(EngineTransaction::over(dictionary, inner))
     }
 
-    fn over(dictionary: &Arc<Dictionary>, inner: Transaction) -> EngineTransaction {
+    /// A transaction of the engine behind the seam.
+    pub(crate) fn over(dictionary: &Arc<Dictionary>, inner: Transaction) -> EngineTransaction {
         let buffers = SpareBuffers::default();
         EngineTransaction { inner, dictionary: Arc::clone(dictionary), buffers }
     }
@@ -109,6 +110,9 @@ impl RowsTransaction for EngineTransaction {
     fn check_table(&mut self, table: &TableRef) -> RowsResult<Vec<String>> {
         reading::check_table(&mut self.inner, table)
     }
+
+    /// This node has everything.
+    fn must_see(&mut self, _awaited: Option<Awaited>) {}
 
     fn open_snapshot(&mut self) {
         self.inner.open_snapshot();
@@ -272,5 +276,14 @@ impl RowsTransaction for EngineTransaction {
 
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared> {
         Ok(self.inner.prepare(xid, locks)?)
+    }
+
+    fn hand_over(
+        &mut self,
+        handover: u64,
+        session: u64,
+        locks: &DetachedLocks,
+    ) -> RowsResult<Option<HandedTransaction>> {
+        Ok(self.inner.hand_over(handover, session, locks)?)
     }
 }

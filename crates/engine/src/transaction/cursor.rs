@@ -690,9 +690,11 @@ impl Cursor {
             if next.is_none() || right != version.page.page_no {
                 break;
             }
+            trx.look_behind();
             let Ok(guard) = pool.shared(version.page) else { break };
             let Ok(leaf) = TreePage::new(&guard) else { break };
-            if version_of(&leaf) != *version || !self.has_up_to(leaf.high_fence()) {
+            let is_unchanged = version_of(&leaf) == *version && trx.covers(version.page);
+            if !is_unchanged || !self.has_up_to(leaf.high_fence()) {
                 break;
             }
             (right, next) = (leaf.right(), self.next_behind(&leaf));

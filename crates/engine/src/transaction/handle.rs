@@ -176,6 +176,12 @@ impl Transaction {
         })
     }
 
+    /// Goes on as a transaction of the writer before.
+    pub(super) fn go_on_as(&mut self, writer: Writer) {
+        self.own = Some(writer.undo.trx);
+        self.writer = Some(writer);
+    }
+
     /// Gives the transaction an id and an undo segment, unless it has them.
     pub(crate) fn ensure_writer(&mut self) -> Result<TrxId, EngineError> {
         if let Some(writer) = &self.writer {

@@ -2,10 +2,12 @@
 //! purge.
 
 pub mod active_list;
+pub(crate) mod behind;
 pub mod commit_order;
 pub mod cursor;
 pub(crate) mod durable_commits;
 pub mod handle;
+pub(crate) mod handover;
 pub mod prepared;
 pub mod read;
 pub mod read_transaction;

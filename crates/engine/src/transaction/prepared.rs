@@ -71,7 +71,8 @@ impl TransactionSystem {
         }
     }
 
-    fn write_prepared(&self, undo: &UndoLog, xid: &[u8]) -> Result<Lsn, EngineError> {
+    /// Appends the marker; the transaction in memory is as before. Blocks for I/O.
+    pub(super) fn write_prepared(&self, undo: &UndoLog, xid: &[u8]) -> Result<Lsn, EngineError> {
         loop {
             // A transaction without changes has not reserved room: other transactions' markers may
             // have filled the page.
@@ -88,8 +89,9 @@ impl TransactionSystem {
         }
     }
 
-    /// Records that a prepared transaction can no longer commit, before its first change is undone.
-    fn begin_rollback(&self, undo: &UndoLog) -> Result<(), EngineError> {
+    /// Records that a transaction is not prepared any more: a restart will roll it back. Call it
+    /// before its first change is undone.
+    pub(super) fn begin_rollback(&self, undo: &UndoLog) -> Result<(), EngineError> {
         self.pages().run(|| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
             let held = undo.latch_marker(&mut mtr)?;

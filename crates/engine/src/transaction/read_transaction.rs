@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_api::rows::{Fetched, HeldLeaves, IsolationLevel, ReadMode};
-use firn_base::{Cts, IndexId, Lsn, TrxId};
+use firn_base::{Cts, IndexId, Lsn, PageId, TrxId};
 use firn_format::tree::TreePage;
 use firn_format::undo::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::LockError;
 use crate::pages::Restart;
+use crate::transaction::behind::Behind;
 use crate::transaction::cursor::Cursor;
 use crate::transaction::read::no_version;
 use crate::transaction::renewal::Reads;
@@ -36,6 +37,9 @@ pub struct ReadTransaction {
     pub(crate) isolation: IsolationLevel,
     pub(super) slot: Option<SnapshotSlot>,
     pub(super) view: Option<ReadView>,
+    /// What the snapshot must see beyond its view, on a node that follows another one. Set before
+    /// the snapshot is opened.
+    pub(super) behind: Option<Behind>,
     pub(super) reads: Reads,
     /// The transaction whose uncommitted writes this one sees.
     pub(super) own: Option<TrxId>,
@@ -101,6 +105,7 @@ impl ReadTransaction {
             isolation,
             slot: Some(slot),
             view: None,
+            behind: None,
             reads: Reads::default(),
             own: None,
             observed: Cell::new(Lsn::default()),
@@ -131,6 +136,7 @@ impl ReadTransaction {
             isolation: self.isolation,
             slot: None,
             view: self.view.clone(),
+            behind: self.behind.clone(),
             reads: Reads::default(),
             own: self.own,
             observed: Cell::new(Lsn::default()),
@@ -169,6 +175,13 @@ impl ReadTransaction {
         }
     }
 
+    /// Sets what the next snapshot must see. Without effect while one is open: it keeps its own.
+    pub(crate) fn must_see(&mut self, behind: Option<Behind>) {
+        if self.view.is_none() {
+            self.behind = behind;
+        }
+    }
+
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement
     /// calls this first, so that all its reads see the same. Such a snapshot is never renewed after
     /// the first read from it.
@@ -179,7 +192,10 @@ impl ReadTransaction {
 
     fn open_view(&mut self) {
         if let Some(slot) = &self.slot {
+            // In this order: a snapshot that is opened afterwards sees what can be seen now.
+            self.behind = self.behind.take().filter(|behind| !behind.is_over());
             let snapshot = self.versions.open(slot);
+            self.behind = self.behind.take().filter(|behind| !behind.is_within(snapshot));
             self.view = Some(match self.versions.active_list() {
                 None => ReadView::Timestamp(snapshot),
                 Some(list) => ReadView::ActiveList(list.copy()),
@@ -196,6 +212,7 @@ impl ReadTransaction {
 
     pub(super) fn close_snapshot(&mut self) {
         self.reads.clear();
+        self.behind = None;
         if self.view.take().is_some()
             && let Some(slot) = &self.slot
         {
@@ -219,7 +236,9 @@ impl ReadTransaction {
     #[must_use]
     pub fn snapshot(&self) -> Option<Cts> {
         match &self.view {
-            Some(ReadView::Timestamp(snapshot)) => Some(*snapshot),
+            Some(ReadView::Timestamp(snapshot)) => {
+                Some(self.behind.as_ref().and_then(Behind::newer).unwrap_or(*snapshot))
+            }
             _ => None,
         }
     }
@@ -234,6 +253,7 @@ impl ReadTransaction {
             view: self.view.as_ref().expect("a consistent read has a snapshot"),
             observed: &self.observed,
             cancelled: self.cancelled.as_ref(),
+            behind: self.behind.as_ref(),
         }
     }
 
@@ -264,15 +284,45 @@ impl ReadTransaction {
         &self,
         index: IndexId,
         target: Target<'_>,
-        look: impl FnMut(&TreePage<'_>) -> Result<R, Restart>,
+        mut look: impl FnMut(&TreePage<'_>) -> Result<R, Restart>,
     ) -> Result<R, EngineError> {
-        let (result, half_done) = self.versions.forest().tree(index).read(target, look)?;
+        let tree = self.versions.forest().tree(index);
+        let (result, half_done) = match &self.behind {
+            None => tree.read(target, look)?,
+            Some(behind) => {
+                behind.look();
+                tree.read(target, |leaf| match behind.covers(leaf.page_id()) {
+                    true => look(leaf),
+                    false => Err(behind.wait(self.cancelled.as_ref())),
+                })?
+            }
+        };
         if let Some(split) = half_done
             && let Some(forest) = self.versions.writer()
         {
             forest.complete(split)?;
         }
         Ok(result)
+    }
+
+    /// Whether the snapshot is older than what it must see, and no difference was met.
+    #[cfg(test)]
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind.as_ref().is_some_and(|behind| behind.newer().is_none())
+    }
+
+    /// Called before a leaf is read by other means than [`ReadTransaction::read_leaf`].
+    #[inline]
+    pub(crate) fn look_behind(&self) {
+        if let Some(behind) = &self.behind {
+            behind.look();
+        }
+    }
+
+    /// Whether the leaf that was read shows what the snapshot must see.
+    #[inline]
+    pub(crate) fn covers(&self, leaf: PageId) -> bool {
+        self.behind.as_ref().is_none_or(|behind| behind.covers(leaf))
     }
 
     /// Reads a record's payload into `payload` as the snapshot sees it. False if the snapshot sees

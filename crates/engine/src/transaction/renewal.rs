@@ -145,6 +145,11 @@ impl Transaction {
         self.reads.keeps = true;
     }
 
+    /// What was read from the snapshot is not known.
+    pub(super) fn lose_reads(&mut self) {
+        self.reads.lose();
+    }
+
     /// A mark of the reads so far.
     #[must_use]
     pub fn read_mark(&self) -> ReadMark {
@@ -314,7 +319,8 @@ impl Transaction {
         let view = ReadView::Timestamp(between.1);
         let own = self.id().unwrap_or(TrxId(u64::MAX));
         let cancelled = self.cancelled.as_ref();
-        let reader = Reader { own, view: &view, observed: &self.observed, cancelled };
+        let observed = &self.observed;
+        let reader = Reader { own, view: &view, observed, cancelled, behind: None };
         for (version, mut payload) in records {
             let Some(seen) = self.versions.older_version(&reader, version, &mut payload)? else {
                 continue;

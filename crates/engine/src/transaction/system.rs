@@ -23,6 +23,7 @@ use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::transaction::active_list::ActiveList;
 use crate::transaction::commit_order::{CommitOrder, CommitTicket};
+use crate::transaction::handover::CommitGate;
 use crate::transaction::snapshots::Snapshots;
 use crate::transaction::table::TransactionTable;
 use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments, Work};
@@ -73,6 +74,8 @@ pub struct IdLimits {
     pub trx: TrxId,
     /// All commits have timestamps up to this one.
     pub cts: Cts,
+    /// No snapshot is older than this, which is at most `cts`.
+    pub horizon: Cts,
 }
 
 /// Ids that one watermark record reserves.
@@ -111,6 +114,7 @@ pub struct TransactionSystem {
     cts_limit: AtomicU64,
     watermark: Mutex<()>,
     prepared: Mutex<PreparedTransactions>,
+    gate: CommitGate,
     options: TransactionOptions,
 }
 
@@ -130,7 +134,7 @@ impl TransactionSystem {
         options: TransactionOptions,
     ) -> Result<TransactionSystem, EngineError> {
         let (readers, writer) = (Arc::clone(forest.reader()), Some(Arc::clone(&forest)));
-        let versions = Versions::register(fabric, readers, writer, limits.cts, &options)?;
+        let versions = Versions::register(fabric, readers, writer, limits.horizon, &options)?;
         let undo = UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
         Ok(TransactionSystem {
             locks: LockManager::new(Arc::clone(&environment.clock)),
@@ -142,6 +146,7 @@ impl TransactionSystem {
             cts_limit: AtomicU64::new(limits.cts.0),
             watermark: Mutex::new(()),
             prepared: Mutex::default(),
+            gate: CommitGate::default(),
             forest,
             options,
         })
@@ -207,6 +212,10 @@ impl TransactionSystem {
         self.versions.active_list()
     }
 
+    pub(super) fn gate(&self) -> &CommitGate {
+        &self.gate
+    }
+
     pub(crate) fn prepared(&self) -> &Mutex<PreparedTransactions> {
         &self.prepared
     }
@@ -243,9 +252,17 @@ impl TransactionSystem {
         &self,
         at: Option<Cts>,
     ) -> Result<Option<CommitTicket>, EngineError> {
-        let reserved = match at {
-            Some(cts) => Some(self.order.adopt(cts)?),
-            None => self.order.reserve()?,
+        let reserved = loop {
+            self.wait_for_gate()?;
+            let reserved = match at {
+                Some(cts) => Some(self.order.adopt(cts)?),
+                None => self.order.reserve()?,
+            };
+            // A handover that closes the gate after this waits for the commit.
+            if reserved.is_none() || !self.gate.is_closed() {
+                break reserved;
+            }
+            self.abandon(reserved);
         };
         let set_aside = match reserved {
             Some(ticket) => self.set_aside_timestamp(ticket.cts()),
@@ -320,14 +337,25 @@ impl TransactionSystem {
             self.end_without_changes(undo);
             return Ok((self.order.max_committed(), Lsn::default()));
         }
-        let written = self.pages().run(|| {
-            let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
-            let held = undo.latch_marker(&mut mtr)?;
-            let ticket = reserved.unwrap_or_else(|| self.order.allocate());
-            let end = undo.append_committed(&mut mtr, held, ticket.cts());
-            Ok((ticket, mtr.commit(), end))
-        });
-        let (ticket, lsn, end) = written.inspect_err(|_| self.abandon(reserved))?;
+        let (ticket, lsn, end) = loop {
+            let written = self.pages().run(|| {
+                let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+                let held = undo.latch_marker(&mut mtr)?;
+                let ticket = reserved.unwrap_or_else(|| self.order.allocate());
+                if reserved.is_none() && self.gate.is_closed() {
+                    return Ok(Err(ticket));
+                }
+                let end = undo.append_committed(&mut mtr, held, ticket.cts());
+                Ok(Ok((ticket, mtr.commit(), end)))
+            });
+            match written.inspect_err(|_| self.abandon(reserved))? {
+                Ok(written) => break written,
+                Err(unused) => {
+                    self.order.publish(unused);
+                    self.wait_for_gate()?;
+                }
+            }
+        };
         let cts = ticket.cts();
         self.table().commit(trx, cts, lsn);
         self.order.publish(ticket);

@@ -321,6 +321,24 @@ impl TransactionTable {
         Restart::Unfinished(UnfinishedCommit { changed, cancelled: cancelled.cloned() })
     }
 
+    /// The commits after a timestamp, sorted by id. The caller keeps the horizon at or below the
+    /// timestamp, and none of them may be committing now.
+    #[must_use]
+    pub fn commits_after(&self, cts: Cts) -> Vec<(TrxId, Cts)> {
+        let mut found = Vec::new();
+        let mut note = |trx: TrxId| match self.outcome(trx) {
+            Outcome::Committed(at, _) if at > cts => found.push((trx, at)),
+            _ => {}
+        };
+        let slots = self.region.words()[..self.header_start].chunks_exact(SLOT_WORDS);
+        slots.for_each(|slot| note(TrxId(slot[ID].load(Ordering::SeqCst))));
+        self.overflow.ids().into_iter().for_each(&mut note);
+        // One that was offloaded in between was met twice.
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Whether `trx` has not ended.
     #[must_use]
     pub fn is_active(&self, trx: TrxId) -> bool {

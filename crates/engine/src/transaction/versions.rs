@@ -23,6 +23,7 @@ use crate::error::EngineError;
 use crate::pages::{ReadPages, Restart};
 use crate::sync::Ordering;
 use crate::transaction::active_list::{ActiveList, ActiveListView};
+use crate::transaction::behind::Behind;
 use crate::transaction::commit_order::{self, MAX_COMMITTED_WORD};
 use crate::transaction::snapshots::{self, SnapshotSlot, Snapshots};
 use crate::transaction::system::{SnapshotKind, TransactionOptions};
@@ -47,6 +48,24 @@ pub(crate) struct Reader<'a> {
     pub(crate) observed: &'a Cell<Lsn>,
     /// Set when the reader's statement is killed.
     pub(crate) cancelled: Option<&'a Arc<AtomicBool>>,
+    /// What the reader must see beyond its view.
+    pub(crate) behind: Option<&'a Behind>,
+}
+
+impl Reader<'_> {
+    /// Whether a version is seen that the view does not see. It was committed at `cts`, or is not
+    /// committed as far as this node knows.
+    fn sees_beyond(&self, cts: Option<Cts>) -> Result<bool, Restart> {
+        let Some(behind) = self.behind else { return Ok(false) };
+        #[cfg(test)]
+        if behind.ignores_unseen() {
+            return Ok(false);
+        }
+        match behind.newer() {
+            Some(newer) => Ok(cts.is_some_and(|cts| cts <= newer)),
+            None => Err(behind.wait(self.cancelled)),
+        }
+    }
 }
 
 /// Decides which versions a transaction sees, and finds them. A node that writes and a node that
@@ -150,7 +169,8 @@ impl Versions {
     /// Whether `reader` sees the changes of `trx`.
     ///
     /// # Errors
-    /// [`Restart::Unfinished`] while another node is choosing the transaction's timestamp.
+    /// [`Restart::Unfinished`] while another node is choosing the transaction's timestamp;
+    /// [`Restart::Behind`] if the transaction may have committed where the reader must see it.
     #[inline]
     pub(crate) fn sees(&self, reader: &Reader<'_>, trx: TrxId) -> Result<bool, Restart> {
         if trx == reader.own || trx == TrxId::NONE {
@@ -158,13 +178,14 @@ impl Versions {
         }
         match self.table().outcome(trx) {
             Outcome::Settled => Ok(true),
-            Outcome::Active => Ok(false),
+            Outcome::Active => reader.sees_beyond(None),
             Outcome::Committing => Err(self.table().undecided(reader.cancelled)),
             Outcome::Committed(cts, lsn) => {
                 let sees = match reader.view {
                     ReadView::Timestamp(snapshot) => cts <= *snapshot,
                     ReadView::ActiveList(view) => view.sees(trx),
                 };
+                let sees = sees || reader.sees_beyond(Some(cts))?;
                 if sees && lsn > reader.observed.get() {
                     reader.observed.set(lsn);
                 }

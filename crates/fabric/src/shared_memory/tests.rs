@@ -13,7 +13,7 @@ use crate::error::FabricError;
 use crate::in_process::tests::obeys_the_contract;
 use crate::region::{Fabric, Peer, Region};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(5);
 const SOCKET_VARIABLE: &str = "FIRN_TEST_FABRIC";
 /// What each side of the test with two processes adds to one word.

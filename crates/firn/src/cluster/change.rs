@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use firn_base::task::sleep;
 use firn_cluster::{Control, Surveyor};
-use firn_control::{Catalog, NodeId, Proposal, Settings};
+use firn_control::{Catalog, GroupId, NodeId, Proposal, Settings};
 use signal_hook::iterator::Signals;
 
 use super::status::operations;
@@ -37,12 +37,19 @@ pub(super) fn set_copies(matches: &ArgMatches, out: &mut dyn Write) -> Result<()
 pub(super) fn drain(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let surveyor = surveyor(matches)?;
     let name = name(matches);
-    let node = find_leaving(&surveyor.catalog()?, name)?;
+    let catalog = surveyor.catalog()?;
+    let node = find(&catalog, name)?;
     let on = !matches.get_flag("undo");
     surveyor.propose(Proposal::Drain { node, on })?;
     match on {
         true => {
-            writeln!(out, "firn: {name} gives away what it has; firn cluster status shows how far")?
+            writeln!(
+                out,
+                "firn: {name} gives away what it has; firn cluster status shows how far"
+            )?;
+            if is_control(&catalog, node) {
+                writeln!(out, "firn: {name} stays a control node, and goes on draining")?;
+            }
         }
         false => writeln!(out, "firn: {name} takes again")?,
     }
@@ -80,7 +87,7 @@ fn name(matches: &ArgMatches) -> &str {
     matches.get_one::<String>("node").expect("clap requires it")
 }
 
-fn find(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
+pub(super) fn find(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
     let found = catalog.nodes().iter().find(|(_, node)| node.name == name);
     found.map(|(number, _)| *number).ok_or_else(|| {
         let names: Vec<_> = catalog.nodes().values().map(|node| node.name.as_str()).collect();
@@ -91,14 +98,18 @@ fn find(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
 /// The number of a node that can leave.
 fn find_leaving(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
     let node = find(catalog, name)?;
-    let group = catalog.groups().iter().find(|(_, group)| group.member_on(node).is_some());
-    match group {
-        None => Ok(node),
-        Some((group, _)) => Err(CommandError::Usage(format!(
-            "'{name}' is a member of group {group}, whose members stay those of the layout; only \
-             page nodes leave"
-        ))),
+    if is_control(catalog, node) {
+        return Err(CommandError::Usage(format!(
+            "'{name}' is a control node, and those stay the ones of the layout; firn cluster drain \
+             {name} has it give away the rest"
+        )));
     }
+    Ok(node)
+}
+
+fn is_control(catalog: &Catalog, node: NodeId) -> bool {
+    let control = catalog.groups().get(&GroupId::CONTROL);
+    control.is_some_and(|group| group.member_on(node).is_some())
 }
 
 /// Whether the node has pages, or is a member of a group.

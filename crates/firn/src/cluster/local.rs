@@ -17,24 +17,29 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
-use firn_base::Environment;
-use firn_base::network::{ClusterId, NodeId, Role, Roles};
+use firn_base::network::{Address, ClusterId, NodeId, Role, Roles};
 use firn_base::task::sleep;
-use firn_cluster::{Layout, NodeEntry};
+use firn_base::{Environment, Extents};
+use firn_cluster::{Layout, NodeEntry, Origin, PageDivision};
 
-use super::{ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, read_layout};
-use crate::CommandError;
+use super::{ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, ORIGIN_FLAG, read_layout};
 use crate::signals::listen;
+use crate::{CommandError, backup};
 
 /// The ports that a new cluster takes if they are free.
 const FIRST_CLIENT_PORT: u16 = 3307;
 const FIRST_PORT: u16 = 7401;
+
+/// Chunks of a new cluster whose nodes do not have all pages each: every node has several, which
+/// move one by one.
+const CHUNKS: u32 = 16;
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause before a node that ended by itself is started again.
@@ -46,6 +51,8 @@ const CLOSING: Duration = Duration::from_secs(30);
 struct Processes {
     directory: PathBuf,
     buffer_pool: String,
+    /// Further flags of each node.
+    flags: Vec<String>,
     nodes: Vec<Process>,
 }
 
@@ -64,16 +71,35 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let mut signals = listen()?;
     let directory: &PathBuf = matches.get_one("dir").expect("clap requires it");
     let mut shape = match matches.get_flag("separate") {
-        true => separate(),
+        true => separate(*matches.get_one("page_nodes").expect("it has a default")),
         false => alike(*matches.get_one("nodes").expect("it has a default")),
     };
     let replicas: u64 = *matches.get_one("replicas").expect("it has a default");
     let replica = |number| (format!("replica-{number}"), Roles::of(&[Role::Replica]));
     shape.extend((1..=replicas).map(replica));
-    let layout = layout(directory, shape)?;
+    let proxies: u64 = *matches.get_one("proxies").expect("it has a default");
+    let proxy = |number| (format!("proxy-{number}"), Roles::of(&[Role::Proxy]));
+    shape.extend((1..=proxies).map(proxy));
+    let has_layout = directory.join(LAYOUT_FILE).exists();
+    if has_layout && matches.get_one::<String>(ORIGIN_FLAG).is_some() {
+        return Err(CommandError::Usage(format!(
+            "{} has a cluster already; give a new directory, or leave --{ORIGIN_FLAG} out",
+            directory.display()
+        )));
+    }
+    let division = division(&shape, matches);
+    let origin = backup::origin(matches, ORIGIN_FLAG, out)?;
+    let layout = layout(directory, shape, division, origin)?;
     let buffer_pool = matches.get_one::<String>("buffer_pool").expect("it has a default");
     let nodes = layout.nodes().map(|node| Process { node: node.clone(), child: None, due: None });
+    let flags = ["archive", "archive_interval_seconds"].into_iter().flat_map(|name| {
+        let value = matches.get_one::<String>(name);
+        value
+            .into_iter()
+            .flat_map(move |value| [format!("--{}", name.replace('_', "-")), value.clone()])
+    });
     let mut processes = Processes {
+        flags: flags.collect(),
         directory: directory.clone(),
         buffer_pool: buffer_pool.clone(),
         nodes: nodes.collect(),
@@ -101,19 +127,21 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
 fn how_to_use(directory: &Path, layout: &Layout) -> String {
     let clients = |role| {
         let nodes = layout.with_role(role);
-        let addresses = nodes.filter_map(|node| Some(node.client_address?.to_string()));
+        let addresses = nodes.filter_map(|node| Some(node.client_address.as_ref()?.to_string()));
         addresses.collect::<Vec<_>>()
     };
     let replicas = match clients(Role::Replica) {
         replicas if replicas.is_empty() => String::new(),
         replicas => format!("firn: reads are answered at {} too\n", replicas.join(", ")),
     };
+    let mut endpoints = clients(Role::Proxy);
+    endpoints.extend(clients(Role::Database));
     format!(
-        "firn: a cluster of {} nodes in {}; one of them leads and answers at {}\n\
+        "firn: a cluster of {} nodes in {}; clients are answered at {}\n\
          {replicas}firn: firn cluster status --dir {} shows its state; Ctrl-C ends it",
         layout.nodes().count(),
         directory.display(),
-        clients(Role::Database).join(" or "),
+        endpoints.join(", "),
         directory.display(),
     )
 }
@@ -133,23 +161,38 @@ fn alike(nodes: u64) -> Shape {
 }
 
 /// A process for each part. The three that keep the log are the control nodes.
-fn separate() -> Shape {
+fn separate(page_nodes: u32) -> Shape {
     let database = Roles::of(&[Role::Database, Role::Log, Role::Control]);
     let logger = Roles::of(&[Role::Log, Role::Control]);
-    let pages = Roles::of(&[Role::Pages]);
-    [
-        ("database-1", database),
-        ("database-2", database),
-        ("logger-1", logger),
-        ("pages-1", pages),
-        ("pages-2", pages),
-    ]
-    .map(|(name, roles)| (name.to_owned(), roles))
-    .into()
+    let keepers = [("database-1", database), ("database-2", database), ("logger-1", logger)];
+    let keepers = keepers.map(|(name, roles)| (name.to_owned(), roles));
+    let pages = |number| (format!("pages-{number}"), Roles::of(&[Role::Pages]));
+    keepers.into_iter().chain((1..=page_nodes).map(pages)).collect()
 }
 
-/// The layout of the directory; a new one if there is none.
-fn layout(directory: &Path, shape: Shape) -> Result<Layout, CommandError> {
+/// How a new cluster of this shape has its pages.
+fn division(shape: &Shape, matches: &ArgMatches) -> PageDivision {
+    let nodes = shape.iter().filter(|(_, roles)| roles.has(Role::Pages)).count();
+    let number = |name: &str| matches.get_one::<u32>(name).copied();
+    let copies = number("page_copies");
+    // An archive is taken as a whole.
+    let begins_empty = matches.get_one::<String>(ORIGIN_FLAG).is_none();
+    let are_spread = begins_empty && copies.is_some_and(|copies| (copies as usize) < nodes);
+    let usual = PageDivision::default();
+    PageDivision {
+        chunks: number("page_chunks").unwrap_or(if are_spread { CHUNKS } else { usual.chunks }),
+        copies,
+        extents: number("extent_pages").map_or(usual.extents, |pages| Extents { pages }),
+    }
+}
+
+/// The layout of the directory; a new one, which begins with `origin`, if there is none.
+fn layout(
+    directory: &Path,
+    shape: Shape,
+    division: PageDivision,
+    origin: Option<Origin>,
+) -> Result<Layout, CommandError> {
     let path = directory.join(LAYOUT_FILE);
     if path.exists() {
         return read_layout(&path);
@@ -161,7 +204,9 @@ fn layout(directory: &Path, shape: Shape) -> Result<Layout, CommandError> {
     let mut taken = Vec::new();
     let mut entries = Vec::new();
     for (place, (name, roles)) in (0..).zip(shape) {
-        let client_address = (roles.has(Role::Database) || roles.has(Role::Replica))
+        let client_address = [Role::Database, Role::Replica, Role::Proxy]
+            .iter()
+            .any(|role| roles.has(*role))
             .then(|| free_address(FIRST_CLIENT_PORT + place, &mut taken))
             .transpose()?;
         entries.push(NodeEntry {
@@ -172,8 +217,14 @@ fn layout(directory: &Path, shape: Shape) -> Result<Layout, CommandError> {
             roles,
         });
     }
-    let layout = Layout::new(cluster, entries)
+    let layout = Layout::new(cluster, entries, division)
         .map_err(|error| CommandError::Layout { path: path.clone(), error })?;
+    let layout = match origin {
+        Some(origin) => layout
+            .beginning_with(origin)
+            .map_err(|error| CommandError::Layout { path: path.clone(), error })?,
+        None => layout,
+    };
     let unfinished = path.with_extension("new");
     let mut file = File::create(&unfinished)?;
     file.write_all(layout.to_text().as_bytes())?;
@@ -184,12 +235,12 @@ fn layout(directory: &Path, shape: Shape) -> Result<Layout, CommandError> {
 
 /// An address of this machine with this port, or with any free one. The listeners stay in `taken`,
 /// so that no port is given twice.
-fn free_address(wanted: u16, taken: &mut Vec<TcpListener>) -> Result<SocketAddr, CommandError> {
+fn free_address(wanted: u16, taken: &mut Vec<TcpListener>) -> Result<Address, CommandError> {
     let at = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     let listener = at(wanted).or_else(|_| at(0))?;
     let address = listener.local_addr()?;
     taken.push(listener);
-    Ok(address)
+    Ok(address.into())
 }
 
 impl Processes {
@@ -214,9 +265,12 @@ impl Processes {
             .arg(self.directory.join(&node.name))
             .arg("--buffer-pool")
             .arg(&self.buffer_pool)
+            .args(&self.flags)
             .arg(format!("--{ENDS_WITH_INPUT_FLAG}"))
             .stdin(Stdio::piped())
             .stderr(log)
+            // Ctrl-C in a terminal is for this process alone, which ends the others.
+            .process_group(0)
             .spawn()?;
         self.nodes[place].child = Some(child);
         self.nodes[place].due = None;

@@ -5,6 +5,7 @@ mod change;
 mod local;
 mod node;
 mod status;
+mod switch;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,44 @@ use std::sync::Arc;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use firn_base::Environment;
 use firn_base::network::NodeIdentity;
-use firn_cluster::{Layout, Surveyor};
+use firn_cluster::{Layout, MAX_CHUNKS, Surveyor};
 use firn_secure_network::{Credentials, SecureNetwork};
 
-use crate::CommandError;
 use crate::configuration::Configuration;
+use crate::{CommandError, backup};
 
 pub(crate) use node::run_node;
 
 /// The file with the nodes, in the directory of a cluster of this machine.
 const LAYOUT_FILE: &str = "cluster.toml";
 const DEFAULT_NODES: &str = "3";
+/// The flag that names the archive that a new cluster begins with.
+const ORIGIN_FLAG: &str = "from-archive";
 /// The flag of `firn start` that has it end when its standard input does.
 pub(crate) const ENDS_WITH_INPUT_FLAG: &str = "ends-with-input";
+
+/// How a new cluster has its pages.
+fn pages() -> [Arg; 4] {
+    let number = |name: &'static str, flag: &'static str, most: u32| {
+        let parser = value_parser!(u32).range(1..=i64::from(most));
+        Arg::new(name).long(flag).value_name("NUMBER").value_parser(parser)
+    };
+    [
+        number("page_nodes", "page-nodes", 64)
+            .requires("separate")
+            .default_value("2")
+            .help("How many page nodes a new cluster of separate processes has"),
+        number("page_copies", "page-copies", 7).help(
+            "On how many nodes of a new cluster each page is; on all page nodes if not given",
+        ),
+        number("page_chunks", "page-chunks", MAX_CHUNKS).help(
+            "Into how many chunks the pages of a new cluster are divided, for ever; 16 if not all \
+             page nodes have all pages, else 1",
+        ),
+        number("extent_pages", "extent-pages", u32::MAX)
+            .help("How many neighbouring pages of a table lie in one chunk"),
+    ]
+}
 
 /// The command with its own commands.
 pub(crate) fn command() -> Command {
@@ -52,9 +78,10 @@ pub(crate) fn command() -> Command {
                         .conflicts_with("nodes")
                         .help(
                             "A new cluster has a process for each part: two database nodes and a logger, \
-                             which keep the log, and two page nodes",
+                             which keep the log, and page nodes",
                         ),
                 )
+                .args(pages())
                 .arg(
                     Arg::new("replicas")
                         .long("replicas")
@@ -63,6 +90,30 @@ pub(crate) fn command() -> Command {
                         .default_value("0")
                         .help("How many nodes of a new cluster follow the log and answer reads"),
                 )
+                .arg(origin_flag())
+                .args(backup::moment_flags().map(|flag| flag.requires(ORIGIN_FLAG)))
+                .args([
+                    Arg::new("archive")
+                        .long("archive")
+                        .value_name("URL")
+                        .help("Where the cluster is archived, such as file:///backup/firn"),
+                    Arg::new("archive_interval_seconds")
+                        .long("archive-interval-seconds")
+                        .value_name("SECONDS")
+                        .requires("archive")
+                        .help("How long new log waits before it is archived"),
+                ])
+                .arg(
+                    Arg::new("proxies")
+                        .long("proxies")
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(u64).range(0..=32))
+                        .default_value("0")
+                        .help(
+                            "How many nodes of a new cluster have clients and no data: sessions run at \
+                             the node that writes",
+                        ),
+                )
                 .arg(
                     Arg::new("buffer_pool")
                         .long("buffer-pool")
@@ -70,6 +121,12 @@ pub(crate) fn command() -> Command {
                         .default_value("256M")
                         .help("Memory of each node for cached pages"),
                 ),
+        )
+        .subcommand(
+            Command::new("origin")
+                .about("Print what a layout says so that its cluster begins with what an archive has")
+                .arg(origin_flag().required(true))
+                .args(backup::moment_flags()),
         )
         .subcommand(
             Command::new("copies")
@@ -102,16 +159,36 @@ pub(crate) fn command() -> Command {
                 .args(which_cluster()),
         )
         .subcommand(
+            Command::new("switch")
+                .about("Have another database node write; clients keep their connections")
+                .arg(
+                    Arg::new("node")
+                        .value_name("NODE")
+                        .help("The node that is to write; any that can, if none is named"),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
             Command::new("status")
                 .about("Show the nodes of a cluster: who is up, who leads, how far each one is")
                 .args(which_cluster())
                 .arg(
                     Arg::new("watch")
                         .long("watch")
-                        .action(ArgAction::SetTrue)
-                        .help("Show the state again every second until Ctrl-C"),
+                        .value_name("SECONDS")
+                        .num_args(0..=1)
+                        .default_missing_value("1")
+                        .value_parser(value_parser!(u64).range(1..=3600))
+                        .help("Show the state again every so many seconds until Ctrl-C [1]"),
                 ),
         )
+}
+
+fn origin_flag() -> Arg {
+    Arg::new(ORIGIN_FLAG)
+        .long(ORIGIN_FLAG)
+        .value_name("URL")
+        .help("Begin a new cluster with what this archive has, such as file:///backup/firn")
 }
 
 fn node() -> Arg {
@@ -151,10 +228,15 @@ fn directory() -> Arg {
 pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     match matches.subcommand() {
         Some(("start", matches)) => local::run(matches, out),
+        Some(("origin", matches)) => {
+            let origin = backup::origin(matches, ORIGIN_FLAG, out)?;
+            Ok(write!(out, "\n[origin]\n{}", origin.expect("clap asks for it").to_text())?)
+        }
         Some(("status", matches)) => status::run(matches, out),
         Some(("copies", matches)) => change::set_copies(matches, out),
         Some(("drain", matches)) => change::drain(matches, out),
         Some(("remove", matches)) => change::remove(matches, out),
+        Some(("switch", matches)) => switch::run(matches, out),
         _ => unreachable!("clap lets no other command of a cluster through"),
     }
 }
@@ -165,20 +247,6 @@ pub(crate) fn is_node(configuration: &Configuration) -> bool {
     !configuration.cluster_layout.value.is_empty()
         || !configuration.join.value.0.is_empty()
         || firn_cluster::has_record(&**disk, &configuration.data_dir.value)
-}
-
-/// Refuses the directory of a node of a cluster, for commands that want one of a server of its own.
-///
-/// # Errors
-/// If the directory has the files of a node.
-pub(crate) fn refuse_node_directory(path: &Path) -> Result<(), CommandError> {
-    match firn_cluster::is_node_directory(&*Environment::system().disk, path) {
-        false => Ok(()),
-        true => Err(CommandError::Usage(format!(
-            "{} has the files of a node of a cluster; firn start --data-dir runs it",
-            path.display()
-        ))),
-    }
 }
 
 /// What asks the cluster that the arguments of a command name.

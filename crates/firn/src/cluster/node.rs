@@ -17,10 +17,11 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 use super::{environment, read_layout};
-use crate::CommandError;
 use crate::configuration::Configuration;
+use crate::configuration::sources::Origin;
 use crate::logging::Verbosity;
 use crate::signals::listen;
+use crate::{CommandError, archived};
 
 /// How often the process looks whether it must end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -40,10 +41,6 @@ pub(crate) fn run_node(
     if ends_with_input {
         input.watch();
     }
-    if !configuration.archive.value.is_empty() {
-        let what = "nodes of a cluster are not archived yet; start it without the setting archive";
-        return Err(CommandError::Usage(what.to_owned()));
-    }
     let certificates = &configuration.cluster_certificates.value;
     let certificates = (!certificates.is_empty()).then(|| Path::new(certificates));
     let (environment, certified) = environment(certificates)?;
@@ -52,7 +49,8 @@ pub(crate) fn run_node(
         firn_cluster::join(&environment, &configuration.data_dir.value, &request)?;
     }
     let (tell, states) = mpsc::channel();
-    let options = options(configuration, verbosity, tell);
+    let mut options = options(configuration, verbosity, tell);
+    options.archive = archived::archive_place(&environment, configuration)?;
     let seed = seed.as_ref().map(|(layout, number)| (layout, *number));
     let process = RunningProcess::start(&environment, seed, &options)?;
     let node = process.node();
@@ -73,6 +71,10 @@ pub(crate) fn run_node(
     let ended = wait_for_end(&process, &mut signals, &input, &mut || {
         states.try_iter().try_for_each(|state| tell(&state))
     });
+    // The end of the input is the end of the whole cluster: nobody is left to write.
+    if matches!(ended, Ok(End::Signal(_))) {
+        process.give_office_up();
+    }
     process.close();
     writeln!(out, "firn: node {name} closed after {}", ended?)?;
     Ok(())
@@ -110,14 +112,15 @@ fn join_request(
     certified: Option<NodeIdentity>,
 ) -> Option<JoinRequest> {
     let told = configuration.join.value.0.clone();
-    let address = configuration.cluster_listen.value.filter(|_| !told.is_empty())?;
+    let address = configuration.joining_address().filter(|_| !told.is_empty())?;
     let roles = configuration.role.value.roles();
     Some(JoinRequest {
         told,
         name: configuration.node_name.value.clone(),
         roles,
         address,
-        client_address: roles.has(Role::Database).then_some(configuration.listen.value),
+        client_address: (roles.has(Role::Database) || roles.has(Role::Proxy))
+            .then_some(configuration.listen.value.into()),
         certified,
     })
 }
@@ -128,12 +131,18 @@ fn options(
     states: mpsc::Sender<DatabaseState>,
 ) -> ProcessOptions {
     let mut endpoint = configuration.endpoint_options();
+    if configuration.listen.origin == Origin::Default {
+        endpoint.listen = None;
+    }
     endpoint.set_verbosity = Some(Arc::new(move |level| verbosity.set(level)));
     let states = Mutex::new(states);
     ProcessOptions {
         directory: configuration.data_dir.value.clone(),
         node: configuration.node_options(),
+        archive: None,
+        open_archive: Arc::new(|url| archived::open_store(&Environment::system(), url)),
         endpoint,
+        listen: configuration.cluster_listen.value,
         replica_snapshot_limit: match configuration.replica_snapshot_seconds.value {
             0 => None,
             seconds => Some(Duration::from_secs(seconds)),
@@ -177,6 +186,21 @@ impl Input {
     }
 }
 
+/// What ended a process in order.
+enum End {
+    Input,
+    Signal(&'static str),
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Input => f.write_str("the end of its input"),
+            End::Signal(name) => f.write_str(name),
+        }
+    }
+}
+
 /// Waits for a signal or for the end of the input, and calls `look` meanwhile; returns what ended
 /// it.
 ///
@@ -187,14 +211,14 @@ fn wait_for_end(
     signals: &mut Signals,
     input: &Input,
     look: &mut dyn FnMut() -> std::io::Result<()>,
-) -> Result<&'static str, CommandError> {
+) -> Result<End, CommandError> {
     loop {
         look()?;
         if input.0.load(Ordering::Relaxed) {
-            return Ok("the end of its input");
+            return Ok(End::Input);
         }
         if let Some(signal) = signals.pending().next() {
-            return Ok(signal_name(signal).unwrap_or("signal"));
+            return Ok(End::Signal(signal_name(signal).unwrap_or("signal")));
         }
         if let Some(failure) = process.failure() {
             return Err(failure.into());

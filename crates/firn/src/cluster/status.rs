@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ArgMatches;
-use firn_base::Lsn;
 use firn_base::task::sleep;
+use firn_base::{Environment, Lsn, PageNo};
 use firn_cluster::{Control, NodeStatus, PagesStatus, ReplicaStatus, Survey, SurveyedNode};
-use firn_control::{Catalog, NodeId, ReplicaState};
+use firn_control::{Catalog, Chunk, EVERY_SPACE, NodeId, ReplicaState};
 use firn_node::size::Size;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::surveyor;
 use crate::CommandError;
 
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// How often somebody who watches looks whether there was a signal.
+const LOOK: Duration = Duration::from_millis(100);
 const HEADS: [&str; 11] = [
     "node",
     "address",
@@ -36,26 +37,44 @@ const HEADS: [&str; 11] = [
 /// # Errors
 /// If there is no layout. Nodes that do not answer are part of the state.
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
-    let mut surveyor = surveyor(matches)?;
+    let surveyor = surveyor(matches)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let watches = matches.get_flag("watch");
-    if watches {
+    let interval = matches.get_one::<u64>("watch").map(|seconds| Duration::from_secs(*seconds));
+    if interval.is_some() {
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
     }
+    let clock = Environment::system().clock;
+    let mut before = None;
     loop {
-        let text = text_of(&surveyor.look());
-        match watches {
-            true => write!(out, "\x1b[2J\x1b[H{text}")?,
-            false => write!(out, "{text}")?,
-        }
-        out.flush()?;
-        if !watches || stop.load(Ordering::Relaxed) {
+        let survey = surveyor.look();
+        let (now, end) = (clock.monotonic(), durable_end(&survey.nodes));
+        let rate = before.replace((now, end)).map(|(then, before): (Duration, Lsn)| {
+            let seconds = now.saturating_sub(then).as_secs_f64();
+            (end.0.saturating_sub(before.0) as f64 / seconds.max(1e-3)) as u64
+        });
+        let text = text_of(&survey);
+        let Some(interval) = interval else {
+            write!(out, "{text}")?;
             return Ok(());
+        };
+        let rate = rate.map(|rate| format!("log: {} a second\n", Size(rate))).unwrap_or_default();
+        write!(out, "\x1b[2J\x1b[H{text}{rate}")?;
+        out.flush()?;
+        while clock.monotonic().saturating_sub(now) < interval {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            sleep(LOOK);
         }
-        sleep(WATCH_INTERVAL);
     }
+}
+
+/// The end of the durable log, as the member that knows most of it tells.
+fn durable_end(nodes: &[SurveyedNode]) -> Lsn {
+    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
+    log.map(|log| log.durable).max().unwrap_or(Lsn(0))
 }
 
 fn text_of(survey: &Survey) -> String {
@@ -73,6 +92,7 @@ fn text_of(survey: &Survey) -> String {
             text.push_str(&format!("{}: {failure}\n", node.name));
         }
     }
+    text.push_str(&archive(&survey.nodes));
     if let Ok(control) = &survey.control {
         text.push_str(&chunks(&control.catalog));
         text.push_str(&operations(control));
@@ -105,8 +125,7 @@ fn line_of_control(Control { status, catalog }: &Control) -> String {
 
 /// One line for each node.
 fn table(nodes: &[SurveyedNode]) -> String {
-    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
-    let end = log.map(|log| log.durable).max().unwrap_or(Lsn(0));
+    let end = durable_end(nodes);
     let mut rows = vec![HEADS.map(str::to_owned)];
     rows.extend(nodes.iter().map(|node| row(node, end)));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -170,7 +189,31 @@ fn replica(status: &ReplicaStatus) -> String {
     if status.is_cut_off { format!("{behind}, no writer") } else { behind }
 }
 
-/// One line for each chunk; none while every page node has all pages.
+/// One line for each node that archives or is to archive; none if the cluster has no archive.
+fn archive(nodes: &[SurveyedNode]) -> String {
+    let told = nodes
+        .iter()
+        .filter_map(|node| Some((&node.node.name, node.status.as_ref().ok()?.archive.as_ref()?)));
+    let shown = told.filter(|(_, archive)| archive.is_chosen || archive.archived.is_some());
+    let lines = shown.map(|(name, archive)| {
+        let state = match archive.archived {
+            None => "has not begun".to_owned(),
+            Some(archived) => format!(
+                "up to {archived}, {} and {:.1} seconds behind; {} in {} objects of log and {} sets",
+                Size(archive.progress.behind_bytes),
+                archive.progress.behind_ms as f64 / 1e3,
+                Size(archive.progress.size_bytes),
+                archive.progress.log_objects,
+                archive.progress.sets,
+            ),
+        };
+        let error = archive.progress.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
+        format!("archive: {name} {state}{error}\n")
+    });
+    lines.collect()
+}
+
+/// One line for each chunk.
 fn chunks(catalog: &Catalog) -> String {
     let lines = catalog.chunks().iter().map(|(id, chunk)| {
         let replicas = chunk.replicas.iter().map(|(node, replica)| {
@@ -181,15 +224,26 @@ fn chunks(catalog: &Catalog) -> String {
                 ReplicaState::Leaving => format!("{name} (leaving)"),
             }
         });
-        let end = match chunk.end {
-            end if end == firn_base::PageNo::NONE => "end".to_owned(),
-            end => end.to_string(),
-        };
         let replicas = replicas.collect::<Vec<_>>().join(", ");
-        let (space, first, size) = (chunk.space, chunk.first, Size(chunk.bytes));
-        format!("chunk {id}: space {space}, pages {first} to {end}, {size}, on {replicas}\n")
+        format!("chunk {id}: {}, {}, on {replicas}\n", range(catalog, chunk), Size(chunk.bytes))
     });
     lines.collect()
+}
+
+/// Which pages a chunk has.
+fn range(catalog: &Catalog, chunk: &Chunk) -> String {
+    let (first, end) = (chunk.first, chunk.end);
+    match (chunk.space == EVERY_SPACE, catalog.chunks().len()) {
+        (true, 1) => "all pages".to_owned(),
+        (true, parts) => {
+            let before = catalog.chunks().values().filter(|other| other.first <= first).count();
+            format!("part {before} of {parts}")
+        }
+        (false, _) if end == PageNo::NONE => {
+            format!("space {}, pages {first} to end", chunk.space)
+        }
+        (false, _) => format!("space {}, pages {first} to {end}", chunk.space),
+    }
 }
 
 /// One line for each operation under way.

@@ -1,14 +1,14 @@
-//! Values that are lists, with commas between their parts.
+//! Values that are lists, with commas between their parts. Roles may have `+` there too, as a
+//! certificate and the state of a cluster show them.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use firn_base::network::{Role, Roles};
+use firn_base::network::{Address, Role, Roles};
 
 /// Addresses of other processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct AddressList(pub(crate) Vec<SocketAddr>);
+pub(crate) struct AddressList(pub(crate) Vec<Address>);
 
 /// Roles of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,15 +25,18 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(move |_| !text.is_empty())
 }
 
+/// Where another node is reached: a port of TCP at an IP address or at the host of a name.
+pub(super) fn address_of_node(text: &str) -> Option<Address> {
+    text.parse().ok().filter(|address: &Address| address.port().is_some())
+}
+
 impl FromStr for AddressList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AddressList, String> {
         let address = |part: &str| {
-            let mut found = part.to_socket_addrs().map_err(|error| {
-                format!("has '{part}', which is no address ({error}); write HOST:PORT,HOST:PORT")
-            })?;
-            found.next().ok_or_else(|| format!("has '{part}', which names no address"))
+            let refuse = || format!("has '{part}', which is no address; write HOST:PORT,HOST:PORT");
+            address_of_node(part).ok_or_else(refuse)
         };
         parts(text).map(address).collect::<Result<_, _>>().map(AddressList)
     }
@@ -50,13 +53,17 @@ impl FromStr for RoleList {
                 format!("has '{part}', which is none of {}", names.join(", "))
             })
         };
-        parts(text).map(role).collect::<Result<_, _>>().map(RoleList)
+        parts(text)
+            .flat_map(|part| part.split('+'))
+            .map(role)
+            .collect::<Result<_, _>>()
+            .map(RoleList)
     }
 }
 
 impl fmt::Display for AddressList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<_> = self.0.iter().map(SocketAddr::to_string).collect();
+        let parts: Vec<_> = self.0.iter().map(Address::to_string).collect();
         f.write_str(&parts.join(","))
     }
 }

@@ -28,6 +28,8 @@ impl Configuration {
             secure_file_priv: named(&self.secure_file_priv.value),
             buffer_pool_bytes: self.memory_plan().buffer_pool_bytes,
             column_cache_bytes: self.memory_plan().column_cache_bytes,
+            door: None,
+            cluster: None,
         }
     }
 

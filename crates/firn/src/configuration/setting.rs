@@ -75,8 +75,10 @@ pub(crate) const NODE_NAME: &str = "node_name";
 pub(crate) const JOIN: &str = "join";
 /// What the process does for the cluster that it joins.
 pub(crate) const ROLE: &str = "role";
-/// Where other nodes of the cluster reach a process that joins.
+/// Where the process listens for the other nodes of the cluster.
 pub(crate) const CLUSTER_LISTEN: &str = "cluster_listen";
+/// Where other nodes of the cluster reach a process that joins.
+pub(crate) const CLUSTER_ADDRESS: &str = "cluster_address";
 /// The node's certificates.
 pub(crate) const CLUSTER_CERTIFICATES: &str = "cluster_certificates";
 /// How long snapshots of a replica may hold up the writer's purge.
@@ -85,7 +87,7 @@ pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 27] = [
+pub(crate) const SETTINGS: [Setting; 28] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -114,7 +116,7 @@ pub(crate) const SETTINGS: [Setting; 27] = [
         name: METRICS_LISTEN,
         value_name: "HOST:PORT",
         default: "",
-        help: "Where Prometheus scrapes /metrics; nowhere if empty",
+        help: "Where Prometheus scrapes /metrics, and probes ask /live and /ready; nowhere if empty",
     },
     Setting {
         name: SHUTDOWN_PATIENCE_SECONDS,
@@ -220,15 +222,21 @@ pub(crate) const SETTINGS: [Setting; 27] = [
     },
     Setting {
         name: ROLE,
-        value_name: "ROLE,…",
+        value_name: "ROLE+…",
         default: "",
-        help: "What a process that joins does: pages",
+        help: "What a process that joins does: pages, log or database+log, or log and pages together",
     },
     Setting {
         name: CLUSTER_LISTEN,
         value_name: "HOST:PORT",
         default: "",
-        help: "Where the other nodes of the cluster reach a process that joins",
+        help: "Where the process listens for the other nodes of the cluster; where they reach it if empty",
+    },
+    Setting {
+        name: CLUSTER_ADDRESS,
+        value_name: "HOST:PORT",
+        default: "",
+        help: "Where the other nodes of the cluster reach a process that joins; where it listens if empty",
     },
     Setting {
         name: CLUSTER_CERTIFICATES,

@@ -94,7 +94,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("log_level = \"warn\"\nbufer_pool = \"1G\"\n", &[], &[]),
         &expect![
-            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_certificates, replica_snapshot_seconds, log_level"
+            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, log_level"
         ],
     );
     refused(
@@ -104,7 +104,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("[storage]\nbuffer_pool = 1\n", &[], &[]),
         &expect![
-            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_certificates, replica_snapshot_seconds, log_level"
+            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, log_level"
         ],
     );
 }
@@ -237,16 +237,55 @@ fn a_process_that_joins_says_what_it_is() {
     assert_eq!(configuration.join.value.0.len(), 2);
     assert_eq!(configuration.join.value.to_string(), whole[0].1);
     assert_eq!(configuration.role.value.roles().to_string(), "pages");
+    for text in ["log,database", "database+log"] {
+        let roles = text.parse::<super::lists::RoleList>().unwrap().roles();
+        assert_eq!(roles.to_string(), "database+log");
+    }
     for missing in 0..whole.len() {
         let mut some = whole.to_vec();
         let (name, _) = some.remove(missing);
         let left = merge("", &[], &some);
         assert!(left.is_err(), "{name} is missing");
     }
+    let with = |name: &'static str, value: &'static str| {
+        let mut settings = whole.to_vec();
+        settings.retain(|(other, _)| *other != name);
+        settings.push((name, value));
+        settings
+    };
+    let everywhere = with(CLUSTER_LISTEN, "0.0.0.0:7400");
+    refused(
+        merge("", &[], &everywhere),
+        &expect![
+            "--cluster-listen: cluster_listen: '0.0.0.0:7400' is nowhere that others reach; give cluster_address as well"
+        ],
+    );
+    let named = [&everywhere[..], &[(CLUSTER_ADDRESS, "pages-3.example:7409")]].concat();
+    let configuration = merge("", &[], &named).unwrap();
+    let address = configuration.joining_address().unwrap();
+    assert_eq!(address.to_string(), "pages-3.example:7409");
+    refused(
+        merge("", &[], &with(CLUSTER_ADDRESS, "pages-3")),
+        &expect![
+            "--cluster-address: cluster_address: 'pages-3' is no address of a node; write HOST:PORT"
+        ],
+    );
+    refused(
+        merge("", &[], &[(CLUSTER_ADDRESS, "pages-3.example:7409")]),
+        &expect![
+            "--cluster-address: cluster_address: 'pages-3.example:7409' needs join; the address of a node of a layout is there"
+        ],
+    );
+    refused(
+        merge("", &[], &with(JOIN, "firn-0.firn:7400, unix:/run/firn")),
+        &expect![
+            "--join: join: 'firn-0.firn:7400, unix:/run/firn' has 'unix:/run/firn', which is no address; write HOST:PORT,HOST:PORT"
+        ],
+    );
     refused(
         merge("", &[], &[(ROLE, "page")]),
         &expect![
-            "--role: role: 'page' has 'page', which is none of compute, database, log, pages, control, replica"
+            "--role: role: 'page' has 'page', which is none of compute, database, log, pages, control, replica, proxy"
         ],
     );
 }

@@ -1,6 +1,10 @@
 //! Starts a `firn start` for a test, and runs other commands beside it.
 
-#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
 // Each test file uses a part of it.
 #![allow(dead_code)]
 
@@ -66,6 +70,15 @@ impl Server {
     /// The port of `/metrics`.
     pub(crate) fn metrics_port(&self) -> u16 {
         self.number_after("metrics at http://127.0.0.1:")
+    }
+
+    /// The answer to `GET path` at the port of `/metrics`, with its headers.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.metrics_port())).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: firn\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// A file in the data directory.

@@ -197,7 +197,9 @@ impl Shared {
             if self.local.has_left(session.agreement.epoch) {
                 return Arc::from("the epoch of the connection has ended");
             }
-            if now.saturating_sub(session.sender.last_write()) >= interval {
+            // Casts have no answer, so a link that sends them all the time needs pings too.
+            let hears_nothing = now.saturating_sub(heard) >= interval;
+            if hears_nothing || now.saturating_sub(session.sender.last_write()) >= interval {
                 // An end shows itself by the next receive.
                 let _ = session.sender.put([Outgoing::bare(Kind::Ping)]);
             }

@@ -9,6 +9,7 @@
 //! while another member has more. It is then not asked again for a while, unless all others are no
 //! better.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub(super) struct RemoteFollower {
     received: Option<LogPiece>,
     stream: Option<Stream>,
     /// By member.
-    members: Vec<Record>,
+    members: BTreeMap<usize, Record>,
     /// Since when there has been no stream, as far as a caller has waited for one.
     without: Option<Duration>,
     /// The last answer.
@@ -72,7 +73,6 @@ enum Left {
 
 impl RemoteFollower {
     pub(super) fn new(shared: Arc<Shared>, id: ReaderId, options: FollowOptions) -> RemoteFollower {
-        let members = vec![Record::default(); shared.callers.len()];
         RemoteFollower {
             position: options.from,
             shared,
@@ -80,7 +80,7 @@ impl RemoteFollower {
             options,
             received: None,
             stream: None,
-            members,
+            members: BTreeMap::new(),
             without: None,
             failure: None,
         }
@@ -108,12 +108,9 @@ impl RemoteFollower {
             self.stream = None;
             return Some(Ok(Followed::End));
         }
-        if self.shared.state.lock().members.standing(self.id) == Standing::Gone {
-            let dropped = self.dropped();
-            if self.shared.stays(&self.options.name) {
-                self.shared.state.lock().registered = None;
-            }
-            return Some(Err(self.fail(dropped)));
+        if self.standing() == Standing::Gone {
+            let lost = self.lost();
+            return Some(Err(self.fail(lost)));
         }
         let mut piece = self.received.take()?;
         let front = piece.split_front(limit_bytes as u64);
@@ -122,14 +119,21 @@ impl RemoteFollower {
         Some(Ok(Followed::Piece(front)))
     }
 
+    /// Whether the members keep the log for it.
+    fn standing(&self) -> Standing {
+        self.shared.state.lock().members.standing(self.id)
+    }
+
     fn fail(&mut self, error: LogError) -> LogError {
         self.stream = None;
         self.failure = Some(error.clone());
         error
     }
 
-    fn dropped(&self) -> LogError {
-        let state = self.shared.state.lock();
+    /// The error of a reader whose log is gone. It has no registration any more.
+    fn lost(&self) -> LogError {
+        let mut state = self.shared.state.lock();
+        state.registered.remove(&self.options.name);
         let held = state.readers.get(&self.id).map_or(self.position, |reader| reader.held);
         let (name, limit_bytes) = (self.options.name.clone(), self.options.hold_limit_bytes);
         LogError::ReaderDropped { name, held, limit_bytes }
@@ -140,16 +144,15 @@ impl RemoteFollower {
         let now = self.shared.now();
         let from = self.received_end();
         let order = self.shared.order(from);
-        let Some(member) = order.into_iter().find(|member| self.members[*member].not_before <= now)
-        else {
-            return false;
-        };
+        let may_be_asked =
+            |member: &usize| self.members.get(member).is_none_or(|record| record.not_before <= now);
+        let Some(member) = order.into_iter().find(may_be_asked) else { return false };
         let (piece_bytes, gather) = (self.shared.options.piece_bytes, self.shared.options.gather);
         let request = Request::Follow(FollowRequest::new(&self.options, from, piece_bytes, gather));
         let left = deadline.saturating_sub(now).max(LEAST_OPENING);
         let (window, timeout) =
             (self.shared.options.window_bytes, left.min(self.shared.options.attempt));
-        let caller = &self.shared.callers[member];
+        let caller = self.shared.caller(member);
         match caller.follow(LOG_SERVICE, request.encode(), window, timeout) {
             Ok(follower) => {
                 let (waited, waited_behind) = (Duration::ZERO, Duration::ZERO);
@@ -164,7 +167,8 @@ impl RemoteFollower {
     }
 
     fn avoid(&mut self, member: usize, time: Duration) {
-        self.members[member].not_before = self.shared.now().saturating_add(time);
+        let until = self.shared.now().saturating_add(time);
+        self.members.entry(member).or_default().not_before = until;
     }
 
     /// Takes the next message of the stream, or leaves it.
@@ -181,7 +185,7 @@ impl RemoteFollower {
                     Ok((positions, piece)) => {
                         self.shared.heard(member, positions);
                         self.without = None;
-                        self.members[member] = Record::default();
+                        self.members.remove(&member);
                         match piece {
                             Some(piece) => self.take(piece),
                             None => self.look_elsewhere(waited),
@@ -264,7 +268,7 @@ impl RemoteFollower {
             Left::Reached if self.options.until.is_some_and(|until| position >= until) => {}
             Left::Reached => self.avoid(member, renewal),
             Left::Failed(LogError::OutOfRange { from, .. }) if from > position => {
-                self.members[member].gone = Some(from);
+                self.members.entry(member).or_default().gone = Some(from);
                 self.avoid(member, renewal);
             }
             Left::Failed(LogError::OutOfRange { .. }) => self.avoid(member, renewal),
@@ -283,7 +287,9 @@ impl RemoteFollower {
 
     /// Where the log begins, if it is gone at every member.
     fn gone_everywhere(&self) -> Option<Lsn> {
-        let begins: Option<Vec<Lsn>> = self.members.iter().map(|record| record.gone).collect();
+        let places = self.shared.state.lock().members.places();
+        let begins: Option<Vec<Lsn>> =
+            places.iter().map(|place| self.members.get(place)?.gone).collect();
         begins?.into_iter().min()
     }
 
@@ -330,13 +336,28 @@ impl LogFollower for RemoteFollower {
         self.position
     }
 
+    fn skip_to(&mut self, lsn: Lsn) {
+        self.stream = None;
+        self.without = None;
+        self.received = None;
+        self.position = self.position.max(lsn);
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        match &self.failure {
+            Some(failure) => Err(failure.clone()),
+            None if self.standing() == Standing::Gone => Err(self.lost()),
+            None => Ok(()),
+        }
+    }
+
     fn release(&mut self, lsn: Lsn) {
         let lsn = lsn.min(self.position);
         let mut state = self.shared.state.lock();
         if let Some(reader) = state.readers.get_mut(&self.id) {
             reader.held = reader.held.max(lsn);
             if reader.stays {
-                state.registered = state.registered.max(Some(lsn));
+                state.note_registered(&self.options.name, lsn);
             }
         }
     }

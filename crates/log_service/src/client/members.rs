@@ -19,8 +19,10 @@ pub(super) type ReaderId = u64;
 /// What a member said last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Member {
+    /// It is in the group no more. Its place in the list stays, and it counts for nothing.
+    pub(super) is_gone: bool,
     pub(super) positions: Option<Positions>,
-    /// Whether it was asked for the position of the reader that stays, if the client has one.
+    /// Whether it was asked for the positions of the readers that stay, if the client has some.
     pub(super) is_asked: bool,
     /// When a request came to nothing; no request has succeeded since then.
     pub(super) failed_at: Option<Duration>,
@@ -67,25 +69,35 @@ impl Members {
         Members(vec![Member::default(); count])
     }
 
+    /// The members that the group has now.
+    pub(super) fn present(&self) -> impl Iterator<Item = &Member> {
+        self.0.iter().filter(|member| !member.is_gone)
+    }
+
+    /// The places of the members that the group has now.
+    pub(super) fn places(&self) -> Vec<usize> {
+        (0..self.0.len()).filter(|place| !self.0[*place].is_gone).collect()
+    }
+
     pub(super) fn majority(&self) -> usize {
-        self.0.len() / 2 + 1
+        self.present().count() / 2 + 1
     }
 
     /// How many have answered all that the client has to know at first.
     pub(super) fn heard(&self) -> usize {
-        self.0.iter().filter(|member| member.positions.is_some() && member.is_asked).count()
+        self.present().filter(|member| member.positions.is_some() && member.is_asked).count()
     }
 
     /// The earliest position from which on a majority keeps the log. `None`: too few are known.
     pub(super) fn truncated(&self) -> Option<Lsn> {
-        let known = self.0.iter().filter_map(|member| member.positions);
+        let known = self.present().filter_map(|member| member.positions);
         let mut starts: Vec<Lsn> = known.map(|positions| positions.truncated).collect();
         starts.sort_unstable();
         starts.get(self.majority() - 1).copied()
     }
 
     pub(super) fn standing(&self, reader: ReaderId) -> Standing {
-        let answers = self.0.iter().filter_map(|member| member.kept.get(&reader));
+        let answers = self.present().filter_map(|member| member.kept.get(&reader));
         let (gone, held): (Vec<&Kept>, Vec<_>) = answers.partition(|kept| kept.is_gone());
         if held.len() >= self.majority() {
             Standing::Held
@@ -98,14 +110,15 @@ impl Members {
 
     /// Whether any member keeps the reader's log.
     pub(super) fn is_held(&self, reader: ReaderId) -> bool {
-        let answers = self.0.iter().filter_map(|member| member.kept.get(&reader));
-        answers.into_iter().any(|kept| !kept.is_gone())
+        let mut answers = self.present().filter_map(|member| member.kept.get(&reader));
+        answers.any(|kept| !kept.is_gone())
     }
 
     /// Whether another member than `but` is known to have log after `position`.
     pub(super) fn is_ahead_elsewhere(&self, position: Lsn, but: usize) -> bool {
-        let others = self.0.iter().enumerate().filter(|(number, _)| *number != but);
-        others.filter_map(|(_, member)| member.positions).any(|has| has.durable > position)
+        let others = self.places().into_iter().filter(|place| *place != but);
+        let positions = others.filter_map(|place| self.0[place].positions);
+        positions.into_iter().any(|has| has.durable > position)
     }
 
     /// All members, the most promising first, to read from `position`: those that answer, that
@@ -118,7 +131,8 @@ impl Members {
         forgiven_after: Duration,
     ) -> Vec<usize> {
         let count = self.0.len();
-        let mut order: Vec<usize> = (0..count).map(|step| (first + step) % count).collect();
+        let circle = (0..count).map(|step| (first + step) % count);
+        let mut order: Vec<usize> = circle.filter(|place| !self.0[*place].is_gone).collect();
         order.sort_by_key(|number| {
             let member = &self.0[*number];
             let failed = member.failed_at;

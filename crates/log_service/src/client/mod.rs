@@ -33,8 +33,8 @@ pub use self::options::RemoteLogOptions;
 use crate::LOG_SERVICE;
 use crate::message::{HeldReader, MAX_NAME_BYTES, Positions, Reply, Request};
 
-/// A log whose members are elsewhere. Several may share the links. Dropping it lets go of its
-/// readers, without waiting.
+/// A log whose members are elsewhere, and may be others later. Several may share the links.
+/// Dropping it lets go of its readers, without waiting.
 pub struct RemoteLog {
     shared: Arc<Shared>,
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
@@ -42,7 +42,6 @@ pub struct RemoteLog {
 
 struct Shared {
     environment: Environment,
-    callers: Vec<Arc<Caller>>,
     options: RemoteLogOptions,
     /// Names this client to the members.
     client: u64,
@@ -59,12 +58,14 @@ struct Shared {
 
 struct State {
     members: Members,
+    /// The link to each of them.
+    callers: Vec<Arc<Caller>>,
     readers: BTreeMap<ReaderId, HeldReader>,
     next_reader: ReaderId,
-    /// What the reader that stays holds, as far as it and the members know. A registration is at a
-    /// majority, so each majority has a member that knows it; the highest one that is known was
+    /// What each reader that stays holds, as far as it and the members know. A registration is at
+    /// a majority, so each majority has a member that knows it; the highest one that is known was
     /// let go up to there.
-    registered: Option<Lsn>,
+    registered: BTreeMap<String, Lsn>,
 }
 
 impl RemoteLog {
@@ -86,29 +87,47 @@ impl RemoteLog {
         let shared = Arc::new(Shared {
             environment: environment.clone(),
             client: environment.random.next_u64(),
-            callers,
             options,
             durable: AtomicU64::new(0),
             state: Mutex::new(State {
                 members,
+                callers,
                 readers: BTreeMap::new(),
                 next_reader: 0,
-                registered: None,
+                registered: BTreeMap::new(),
             }),
             changed: Event::new(),
             wanted: Event::new(),
             renewals_wanted: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         });
-        let task = |member| {
-            let of_task = Arc::clone(&shared);
-            let body = Box::new(move || of_task.renew(member));
-            environment.spawner.spawn("log-renew", body)
-        };
-        let tasks = (0..shared.callers.len()).map(task).collect();
-        let log = Arc::new(RemoteLog { shared, tasks: Mutex::new(tasks) });
+        let log = Arc::new(RemoteLog { shared, tasks: Mutex::default() });
+        let places = log.shared.state.lock().members.places();
+        places.into_iter().for_each(|place| log.start_renewing(place));
         log.shared.wait_for_majority()?;
         Ok(log)
+    }
+
+    fn start_renewing(&self, place: usize) {
+        let of_task = Arc::clone(&self.shared);
+        let body = Box::new(move || of_task.renew(place));
+        let task = self.shared.environment.spawner.spawn("log-renew", body);
+        self.tasks.lock().push(task);
+    }
+
+    /// The members of the group are those behind `callers` from now on. What readers hold is held
+    /// at a newcomer once it has answered. Does not block.
+    ///
+    /// # Panics
+    /// If there are no members.
+    pub fn set_members(&self, callers: &[Arc<Caller>]) {
+        assert!(!callers.is_empty(), "a log has members");
+        let added = self.shared.state.lock().set_members(callers);
+        if !self.shared.is_closed() {
+            added.into_iter().for_each(|place| self.start_renewing(place));
+        }
+        self.shared.want_renewal();
+        self.shared.changed.notify_all();
     }
 
     /// Ends the registration of a reader that stays, at all members: its log may go.
@@ -120,14 +139,13 @@ impl RemoteLog {
         let shared = &self.shared;
         let request = Request::Forget { name: reader.to_owned() };
         let mut missing = None;
-        for member in 0..shared.callers.len() {
+        let places = shared.state.lock().members.places();
+        for member in places {
             if let Err(error) = shared.ask(member, &request, shared.options.attempt) {
                 missing = Some(error);
             }
         }
-        if shared.stays(reader) {
-            shared.state.lock().registered = None;
-        }
+        shared.state.lock().registered.remove(reader);
         missing.map_or(Ok(()), Err)
     }
 
@@ -151,7 +169,7 @@ impl LogStore for RemoteLog {
     /// Always refused, with [`LogError::NotLeader`].
     fn open(&self, _: WriterEpoch) -> Result<OpenedLog, LogError> {
         let state = self.shared.state.lock();
-        let mut leaders = state.members.0.iter().filter_map(|member| member.leader.clone());
+        let mut leaders = state.members.present().filter_map(|member| member.leader.clone());
         Err(LogError::NotLeader { hint: leaders.next() })
     }
 
@@ -159,11 +177,15 @@ impl LogStore for RemoteLog {
         self.shared.durable()
     }
 
-    /// What the reader that stays holds, if there is one. Otherwise the position from which on a
-    /// majority of the members keeps the log.
+    /// The position from which on a majority of the members keeps the log.
     fn truncated_lsn(&self) -> Lsn {
-        let state = self.shared.state.lock();
-        state.registered.or_else(|| state.members.truncated()).unwrap_or_default()
+        self.shared.state.lock().members.truncated().unwrap_or_default()
+    }
+
+    /// What the reader holds, if it stays and is registered.
+    fn kept_for(&self, reader: &str) -> Lsn {
+        let registered = self.shared.state.lock().registered.get(reader).copied();
+        registered.unwrap_or_else(|| self.truncated_lsn())
     }
 
     fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
@@ -175,7 +197,42 @@ impl LogStore for RemoteLog {
     }
 }
 
+impl State {
+    /// Returns the places of newcomers.
+    fn set_members(&mut self, callers: &[Arc<Caller>]) -> Vec<usize> {
+        for (known, member) in self.callers.iter().zip(&mut self.members.0) {
+            member.is_gone |= !callers.iter().any(|caller| Arc::ptr_eq(caller, known));
+        }
+        let present = self.members.places();
+        let is_new = |caller: &&Arc<Caller>| {
+            !present.iter().any(|place| Arc::ptr_eq(caller, &self.callers[*place]))
+        };
+        let new: Vec<_> = callers.iter().filter(is_new).cloned().collect();
+        let first = self.callers.len();
+        self.members.0.resize_with(first + new.len(), Default::default);
+        self.callers.extend(new);
+        (first..self.callers.len()).collect()
+    }
+
+    /// Notes that a reader that stays holds the log from `held` on, or from further on.
+    fn note_registered(&mut self, reader: &str, held: Lsn) {
+        match self.registered.get_mut(reader) {
+            Some(known) => *known = held.max(*known),
+            None => _ = self.registered.insert(reader.to_owned(), held),
+        }
+    }
+}
+
 impl Shared {
+    fn caller(&self, member: usize) -> Arc<Caller> {
+        Arc::clone(&self.state.lock().callers[member])
+    }
+
+    /// Whether the member has no place in the group any more.
+    fn is_gone(&self, member: usize) -> bool {
+        self.state.lock().members.0[member].is_gone
+    }
+
     fn now(&self) -> Duration {
         self.environment.clock.monotonic()
     }
@@ -190,7 +247,7 @@ impl Shared {
 
     /// Whether the reader of this name stays when the client is gone.
     fn stays(&self, reader: &str) -> bool {
-        self.options.stays.as_deref() == Some(reader)
+        self.options.stays.iter().any(|name| name == reader)
     }
 
     fn close(&self) {
@@ -236,7 +293,7 @@ impl Shared {
         request: &Request,
         timeout: Duration,
     ) -> Result<(Reply, Vec<u8>), LogError> {
-        let answer = self.callers[member].call(LOG_SERVICE, request.encode(), timeout);
+        let answer = self.caller(member).call(LOG_SERVICE, request.encode(), timeout);
         let payload = answer.map_err(|error| self.no_answer(member, &error))?;
         let (reply, log) = Reply::decode(&payload).map_err(|damage| {
             self.failed(member, &damage);
@@ -259,9 +316,10 @@ impl Shared {
 
     /// The members in the order in which to ask them for log at `position`.
     fn order(&self, position: Lsn) -> Vec<usize> {
-        let first = (self.client % self.callers.len() as u64) as usize;
         let forgiven_after = 2 * self.options.attempt;
-        self.state.lock().members.order(position, first, self.now(), forgiven_after)
+        let state = self.state.lock();
+        let first = (self.client % state.callers.len() as u64) as usize;
+        state.members.order(position, first, self.now(), forgiven_after)
     }
 
     fn wait_for_majority(&self) -> Result<(), LogError> {
@@ -278,7 +336,7 @@ impl Shared {
     /// [`LogError::Unavailable`], with the members' own reasons.
     fn unavailable(&self, what: &str) -> LogError {
         let state = self.state.lock();
-        let failed = state.members.0.iter().filter(|member| member.failed_at.is_some());
+        let failed = state.members.present().filter(|member| member.failed_at.is_some());
         let reasons: Vec<_> = failed.map(|member| member.reason.clone()).collect();
         let reason = match reasons.is_empty() {
             true => what.to_owned(),
@@ -328,9 +386,9 @@ impl Shared {
     /// others may have been away and let go of it meanwhile.
     fn wait_for_standing(&self, id: ReaderId, follower: &RemoteFollower) -> Standing {
         let is_known = {
-            let registered = self.state.lock().registered;
-            self.stays(&follower.options().name)
-                && registered.is_some_and(|held| held <= follower.position())
+            let state = self.state.lock();
+            let registered = state.registered.get(&follower.options().name);
+            registered.is_some_and(|held| *held <= follower.position())
         };
         let mut standing = Standing::Unknown;
         self.changed.wait_until(Some(self.options.patience), || {
@@ -347,15 +405,14 @@ impl Shared {
     /// Notes that a reader holds the log from `held` on.
     fn note_registered(&self, reader: &str, held: Lsn) {
         if self.stays(reader) {
-            let mut state = self.state.lock();
-            state.registered = state.registered.max(Some(held));
+            self.state.lock().note_registered(reader, held);
         }
     }
 
     /// Where the log begins that is kept for a reader at a majority, or that a majority has.
     fn begin_of(&self, reader: ReaderId) -> Lsn {
         let state = self.state.lock();
-        let kept = state.members.0.iter().filter_map(|member| member.kept.get(&reader));
+        let kept = state.members.present().filter_map(|member| member.kept.get(&reader));
         let mut starts: Vec<Lsn> = kept.map(|kept| kept.from).collect();
         starts.sort_unstable();
         let start = starts.get(state.members.majority() - 1).copied();

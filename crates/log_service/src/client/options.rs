@@ -5,10 +5,10 @@ use std::time::Duration;
 /// How a client reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteLogOptions {
-    /// The name of a reader that stays registered when this client is gone, until
-    /// [`super::RemoteLog::forget`] or until it is dropped for holding back too much. For a reader
-    /// that comes back, such as a page node. The name is unique in the cluster.
-    pub stays: Option<String>,
+    /// The names of readers that stay registered when this client is gone, until
+    /// [`super::RemoteLog::forget`] or until they are dropped for holding back too much. For
+    /// readers that come back, such as a page node's. The names are unique in the cluster.
+    pub stays: Vec<String>,
     /// How long a call waits for members before the log counts as unavailable.
     pub patience: Duration,
     /// How long one member may take for one request.
@@ -31,7 +31,7 @@ pub struct RemoteLogOptions {
 impl Default for RemoteLogOptions {
     fn default() -> RemoteLogOptions {
         RemoteLogOptions {
-            stays: None,
+            stays: Vec::new(),
             patience: Duration::from_secs(10),
             attempt: Duration::from_secs(1),
             renewal: Duration::from_millis(200),

@@ -53,7 +53,7 @@ impl Shared {
                     Attempt::Failed(failure) => error = Some(failure),
                 }
             }
-            if gone.len() == self.callers.len() {
+            if gone.len() == self.state.lock().members.present().count() {
                 gone.sort_unstable();
                 return Err(LogError::OutOfRange {
                     position: from,

@@ -10,7 +10,7 @@ impl Shared {
     /// What a task `log-renew` does: it renews the leases at one member.
     pub(super) fn renew(&self, member: usize) {
         let mut answered_for = 0;
-        while !self.is_closed() {
+        while !self.is_closed() && !self.is_gone(member) {
             let wanted = self.renewals_wanted.load(Ordering::SeqCst);
             if self.ask_for_registration(member) {
                 answered_for = self.renew_once(member, answered_for);
@@ -19,19 +19,19 @@ impl Shared {
             self.wanted.wait_until(Some(self.options.renewal), is_wanted);
         }
         // The member lets go at once instead of after the leases' time.
-        if answered_for > 0 && self.callers[member].peer().is_some() {
+        if answered_for > 0 && self.caller(member).peer().is_some() {
             let request = Request::Hold { client: self.client, readers: Vec::new() };
             let _ = self.ask(member, &request, self.options.attempt);
         }
     }
 
-    /// Learns what the member holds for the reader that stays, once. False if it does not say.
+    /// Learns what the member holds for the readers that stay, once. False if it does not say.
     fn ask_for_registration(&self, member: usize) -> bool {
         if self.state.lock().members.0[member].is_asked {
             return true;
         }
-        let mut registered = None;
-        if let Some(name) = &self.options.stays {
+        let mut registered = Vec::new();
+        if !self.options.stays.is_empty() {
             let readers = match self.ask(member, &Request::Readers, self.options.attempt) {
                 Ok((Reply::Readers { readers, .. }, _)) => readers,
                 _ => {
@@ -39,12 +39,14 @@ impl Shared {
                     return false;
                 }
             };
-            let of_name = readers.into_iter().find(|reader| reader.stays && reader.name == *name);
-            registered = of_name.map(|reader| reader.held);
+            let are_own = |reader: &HeldReader| reader.stays && self.stays(&reader.name);
+            registered = readers.into_iter().filter(are_own).collect();
         }
         {
             let mut state = self.state.lock();
-            state.registered = state.registered.max(registered);
+            for reader in registered {
+                state.note_registered(&reader.name, reader.held);
+            }
             state.members.0[member].is_asked = true;
         }
         self.changed.notify_all();

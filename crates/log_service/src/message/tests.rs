@@ -30,7 +30,7 @@ fn follow() -> FollowRequest {
         name: "pages-1".to_owned(),
         from: Lsn(8),
         until: Some(Lsn(72)),
-        pages: Some(vec![(page(2), page(300))]),
+        pages: WantedPages::Ranges(vec![(page(2), page(300))]),
         limit_bytes: 65_536,
         piece_bytes: 1024,
         gather_us: 300,
@@ -51,6 +51,19 @@ fn requests_have_these_bytes() {
     check(
         &Request::Follow(follow()).encode(),
         expect!["02 04 07 70 61 67 65 73 2d 31 08 01 48 01 01 01 02 01 ac 02 80 80 04 80 08 ac 02"],
+    );
+    let pages = WantedPages::Places { extents: Extents { pages: 300 }, first: 5, end: 7 };
+    check(
+        &Request::Follow(FollowRequest { pages, until: None, ..follow() }).encode(),
+        expect!["02 04 07 70 61 67 65 73 2d 31 08 00 02 ac 02 05 07 80 80 04 80 08 ac 02"],
+    );
+    let (extents, ranges) = (Extents { pages: 300 }, vec![(5, 7), (9, 300)]);
+    let pages = WantedPages::SeveralPlaces { extents, ranges };
+    check(
+        &Request::Follow(FollowRequest { pages, until: None, ..follow() }).encode(),
+        expect![
+            "02 04 07 70 61 67 65 73 2d 31 08 00 03 ac 02 02 05 07 09 ac 02 80 80 04 80 08 ac 02"
+        ],
     );
 }
 
@@ -152,7 +165,7 @@ fn other_versions_and_limits_are_refused() {
         Request::Hold { client: 0, readers: vec![reader("a"); MAX_READERS + 1] },
         Request::Follow(FollowRequest { name, ..follow() }),
         Request::Follow(FollowRequest {
-            pages: Some(vec![(page(1), page(1)); MAX_RANGES + 1]),
+            pages: WantedPages::Ranges(vec![(page(1), page(1)); MAX_RANGES + 1]),
             ..follow()
         }),
     ] {
@@ -163,7 +176,10 @@ fn other_versions_and_limits_are_refused() {
 
 #[test]
 fn options_survive_the_way() {
-    for pages in [PageFilter::All, PageFilter::Ranges(vec![page(1)..=page(4)])] {
+    let extents = Extents { pages: 4 };
+    let places = PageFilter::places(extents, 5..7);
+    let several = PageFilter::Places { extents, ranges: vec![5..7, 9..11] };
+    for pages in [PageFilter::All, PageFilter::Ranges(vec![page(1)..=page(4)]), places, several] {
         let options = FollowOptions { pages, ..follow().options() };
         let request = FollowRequest::new(&options, options.from, 1, Duration::ZERO);
         let Ok(Request::Follow(read)) = Request::decode(&Request::Follow(request).encode()) else {

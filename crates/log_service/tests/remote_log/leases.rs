@@ -1,18 +1,20 @@
 //! What readers hold, at every member, and what becomes of it when they are gone.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::{FollowOptions, Followed, LogError, LogFollower, LogStore, OpenedLog, WriterEpoch};
 use firn_base::{Lsn, task};
-use firn_log_service::RemoteLogOptions;
+use firn_link::Caller;
+use firn_log_service::{RemoteLog, RemoteLogOptions};
 use firn_testing::simulation::for_each_seed;
 
 use crate::following::write;
 use crate::support::{Group, MS, SECOND, client_options, follow_options, next_piece};
 
 fn staying() -> RemoteLogOptions {
-    RemoteLogOptions { stays: Some("pages".to_owned()), ..client_options() }
+    RemoteLogOptions { stays: vec!["pages".to_owned()], ..client_options() }
 }
 
 /// Reads up to `to` at least.
@@ -102,7 +104,7 @@ fn a_reader_that_stays_finds_its_log_after_all_processes_have_died() {
         assert!(end > first);
 
         let (_reader, log) = group.reader_with("pages", staying());
-        let begin = log.truncated_lsn();
+        let begin = log.kept_for("pages");
         assert!(begin <= released, "log from {released} on was held, and it is at {begin}");
         let mut follower = log.follow(follow_options("pages", begin)).unwrap();
         read_up_to(&mut *follower, end);
@@ -228,5 +230,43 @@ fn log_that_is_not_durable_does_not_go_out() {
             }
         });
         task.join().unwrap();
+    });
+}
+
+#[test]
+fn what_a_reader_holds_is_held_by_those_that_replace_the_members() {
+    for_each_seed(0..8, |world| {
+        let group = Group::of_three(world);
+        let process = world.start("reader", &world.new_disk());
+        let environment = process.environment();
+        let mut callers: BTreeMap<u64, Arc<Caller>> =
+            (1..=3).map(|id| (id, group.caller(&environment, id))).collect();
+        let members = callers.values().cloned().collect();
+        let log =
+            process.run(move |environment| RemoteLog::open(environment, members, client_options()));
+        let log = log.expect("nobody kills it").expect("a majority answers");
+        let mut follower = log.follow(follow_options("reader", Lsn::FIRST)).unwrap();
+        for old in 1..=3 {
+            let end = write(&group, 30, |_| {});
+            let new = old + 3;
+            group.join(new);
+            read_up_to(&mut *follower, end);
+            follower.release(follower.position());
+            callers.remove(&old);
+            callers.insert(new, group.caller(&environment, new));
+            let members: Vec<_> = callers.values().cloned().collect();
+            let own = Arc::clone(&log);
+            process.run(move |_| own.set_members(&members)).expect("nobody kills it");
+            group.replace(old, new);
+        }
+        let held = follower.position();
+        let end = write(&group, 60, |_| {});
+        task::sleep(SECOND);
+        group.let_go_of_all();
+        for truncated in group.truncated() {
+            assert!(truncated <= held, "{truncated} is let go, and {held} is held");
+        }
+        read_up_to(&mut *follower, end);
+        drop((follower, log));
     });
 }

@@ -1,16 +1,17 @@
-//! A page node that follows a log elsewhere, while members of the group and the node itself die.
+//! A page node that follows a log elsewhere, while members of the group and the node itself die: as
+//! one chunk, and as several chunks that follow the log together.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{LogStore, PageRead, PageStore, PageStoreError};
+use firn_api::{LogStore, PageFilter, PageRead, PageStore, PageStoreError};
 use firn_base::{Environment, Lsn, PageId, task};
 use firn_format::page::{PageBuf, PageKind};
 use firn_format::redo::{Change, GroupBuilder};
 use firn_log_service::RemoteLogOptions;
-use firn_storage::local::{DatabaseId, PageStoreOptions};
-use firn_storage::page_node::{PageNode, PageNodeOptions, ReceivedLogOptions};
+use firn_storage::local::{DatabaseId, OpenError, PageStoreOptions};
+use firn_storage::page_node::{PageNode, PageNodeOptions, ReceivedLogOptions, SharedReader};
 use firn_testing::simulation::{Process, SimulatedDisk, for_each_seed};
 
 use crate::support::{Group, MS, client_options, page};
@@ -26,10 +27,30 @@ fn creating(number: u32) -> Vec<u8> {
     group.finish().to_vec()
 }
 
-fn options() -> PageNodeOptions {
+/// The chunks of a node, if it has several: each has a part of the pages.
+const CHUNKS: u32 = 3;
+/// How many pages there are.
+const PAGES: u32 = 50;
+
+fn chunk_of(page: PageId) -> usize {
+    (page.page_no.0 * CHUNKS / PAGES) as usize
+}
+
+fn name(chunk: u32) -> String {
+    format!("pages-1/{chunk}")
+}
+
+fn chunk_pages(chunk: u32) -> PageFilter {
+    let bound = |chunk: u32| (chunk * PAGES).div_ceil(CHUNKS);
+    let (first, last) = (page(bound(chunk)), page(bound(chunk + 1) - 1));
+    PageFilter::Ranges(vec![first..=last])
+}
+
+fn options(name: String, pages: PageFilter) -> PageNodeOptions {
     PageNodeOptions {
         log: ReceivedLogOptions {
-            name: "pages-1".to_owned(),
+            name,
+            pages,
             memory_bytes: 20_000,
             patience: Duration::from_secs(10),
             ..ReceivedLogOptions::default()
@@ -42,17 +63,51 @@ fn options() -> PageNodeOptions {
     }
 }
 
+/// What a node has.
+struct Chunks {
+    chunks: Vec<Arc<PageNode>>,
+    reader: Option<Arc<SharedReader>>,
+}
+
+impl Chunks {
+    fn of(&self, page: PageId) -> &PageNode {
+        let chunk = if self.chunks.len() == 1 { 0 } else { chunk_of(page) };
+        &self.chunks[chunk]
+    }
+
+    fn close(&self) {
+        self.chunks.iter().for_each(|chunk| chunk.close());
+        self.reader.iter().for_each(|reader| reader.close());
+    }
+}
+
 /// Starts the node's process over its disk.
-fn start(group: &Group, disk: &SimulatedDisk) -> (Process, Arc<PageNode>) {
+fn start(group: &Group, disk: &SimulatedDisk, has_chunks: bool) -> (Process, Chunks) {
     let process = group.world.start("pages-1", disk);
     let own = group.clone();
     let open = move |environment: &Environment| {
-        let stays = RemoteLogOptions { stays: Some("pages-1".to_owned()), ..client_options() };
+        let names = match has_chunks {
+            true => (0..CHUNKS).map(name).collect(),
+            false => vec!["pages-1".to_owned()],
+        };
+        let stays = RemoteLogOptions { stays: names.clone(), ..client_options() };
         let log = own.client(environment, own.cluster.ids(), stays).expect("a majority answers");
         let log = log as Arc<dyn LogStore>;
-        PageNode::open(environment, Path::new("/pages"), DATABASE, log, options())
+        if !has_chunks {
+            let options = options(names[0].clone(), PageFilter::All);
+            let node = PageNode::open(environment, Path::new("/pages"), DATABASE, log, options)?;
+            return Ok(Chunks { chunks: vec![node], reader: None });
+        }
+        let reader = SharedReader::start(environment, log, "pages-1");
+        let open = |chunk| {
+            let (path, options) = (name(chunk), options(name(chunk), chunk_pages(chunk)));
+            let path = Path::new("/").join(path.replace('/', "-"));
+            PageNode::open_sharing(environment, &path, DATABASE, &reader, options)
+        };
+        let chunks = (0..CHUNKS).map(open).collect::<Result<_, OpenError>>()?;
+        Ok(Chunks { chunks, reader: Some(reader) })
     };
-    let node = process.run(open).expect("nobody kills it");
+    let node: Result<_, OpenError> = process.run(open).expect("nobody kills it");
     (process, node.expect("the log that it needs is kept"))
 }
 
@@ -64,11 +119,12 @@ fn newest(node: &PageNode, page: PageId, at_least: Lsn) -> Result<u32, PageStore
 
 #[test]
 fn a_page_node_has_every_acknowledged_change_while_members_and_itself_die() {
-    for_each_seed(0..6, |world| {
+    for_each_seed(0..10, |world| {
         let group = Group::of_three(world);
         let random = world.random();
         let disk = world.new_disk();
-        let (mut process, mut node) = start(&group, &disk);
+        let has_chunks = random.chance(0.5);
+        let (mut process, mut node) = start(&group, &disk, has_chunks);
         let mut log = group.open();
         let (mut number, mut down) = (0, None);
         while number < 300 {
@@ -90,7 +146,7 @@ fn a_page_node_has_every_acknowledged_change_while_members_and_itself_die() {
             if random.chance(0.01) {
                 process.crash();
                 drop(node);
-                (process, node) = start(&group, &disk);
+                (process, node) = start(&group, &disk, has_chunks);
             }
             if random.chance(0.1) {
                 let stores = group.cluster.ids().filter_map(|id| group.cluster.store(id));
@@ -100,8 +156,9 @@ fn a_page_node_has_every_acknowledged_change_while_members_and_itself_die() {
         }
         let end = log.durable();
         let checked = process.run(move |_| {
-            for last in number - 50..number {
-                assert_eq!(newest(&node, page(last), end).expect("it has the page"), last);
+            for last in number - PAGES..number {
+                let page = page(last);
+                assert_eq!(newest(node.of(page), page, end).expect("it has the page"), last);
             }
             node.close();
         });

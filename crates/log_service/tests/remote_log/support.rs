@@ -11,6 +11,7 @@ use firn_api::{
 };
 use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId, task};
+use firn_consensus::{MemberChange, MemberId, Role as MemberRole};
 use firn_format::redo::GroupBuilder;
 use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
 use firn_log_service::{LogService, LogServiceOptions, RemoteLog, RemoteLogOptions};
@@ -72,7 +73,7 @@ pub(crate) struct Group {
     pub(crate) cluster: GroupCluster,
     serving: Arc<Mutex<BTreeMap<u64, Serving>>>,
     /// Where the members keep their readers; they outlive the processes.
-    disks: Arc<BTreeMap<u64, SimulatedDisk>>,
+    disks: Arc<Mutex<BTreeMap<u64, SimulatedDisk>>>,
     /// The store that a member serves, made of its own.
     wrap: Arc<Wrap>,
 }
@@ -93,7 +94,7 @@ impl Group {
             world: world.clone(),
             cluster,
             serving: Arc::default(),
-            disks: Arc::new(disks),
+            disks: Arc::new(Mutex::new(disks)),
             wrap: Arc::new(|store| store),
         }
     }
@@ -133,7 +134,10 @@ impl Group {
         let store = self.cluster.store(id).expect("it was started") as Arc<dyn LogStore>;
         let store = (self.wrap)(store);
         let address = process.address(PORT);
-        let mount = self.world.start(&format!("disk-{id}"), &self.disks[&id]);
+        let mut disks = self.disks.lock();
+        let disk = disks.entry(id).or_insert_with(|| self.world.new_disk()).clone();
+        drop(disks);
+        let mount = self.world.start(&format!("disk-{id}"), &disk);
         let disk = mount.environment().disk;
         let started = process.run(move |environment| {
             let mut options = service_options();
@@ -192,15 +196,35 @@ impl Group {
         ids: impl IntoIterator<Item = u64>,
         options: RemoteLogOptions,
     ) -> Result<Arc<RemoteLog>, LogError> {
-        let caller = |id: u64| {
-            let address = self.world.network().address(&format!("log-{id}"), PORT);
-            let mut settings = CallerSettings::new(address);
-            settings.connect_timeout = 200 * MS;
-            settings.silence = SECOND;
-            settings.most_delay = 100 * MS;
-            Arc::new(Caller::new(environment, node(100, "reader"), settings))
-        };
+        let caller = |id: u64| self.caller(environment, id);
         RemoteLog::open(environment, ids.into_iter().map(caller).collect(), options)
+    }
+
+    /// A link to a member.
+    pub(crate) fn caller(&self, environment: &Environment, id: u64) -> Arc<Caller> {
+        let address = self.world.network().address(&format!("log-{id}"), PORT);
+        let mut settings = CallerSettings::new(address);
+        settings.connect_timeout = 200 * MS;
+        settings.silence = SECOND;
+        settings.most_delay = 100 * MS;
+        Arc::new(Caller::new(environment, node(100, "reader"), settings))
+    }
+
+    /// A process joins the group as a learner, and serves its log.
+    pub(crate) fn join(&self, id: u64) {
+        self.cluster.add(id);
+        self.start(id);
+        let learner = MemberChange::Set(MemberId(id), MemberRole::Learner);
+        assert!(self.cluster.change_members(&[learner]), "it is not taken");
+    }
+
+    /// `new`, which has the log, takes the place of `old`, whose process ends.
+    pub(crate) fn replace(&self, old: u64, new: u64) {
+        let voter = MemberChange::Set(MemberId(new), MemberRole::Voter);
+        let changes = [voter, MemberChange::Remove(MemberId(old))];
+        assert!(self.cluster.change_members(&changes), "the members are not changed");
+        self.crash(old);
+        self.cluster.remove(old);
     }
 
     /// A process with a client of all members.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use firn_base::disk::{DirectoryLock, Disk, File, OpenMode, SystemDisk};
@@ -17,6 +17,8 @@ const SYNC: Duration = Duration::from_micros(200);
 pub(crate) struct Hang {
     hangs: AtomicBool,
     fails: AtomicBool,
+    /// How many syncs hang.
+    waiting: AtomicUsize,
     changed: Event,
 }
 
@@ -35,8 +37,19 @@ impl Hang {
         self.fails.store(true, Ordering::SeqCst);
     }
 
+    /// Waits until a sync hangs.
+    pub(crate) fn wait_until_met(&self) {
+        self.changed.wait_until(None, || self.waiting.load(Ordering::SeqCst) > 0);
+    }
+
     fn wait(&self) {
+        if !self.hangs.load(Ordering::SeqCst) {
+            return;
+        }
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        self.changed.notify_all();
         self.changed.wait_until(None, || !self.hangs.load(Ordering::SeqCst));
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

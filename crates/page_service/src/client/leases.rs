@@ -188,7 +188,7 @@ impl Shared {
                     return Err(PageStoreError::NotKept { position, kept_from });
                 }
                 Verdict::Unknown(chunk) if self.now() >= deadline || self.is_closing() => {
-                    let page = chunk.first_page();
+                    let page = chunk.sample();
                     let place = super::names(&chunk.nodes);
                     let reason = "it does not say that it holds the position".to_owned();
                     return Err(PageStoreError::Unavailable { page, place, reason });

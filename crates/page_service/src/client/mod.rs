@@ -30,7 +30,9 @@ use self::gathering::Gathering;
 use self::leases::LeaseBook;
 use self::node::Node;
 use self::placement::Map;
-pub use self::placement::{MAX_COPIES, PageNodeLink, PlacedChunk, Placement, PlacementError};
+pub use self::placement::{
+    MAX_COPIES, PageNodeLink, PlacedChunk, PlacedPart, Placement, PlacementError,
+};
 use crate::PAGE_SERVICE;
 
 /// How a client of page nodes works.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::network::NodeId;
-use firn_base::{Lsn, PageId};
+use firn_base::{Extents, Lsn, PageId};
 use firn_link::Caller;
 use parking_lot::Mutex;
 
@@ -45,12 +45,22 @@ pub enum PlacementError {
     Node { node: NodeId },
 }
 
+/// A part of all pages, and the nodes that have it: the extents with places in `first..end`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedPart {
+    pub first: u32,
+    pub end: u32,
+    pub nodes: Vec<NodeId>,
+}
+
 /// Where pages are: chunks, and links to their nodes.
 #[derive(Clone)]
 pub struct Placement {
     links: BTreeMap<NodeId, Arc<Caller>>,
     /// Sorted, without overlap.
     chunks: Vec<PlacedChunk>,
+    /// With extents, the ranges of the chunks are of places, written as page ids.
+    extents: Option<Extents>,
 }
 
 impl fmt::Debug for Placement {
@@ -91,7 +101,24 @@ impl Placement {
         if let Some(pair) = pairs.find(|pair| pair[0].pages.end() >= pair[1].pages.start()) {
             return Err(PlacementError::Overlap { page: *pair[1].pages.start() });
         }
-        Ok(Placement { links: by_node, chunks })
+        Ok(Placement { links: by_node, chunks, extents: None })
+    }
+
+    /// A placement of parts of all pages.
+    ///
+    /// # Errors
+    /// As [`Placement::new`].
+    pub fn spread(
+        links: Vec<PageNodeLink>,
+        extents: Extents,
+        parts: Vec<PlacedPart>,
+    ) -> Result<Placement, PlacementError> {
+        let chunk = |part: PlacedPart| match part.end.checked_sub(1) {
+            Some(last) => Ok(PlacedChunk { pages: key(part.first)..=key(last), nodes: part.nodes }),
+            None => Err(PlacementError::Empty { from: key(part.first) }),
+        };
+        let chunks = parts.into_iter().map(chunk).collect::<Result<_, _>>()?;
+        Ok(Placement { extents: Some(extents), ..Placement::new(links, chunks)? })
     }
 
     /// All pages at each of these nodes.
@@ -110,16 +137,34 @@ impl Placement {
     }
 }
 
+/// A place as a chunk's range has it.
+fn key(place: u32) -> PageId {
+    PageId::from_u64(u64::from(place))
+}
+
+/// A page of the range of a chunk.
+fn sample(extents: Option<Extents>, pages: &RangeInclusive<PageId>) -> PageId {
+    let place = |page: &PageId| page.to_u64() as u32;
+    let found = extents.and_then(|extents| {
+        extents.page_within(place(pages.start()), place(pages.end()).saturating_add(1))
+    });
+    found.unwrap_or(*pages.start())
+}
+
 /// A placement in use.
 pub(super) struct Map {
     /// Sorted by their numbers.
     pub(super) nodes: Vec<Arc<Node>>,
     chunks: Vec<Arc<Chunk>>,
+    /// See [`Placement`].
+    extents: Option<Extents>,
 }
 
 /// A chunk in use.
 pub(super) struct Chunk {
     pages: RangeInclusive<PageId>,
+    /// One of its pages.
+    sample: PageId,
     pub(super) nodes: Vec<Arc<Node>>,
     /// Latch rule 1: the mutex is a leaf.
     applied: Mutex<Applied>,
@@ -148,21 +193,29 @@ impl Map {
             let at = nodes.binary_search_by_key(id, |node| node.id).expect("it was checked");
             Arc::clone(&nodes[at])
         };
+        let extents = placement.extents;
+        let before = before.filter(|before| before.extents == extents);
         let chunk = |placed: PlacedChunk| {
             let of_chunk: Vec<Arc<Node>> = placed.nodes.iter().map(find).collect();
             let covered = before.map_or(Lsn(0), |before| before.covered_in(&placed.pages));
             let applied = Applied { at_nodes: vec![Lsn(0); of_chunk.len()], covered };
-            Arc::new(Chunk { pages: placed.pages, nodes: of_chunk, applied: Mutex::new(applied) })
+            let (pages, sample) = (placed.pages.clone(), sample(extents, &placed.pages));
+            Arc::new(Chunk { pages, sample, nodes: of_chunk, applied: Mutex::new(applied) })
         };
         let chunks = placement.chunks.into_iter().map(chunk).collect();
-        Map { nodes, chunks }
+        Map { nodes, chunks, extents }
     }
 
     /// The chunk that has `page`.
     pub(super) fn chunk(&self, page: PageId) -> Option<&Arc<Chunk>> {
-        let after = self.chunks.partition_point(|chunk| *chunk.pages.start() <= page);
+        self.with_key(self.extents.map_or(page, |extents| key(extents.place(page))))
+    }
+
+    /// The chunk whose range has `key`.
+    fn with_key(&self, key: PageId) -> Option<&Arc<Chunk>> {
+        let after = self.chunks.partition_point(|chunk| *chunk.pages.start() <= key);
         let chunk = &self.chunks[after.checked_sub(1)?];
-        chunk.pages.contains(&page).then_some(chunk)
+        chunk.pages.contains(&key).then_some(chunk)
     }
 
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
@@ -178,14 +231,15 @@ impl Map {
     /// What callers were told of the chunk that has all of these pages. Chunks are moved and split;
     /// one that joins several has to be heard of first.
     fn covered_in(&self, pages: &RangeInclusive<PageId>) -> Lsn {
-        let chunk = self.chunk(*pages.start()).filter(|chunk| chunk.pages.contains(pages.end()));
+        let chunk = self.with_key(*pages.start()).filter(|chunk| chunk.pages.contains(pages.end()));
         chunk.map_or(Lsn(0), |chunk| chunk.covered())
     }
 }
 
 impl Chunk {
-    pub(super) fn first_page(&self) -> PageId {
-        *self.pages.start()
+    /// One of the chunk's pages: what holds for it holds for all.
+    pub(super) fn sample(&self) -> PageId {
+        self.sample
     }
 
     /// Every node of the chunk has this much durable (P6).

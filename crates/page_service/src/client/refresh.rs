@@ -38,7 +38,7 @@ impl Shared {
     fn ask_applied(&self, map: &Map, node: &Arc<Node>) -> Vec<(Call, Asked)> {
         let chunks = map.chunks_of(node);
         let ask = |some: &[(Arc<Chunk>, usize)]| {
-            let pages: Vec<PageId> = some.iter().map(|(chunk, _)| chunk.first_page()).collect();
+            let pages: Vec<PageId> = some.iter().map(|(chunk, _)| chunk.sample()).collect();
             let call = self.begin(node, Request::Applied(pages).encode().into())?;
             Some((call, some.to_vec()))
         };

@@ -6,9 +6,9 @@ use std::time::Duration;
 use firn_api::{PageRead, PageRequest, PageSink, PageStore, PageStoreError, PageVersion};
 use firn_base::clock::Clock;
 use firn_base::network::NodeId;
-use firn_base::{Lsn, PageId};
+use firn_base::{Extents, Lsn, PageId};
 use firn_format::page::PageBuf;
-use firn_page_service::{PlacedChunk, Placement, RemotePages, RemotePagesOptions};
+use firn_page_service::{PlacedChunk, PlacedPart, Placement, RemotePages, RemotePagesOptions};
 use firn_testing::simulation::{World, for_each_seed};
 
 use crate::shelf::{Lie, Shelf, page};
@@ -263,4 +263,57 @@ fn covered_is_what_every_node_has() {
         assert_eq!(covered(), 250);
         assert_eq!(pair.pages.spaces(), [page(0).space]);
     });
+}
+
+#[test]
+fn pages_are_read_where_their_part_lies() {
+    for_each_seed(0..10, |world| {
+        let shelves = [Shelf::with_log(1000), Shelf::with_log(1000), Shelf::with_log(1000)];
+        let numbered = (1..).zip(&shelves);
+        let _serving: Vec<_> =
+            numbered.map(|(number, shelf)| serve(world, number, Arc::clone(shelf) as _)).collect();
+        let client = world.start("database", &world.new_disk());
+        let nodes = links(world, &client, &[1, 2, 3]);
+        let (extents, middle) = (Extents { pages: 8 }, u32::MAX / 2);
+        let placed = |lower: &[u64], upper: &[u64]| {
+            let part = |first, end, nodes: &[u64]| PlacedPart {
+                first,
+                end,
+                nodes: nodes.iter().copied().map(NodeId).collect(),
+            };
+            let parts = vec![part(middle, u32::MAX, upper), part(0, middle, lower)];
+            Placement::spread(nodes.clone(), extents, parts).unwrap()
+        };
+        let pages = RemotePages::open(&client.environment(), placed(&[1], &[2]), client_options());
+        let is_lower = |number| extents.place(page(number)) < middle;
+        (0..400).for_each(|number| _ = read(&pages, number, 0).unwrap());
+        let reads = |shelf: usize| shelves[shelf].state.lock().reads;
+        let lower = (0..400).filter(|number| is_lower(*number)).count() as u64;
+        assert!((50..350).contains(&lower), "{lower}");
+        assert_eq!((reads(0), reads(1), reads(2)), (lower, 400 - lower, 0));
+        // What is covered is that of the part's nodes.
+        shelves[0].state.lock().applied = Lsn(100);
+        shelves[1].state.lock().applied = Lsn(50);
+        world.sleep(200 * MS);
+        for number in 0..400 {
+            let covered = if is_lower(number) { Lsn(100) } else { Lsn(50) };
+            assert_eq!(pages.applied_lsn(page(number)), covered);
+        }
+        // The upper part moves.
+        pages.set_placement(placed(&[1], &[3]));
+        let found = (0..400).find(|number| !is_lower(*number)).unwrap();
+        assert_eq!(pages.applied_lsn(page(found)), Lsn(50), "it never goes back");
+        read(&pages, found, 0).unwrap();
+        assert_eq!((reads(1), reads(2)), (400 - lower, 1));
+    });
+}
+
+#[test]
+fn parts_that_overlap_are_no_placement() {
+    let links = Vec::new();
+    let part = |first, end| PlacedPart { first, end, nodes: vec![NodeId(1)] };
+    let extents = Extents::DEFAULT;
+    for parts in [vec![part(0, 0)], vec![part(0, 5)]] {
+        assert!(Placement::spread(links.clone(), extents, parts).is_err());
+    }
 }

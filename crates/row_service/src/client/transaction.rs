@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, FoundRow, Grouping, IsolationLevel, MetadataContext, Prepared,
-    ReadMark, ReadMode, RowWrite, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summaries,
-    TableRef, Transaction,
+    Awaited, Cancellation, DetachedLocks, FoundRow, Grouping, IsolationLevel, MetadataContext,
+    Prepared, ReadMark, ReadMode, RowWrite, RowsError, RowsResult, Savepoint, Scan, ScanOptions,
+    Summaries, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -209,6 +209,9 @@ impl Transaction for RemoteTransaction {
             self.wait(Setting::MetadataContext(handle));
         }
     }
+
+    /// A remote node has no [`firn_api::rows::Freshness`], so nothing is awaited.
+    fn must_see(&mut self, _awaited: Option<Awaited>) {}
 
     fn open_snapshot(&mut self) {
         let opened = self.ask(TransactionCall::OpenSnapshot);

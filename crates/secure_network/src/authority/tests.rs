@@ -17,8 +17,12 @@ fn certificates_say_who_they_are_of_and_until_when() {
     assert_eq!((facts.cluster, facts.node), (cluster, None));
     let authority = Authority::read(made.certificate.as_bytes(), made.key.as_bytes()).unwrap();
     assert_eq!(authority.cluster(), cluster);
-    let addresses = ["10.0.0.3".parse().unwrap()];
-    let issued = authority.issue(&node(cluster), &addresses, NOW, 30).unwrap();
+    let hosts = ["10.0.0.3", "firn-3.firn.default.svc."].map(|text| text.parse().unwrap());
+    let issued = authority.issue(&node(cluster), &hosts, NOW, 30).unwrap();
+    let certificate = read_certificate(issued.certificate.as_bytes()).unwrap();
+    let parsed = EndEntityCert::try_from(&certificate).unwrap();
+    let names: Vec<_> = parsed.valid_dns_names().collect();
+    assert_eq!(names, [NODE_DNS_NAME, "firn-3.firn.default.svc"]);
     let facts = CertificateFacts::of_pem(issued.certificate.as_bytes()).unwrap();
     assert_eq!(facts.node, Some(node(cluster)));
     assert_eq!(facts.valid_until.as_second() as u64, (NOW + 30 * DAY).as_secs());

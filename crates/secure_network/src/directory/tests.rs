@@ -8,7 +8,7 @@ use super::*;
 const NOW: Duration = Duration::from_secs(1_795_000_000);
 
 fn request(name: &str) -> NodeRequest {
-    NodeRequest { name: name.to_owned(), id: None, roles: None, addresses: Vec::new(), days: 30 }
+    NodeRequest { name: name.to_owned(), id: None, roles: None, hosts: Vec::new(), days: 30 }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
 use super::*;
 use crate::Authority;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const NOW: Duration = Duration::from_secs(1_795_000_000);
 const DAYS: u32 = 30;
 
@@ -180,6 +180,13 @@ fn without_certificates_nobody_leaves_the_machine() {
         assert!(connected.contains("firn admin certificates"), "{connected}");
     }
     plain.listen(&"[::1]:0".parse().unwrap()).map(drop).unwrap();
+    let own = plain.listen(&"localhost:0".parse().unwrap()).unwrap();
+    let named = format!("localhost:{}", own.address().port().unwrap()).parse().unwrap();
+    plain.connect(&named, Delivery::InOrder, PATIENCE).map(drop).unwrap();
+    // A name that has another address beside is none of this machine.
+    let found = ["127.0.0.1:7000", "10.1.2.3:7000"].map(|text| text.parse::<Address>().unwrap());
+    let other = plain.credentials(&named, &found).map(drop).unwrap_err().to_string();
+    assert!(other.contains("firn admin certificates"), "{other}");
     let directory = std::env::temp_dir().join(format!("firn-secure-{}", std::process::id()));
     let socket = Address::Unix(directory);
     let secure = authority().network(1, "a", NOW);

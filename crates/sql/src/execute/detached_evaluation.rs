@@ -15,8 +15,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsError, RowsResult,
-    Savepoint, Scan, ScanOptions, TableRef, Transaction,
+    Awaited, Cancellation, DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsError,
+    RowsResult, Savepoint, Scan, ScanOptions, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -192,6 +192,8 @@ impl Transaction for NoTransaction {
     fn check_table(&mut self, _table: &TableRef) -> RowsResult<Vec<String>> {
         refused()
     }
+
+    fn must_see(&mut self, _awaited: Option<Awaited>) {}
 
     fn open_snapshot(&mut self) {}
 

@@ -154,8 +154,21 @@ pub(crate) fn aggregate_call(
         call.arguments =
             arguments.map(|one| parameter::inferred(binder.typing.context, one, &number)).collect();
     }
+    if call.distinct && matches!(of, AggregateFunction::Sum | AggregateFunction::Average) {
+        let arguments = std::mem::take(&mut call.arguments).into_iter();
+        let stored = arguments.map(|one| number_as_stored(&mut binder.typing, one));
+        call.arguments = stored.collect::<Result<_>>()?;
+    }
     type_aggregate(&mut binder.typing, &mut call)?;
     Ok(call)
+}
+
+/// A value whose distinct numbers are summed: a text is stored as a double first.
+fn number_as_stored(typing: &mut Typing<'_>, value: Expression) -> Result<Expression> {
+    match value.ty.kind.is_string() {
+        true => expression_builders::call(typing, "STORED NUMBER", vec![value]),
+        false => Ok(value),
+    }
 }
 
 fn aggregate_clauses(

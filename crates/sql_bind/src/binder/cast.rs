@@ -16,8 +16,8 @@ use super::expressions::{DEPRECATED, deprecated};
 use super::function::json_truth;
 use super::mean::unrounded;
 use super::{
-    Binder, Typing, coerce, display, expression_builders, expressions, literal, parameter,
-    predicate,
+    Binder, Typing, coerce, display, documents, expression_builders, expressions, literal,
+    parameter, predicate,
 };
 
 /// The deprecation text for `NCHAR` and its relatives.
@@ -78,9 +78,10 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
         }
         Expr::MemberOf { value, array } => {
             let arguments = vec![
-                expressions::bind_single(binder, value)?,
+                json_truth(expressions::bind_single(binder, value)?, value),
                 expressions::bind_single(binder, array)?,
             ];
+            let arguments = documents::with_documents(&mut binder.typing, "MEMBER OF", arguments)?;
             expression_builders::call(&mut binder.typing, "MEMBER OF", arguments)
         }
         Expr::MatchAgainst { .. } => Err(SqlError::not_supported("MATCH … AGAINST")),
@@ -121,13 +122,24 @@ pub(super) fn explicit_cast(
     };
     let nullable = operand.ty.nullable || !is_never_null;
     let ty = SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
+    let operand = match &ty.kind {
+        kind if kind.is_string() || kind.is_temporal() && *kind != TypeKind::Year => {
+            coerce::number_of_year(typing, operand)
+        }
+        _ => operand,
+    };
     let operand = coerce::zero_filled(typing, operand, &ty);
     let is_choice = matches!(operand.kind, ExpressionKind::Case { .. });
     if is_choice && operand.ty.kind.is_numeric() && ty.kind.is_string() {
         return Ok(coerce::cast_to(typing, operand, ty));
     }
-    let operand =
-        if ty.kind.is_integer() { coerce::whole_seconds(typing, operand) } else { operand };
+    let operand = match ty.kind.is_integer() {
+        true => {
+            let operand = coerce::whole_seconds(typing, operand);
+            coerce::in_integers(typing, operand, &ty)
+        }
+        false => operand,
+    };
     let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
     let cast = Expression {
         kind: firn_sql_logical::expression::ExpressionKind::Cast(Box::new(operand)),
@@ -150,6 +162,15 @@ fn within_packet(context: &PlanContext<'_>, cast: Expression, data_type: &CastTy
     let ty = cast.ty.clone().with_nullable(true);
     let chars = expression_builders::integer(i64::try_from(*length).unwrap_or(i64::MAX));
     Expression { kind: ExpressionKind::Call { function, arguments: vec![cast, chars] }, ty }
+}
+
+/// Characters of a text in another character set: of the longest texts, as many as there are if
+/// each takes four bytes.
+fn chars_of_long(chars: u32, charset: Charset) -> u32 {
+    match (charset.max_character_bytes(), chars) {
+        (1, u32::MAX) => u32::MAX / 4,
+        _ => chars,
+    }
 }
 
 fn cast_kind(
@@ -178,9 +199,10 @@ fn cast_kind(
             let connection = context.evaluation.connection_collation;
             match charset.map(charset_named).transpose()? {
                 Some(Charset::Binary) => TypeKind::Varbinary { max_bytes: max_chars },
-                Some(charset) => {
-                    TypeKind::Varchar { max_chars, collation: charset.default_collation() }
-                }
+                Some(charset) => TypeKind::Varchar {
+                    max_chars: written.unwrap_or_else(|| chars_of_long(max_chars, charset)),
+                    collation: charset.default_collation(),
+                },
                 None => TypeKind::Varchar { max_chars, collation: connection },
             }
         }
@@ -211,10 +233,15 @@ fn convert_charset(
     let max = operand.ty.max_text_chars();
     let ty = match charset {
         Charset::Binary => SqlType::varbinary(max),
-        charset => SqlType::varchar(max, charset.default_collation()),
+        charset => SqlType::varchar(chars_of_long(max, charset), charset.default_collation()),
     };
     let ty = ty.with_nullable(operand.ty.nullable).with_coercibility(coercibility);
-    let mut text = match operand.ty.kind.is_binary() && ty.kind.is_text() {
+    // What the character set does not have becomes a question mark here, and is no error.
+    let is_converted = match operand.ty.kind {
+        TypeKind::Bit { .. } => true,
+        ref kind => kind.is_binary() || kind.is_text() && operand.ty.charset() != ty.charset(),
+    };
+    let mut text = match is_converted && ty.kind.is_text() {
         true => {
             coerce::fold(typing, Expression { kind: ExpressionKind::Cast(Box::new(operand)), ty })
         }
@@ -343,9 +370,18 @@ pub(crate) fn date_arithmetic(
     // A unit of several parts reads the text.
     let is_compound = IntervalUnit::by_name(interval.unit).is_some_and(IntervalUnit::is_compound);
     let count = expressions::bind_single(binder, &interval.value)?;
-    let count = match is_compound {
-        true => count,
-        false => literal::as_number(binder.typing.context, count),
+    let typing = &mut binder.typing;
+    let count = match (is_compound, &count.ty.kind) {
+        // As it is shown, with the digits of a column's definition.
+        (true, TypeKind::Float | TypeKind::Double) => predicate::as_text(typing, count),
+        (true, _) => count,
+        (false, _) => literal::as_number(typing.context, count),
+    };
+    let count = match interval.unit {
+        unit if unit.eq_ignore_ascii_case("SECOND") => {
+            coerce::cut_to_definition(typing, count, date.ty.kind.fsp())?
+        }
+        _ => count,
     };
     let unit = literal::literal_text(binder.typing.context, interval.unit)?;
     let count = count_for_moment(&mut binder.typing, &date, count)?;

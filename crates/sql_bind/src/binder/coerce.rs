@@ -8,13 +8,15 @@
 //!
 //! Constants are converted once, here, so that a column stays bare and its index usable.
 
+use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset};
 use firn_sql_functions as functions;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, Slot, fold};
+use firn_sql_types::collate::has_all;
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{
-    Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut,
+    Before, Coercibility, ComparisonKind, Datum, IntWidth, SqlType, TypeKind, WorkedOut,
     compare::comparison_kind, unify::unify,
 };
 
@@ -22,6 +24,9 @@ use super::held::Beside;
 use super::mean::unrounded;
 use super::{Frame, Typing, display, expression_builders, held, literal, parameter};
 use crate::binder::display::nullable;
+
+/// Digits after the point of the text of `PI()`.
+const PI_DECIMALS: u8 = 6;
 
 /// The expression as a value of a type.
 pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlType) -> Expression {
@@ -45,6 +50,13 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
         return Expression { kind: expression.kind, ty: SqlType { nullable: true, before, ..ty } };
     }
     let nullable = ty.nullable || expression.ty.nullable;
+    let expression = match &ty.kind {
+        kind if kind.is_numeric() => as_chosen_date(typing, expression),
+        kind if kind.is_string() || kind.is_temporal() && *kind != TypeKind::Year => {
+            number_of_year(typing, expression)
+        }
+        _ => expression,
+    };
     let expression = zero_filled(typing, expression, &ty);
     if expression.ty.kind == ty.kind {
         return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
@@ -55,10 +67,30 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
     {
         return cast_choice(typing, expression, ty);
     }
-    let expression =
-        if ty.kind.is_integer() { whole_seconds(typing, expression) } else { expression };
+    let expression = match ty.kind.is_integer() {
+        true => {
+            let expression = whole_seconds(typing, expression);
+            in_integers(typing, expression, &ty)
+        }
+        false => expression,
+    };
     let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
-    if expression.ty.kind.is_binary() && ty.kind.is_text() {
+    let expression = match expression.ty.kind {
+        // The text of bits is what their bytes are.
+        TypeKind::Bit { .. } if ty.kind.is_text() && !is_cast => {
+            let bytes = SqlType::varbinary(expression.ty.max_text_chars());
+            let bytes = bytes.with_nullable(expression.ty.nullable);
+            Expression { kind: ExpressionKind::Cast(Box::new(expression)), ty: bytes }
+        }
+        _ => expression,
+    };
+    let has_fewer_characters = |from: &SqlType| {
+        let (Some(from), Some(to)) = (from.charset(), ty.charset()) else { return false };
+        from != to && !to.is_all_of_unicode()
+    };
+    let is_decoded = expression.ty.kind.is_binary()
+        || expression.ty.kind.is_text() && has_fewer_characters(&expression.ty);
+    if is_decoded && ty.kind.is_text() {
         return decoded(typing, expression, ty.with_nullable(nullable));
     }
     let is_temporal = expression.ty.kind.is_temporal();
@@ -77,18 +109,25 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
 fn fold_exact(typing: &Typing<'_>, cast: Expression) -> Expression {
     let written = display::written(typing, &cast);
     let written = (written.0.clone(), written.1);
-    let mut folded = fold::fold(cast, typing.context.evaluation);
+    let nullable = nullable::shown_nullable(typing, &cast);
+    let inner = match &cast.kind {
+        ExpressionKind::Cast(inner) => inner.ty.before.get().map(|_| before(typing, &cast)),
+        _ => None,
+    };
+    let mut folded = fold::fold(cast, typing.context.evaluation, &typing.context.conditions);
     if matches!(folded.kind, ExpressionKind::Literal(_)) && folded.ty.before.get().is_none() {
         let shown = display::display(typing, &folded);
-        let nullable = nullable::shown_nullable(typing, &folded);
         let operand = (folded.ty.clone(), shown);
-        folded.ty.before = Before::of(WorkedOut { shown, nullable, operand, written, bytes: None });
+        let known = WorkedOut { shown, nullable, operand, written, bytes: None };
+        // What was worked out before keeps the digits that it had.
+        folded.ty.before = inner.unwrap_or_else(|| Before::of(known));
     }
     folded
 }
 
-/// Bytes as text. Bytes that are not valid in the character set are an error, whereas an
-/// explicit conversion returns NULL.
+/// Bytes, or the text of another character set, as text. Bytes that are not valid in the character
+/// set are an error, and so are characters that it has not; an explicit conversion returns NULL or
+/// question marks.
 fn decoded(typing: &Typing<'_>, bytes: Expression, ty: SqlType) -> Expression {
     let kind = match functions::find("DECODED") {
         Some(function) => ExpressionKind::Call { function, arguments: vec![bytes] },
@@ -114,6 +153,10 @@ fn cast_choice(typing: &mut Typing<'_>, choice: Expression, ty: SqlType) -> Expr
     let ExpressionKind::Case { branches, otherwise } = choice.kind else { return choice };
     let nullable = ty.nullable || choice.ty.nullable;
     let mut text = |value: Expression| {
+        let is_plain_null = value.ty.before.get().is_none();
+        if let (ExpressionKind::Literal(Datum::Null), true) = (&value.kind, is_plain_null) {
+            return Expression { kind: value.kind, ty: ty.clone().with_nullable(true) };
+        }
         let value = match value.kind {
             ExpressionKind::Cast(inner)
                 if value.ty.coercibility != Coercibility::Implicit
@@ -131,6 +174,52 @@ fn cast_choice(typing: &mut Typing<'_>, choice: Expression, ty: SqlType) -> Expr
     Expression { kind, ty: ty.with_nullable(nullable) }
 }
 
+/// A year that is not a column's is a number where a date, a time or a text is wanted.
+pub(super) fn number_of_year(typing: &mut Typing<'_>, expression: Expression) -> Expression {
+    let is_number = match expression.kind {
+        ExpressionKind::Slot(slot) => typing.frame.table_column(slot).is_none(),
+        ExpressionKind::Literal(Datum::Null) => false,
+        _ => true,
+    };
+    if expression.ty.kind != TypeKind::Year || !is_number {
+        return expression;
+    }
+    let kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
+    let ty = SqlType::new(kind)
+        .with_nullable(expression.ty.nullable)
+        .with_coercibility(Coercibility::Numeric);
+    fold(typing, Expression { kind: ExpressionKind::Cast(Box::new(expression)), ty })
+}
+
+/// A column of `FLOAT(M,D)` or `DOUBLE(M,D)` that is read as seconds: with the digits of its
+/// definition, the others are cut off. Beside a moment of more than these, `fsp`, it has all.
+pub(super) fn cut_to_definition(
+    typing: &mut Typing<'_>,
+    expression: Expression,
+    fsp: u8,
+) -> Result<Expression> {
+    let ExpressionKind::Slot(slot) = expression.kind else { return Ok(expression) };
+    let decimals = fixed_decimals(&typing.frame, slot).filter(|decimals| *decimals >= fsp);
+    let Some(decimals) = decimals else { return Ok(expression) };
+    let digits = expression_builders::integer(decimals.into());
+    let cut = expression_builders::call(typing, "TRUNCATE", vec![expression, digits])?;
+    Ok(with_fixed_decimals(cut, decimals))
+}
+
+/// The text that `GREATEST` and `LEAST` make of a date beside other values, as the date: its number
+/// is the date's.
+fn as_chosen_date(typing: &mut Typing<'_>, expression: Expression) -> Expression {
+    let ExpressionKind::Call { function, arguments } = &expression.kind else { return expression };
+    if !matches!(function.name, "GREATEST" | "LEAST") {
+        return expression;
+    }
+    let types = arguments.iter().map(|argument| &argument.ty);
+    match functions::date_beside_others(types, &expression.ty) {
+        Some(date) => cast_to(typing, expression, date.with_nullable(true)),
+        None => expression,
+    }
+}
+
 /// `UNIX_TIMESTAMP` truncates to whole seconds where an integer is wanted; it does not round.
 pub(super) fn whole_seconds(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     match &expression.kind {
@@ -144,6 +233,27 @@ pub(super) fn whole_seconds(typing: &mut Typing<'_>, expression: Expression) -> 
     }
 }
 
+/// A double that was worked out where an integer is wanted: error 1690 if it is none. The double of
+/// a column or of a literal becomes the end of the range.
+pub(super) fn in_integers(
+    typing: &mut Typing<'_>,
+    expression: Expression,
+    to: &SqlType,
+) -> Expression {
+    let is_worked_out = match &expression.kind {
+        ExpressionKind::Call { function, .. } => function.name != "ANY_VALUE",
+        ExpressionKind::Cast(_) => is_written_cast(&expression),
+        ExpressionKind::Coalesce(_) => true,
+        _ => false,
+    };
+    let is_double = matches!(expression.ty.kind, TypeKind::Float | TypeKind::Double);
+    if !is_worked_out || !is_double || !matches!(to.kind, TypeKind::Integer { .. }) {
+        return expression;
+    }
+    let plain = expression.clone();
+    expression_builders::call(typing, "WHOLE", vec![expression]).unwrap_or(plain)
+}
+
 /// A numeric column as it is displayed when it becomes text: with its zeros if it is
 /// `ZEROFILL`, with the digits of its definition if it is `FLOAT(M,D)`.
 pub(super) fn zero_filled(
@@ -151,10 +261,13 @@ pub(super) fn zero_filled(
     expression: Expression,
     ty: &SqlType,
 ) -> Expression {
-    let ExpressionKind::Slot(slot) = expression.kind else { return expression };
     if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
         return expression;
     }
+    if matches!(&expression.kind, ExpressionKind::Call { function, .. } if function.name == "PI") {
+        return with_fixed_decimals(expression, PI_DECIMALS);
+    }
+    let ExpressionKind::Slot(slot) = expression.kind else { return expression };
     if let Some(decimals) = fixed_decimals(&typing.frame, slot) {
         return with_fixed_decimals(expression, decimals);
     }
@@ -210,7 +323,7 @@ pub(crate) fn fold(typing: &Typing<'_>, expression: Expression) -> Expression {
         return expression;
     }
     let before = before(typing, &expression);
-    let mut folded = fold::fold(expression, typing.context.evaluation);
+    let mut folded = fold::fold(expression, typing.context.evaluation, &typing.context.conditions);
     if is_literal(&folded) {
         folded.ty.before = before;
     }
@@ -245,6 +358,21 @@ pub(crate) fn compare(
     compare_leniently(typing, operator, left, right)
 }
 
+/// As [`compare`], for the values at one place of two rows of which one is before the other.
+///
+/// # Errors
+/// As [`compare`].
+pub(crate) fn compare_in_rows(
+    typing: &mut Typing<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+) -> Result<Expression> {
+    let left = held::date_beside_date(typing, left, &right)?;
+    let right = held::date_beside_date(typing, right, &left)?;
+    compare_beside(typing, operator, left, right, Beside::Row)
+}
+
 /// As [`compare`], for a literal that may not be a date: it then becomes a zero date,
 /// with a warning.
 ///
@@ -256,9 +384,44 @@ pub(crate) fn compare_leniently(
     left: Expression,
     right: Expression,
 ) -> Result<Expression> {
-    let (kind, left, right) = comparable(typing, operator, left, right)?;
+    compare_beside(typing, operator, left, right, Beside::Value)
+}
+
+/// As [`compare_leniently`], for a value that is compared with several: a column of dates does not
+/// read a number beside it as it would store it.
+///
+/// # Errors
+/// 1267
+pub(crate) fn compare_in_list(
+    typing: &mut Typing<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+) -> Result<Expression> {
+    let is_number = |side: &Expression| side.ty.kind.is_numeric();
+    let beside = match left.ty.kind.has_date() && is_number(&right)
+        || is_number(&left) && right.ty.kind.has_date()
+    {
+        true => Beside::List,
+        false => Beside::Value,
+    };
+    compare_beside(typing, operator, left, right, beside)
+}
+
+fn compare_beside(
+    typing: &mut Typing<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+    beside: Beside,
+) -> Result<Expression> {
+    let (kind, left, right) = comparable_beside(typing, operator, left, right, beside)?;
     let is_null_safe = operator == CompareOperator::NullSafeEqual;
-    if !is_null_safe && [&left, &right].into_iter().any(is_null) {
+    // What stands before a NULL is evaluated, and may warn.
+    let is_unread = |side: &Expression| {
+        matches!(side.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
+    };
+    if !is_null_safe && (is_null(&left) || is_null(&right) && is_unread(&left)) {
         return Ok(expression_builders::truth(None, true));
     }
     let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
@@ -341,7 +504,7 @@ fn comparable_beside(
             let right = held::container_beside(typing.context, right, &left);
             (left, right)
         }
-        Beside::List => (left, right),
+        Beside::List | Beside::Row => (left, right),
     };
     let left = held::as_held(typing, as_column(left, &right, operator), &right, beside)?;
     let right = held::as_held(typing, as_column(right, &left, operator), &left, beside)?;
@@ -353,8 +516,7 @@ fn comparable_beside(
         ComparisonKind::Json => (document_of_bytes(typing, left), document_of_bytes(typing, right)),
         _ => (left, right),
     };
-    refuse_no_text(kind, &left)?;
-    refuse_no_text(kind, &right)?;
+    let (left, right) = (as_text_of(typing, kind, left)?, as_text_of(typing, kind, right)?);
     let (wanted_left, wanted_right) = (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
     let (left, right) = (cast_to(typing, left, wanted_left), cast_to(typing, right, wanted_right));
     Ok((kind, unrounded(left), unrounded(right)))
@@ -393,7 +555,24 @@ pub(crate) fn unified(
     Ok((list.collect(), ty))
 }
 
-/// Error 3854 for a constant of bytes beside text if the bytes are not valid text.
+/// A side of a comparison as text: bytes that bind no stronger than the text beside them are read
+/// as text, with error 3854 where they are none.
+fn as_text_of(typing: &Typing<'_>, kind: ComparisonKind, side: Expression) -> Result<Expression> {
+    refuse_no_text(kind, &side)?;
+    let ComparisonKind::Text(collation) = kind else { return Ok(side) };
+    let is_worked_out =
+        side.ty.kind.is_binary() && !matches!(side.kind, ExpressionKind::Literal(_));
+    if collation == CollationId::BINARY || !is_worked_out {
+        return Ok(side);
+    }
+    let text = SqlType::varchar(side.ty.max_text_chars(), collation)
+        .with_nullable(side.ty.nullable)
+        .with_coercibility(side.ty.coercibility);
+    Ok(decoded(typing, side, text))
+}
+
+/// Error 3854 for a constant beside text that has no such text in its character set: bytes that are
+/// no text, or characters that the set has not.
 pub(super) fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<()> {
     let (ComparisonKind::Text(id), ExpressionKind::Literal(Datum::Text(bytes))) =
         (kind, &side.kind)
@@ -401,8 +580,13 @@ pub(super) fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<
         return Ok(());
     };
     let charset = collation::get(id).charset;
-    let is_text = charset == Charset::Binary || !side.ty.kind.is_binary();
-    match is_text || charset.decode(bytes).is_some() {
+    let is_text = match side.ty.charset() {
+        _ if charset == Charset::Binary => true,
+        Some(Charset::Binary) => charset.decode(bytes).is_some(),
+        Some(own) if own != charset => has_all(charset, bytes),
+        _ => true,
+    };
+    match is_text {
         true => Ok(()),
         false => Err(SqlError::cannot_convert(bytes, charset.name())),
     }

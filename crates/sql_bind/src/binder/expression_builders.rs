@@ -1,12 +1,12 @@
 //! Small expressions, made the same way everywhere.
 
-use firn_sql_functions::{self as functions, Function, ResolveContext, Signature};
+use firn_sql_functions::{self as functions, Function, ResolveContext, Signature, Volatility};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{
-    CompareOperator, Expression, ExpressionKind, IsTest, Slot, volatility,
+    CompareOperator, Expression, ExpressionKind, IsTest, Slot, fold, visit, volatility,
 };
-use firn_sql_types::error::{ErrorKind, Result, SqlError};
-use firn_sql_types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
+use firn_sql_types::error::{Condition, ErrorKind, Level, Result, SqlError};
+use firn_sql_types::{Before, ComparisonKind, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
 use super::{Typing, coerce, mean, parameter};
@@ -75,14 +75,62 @@ pub(crate) fn not(operand: Expression) -> Expression {
 #[must_use]
 pub(crate) fn is(operand: Expression, test: IsTest, negated: bool) -> Expression {
     let ty = SqlType::boolean().not_null();
-    if test == IsTest::Null && !operand.ty.nullable && is_simple(&operand) {
+    if test == IsTest::Null
+        && let Some(sides) = nullable_sides(&operand)
+    {
+        let tests = sides.into_iter().map(|side| is(side.clone(), IsTest::Null, false)).collect();
+        let is_null = firn_sql_logical::expression::or(tests);
+        return if negated { not(is_null) } else { is_null };
+    }
+    if test == IsTest::Null && !operand.ty.nullable && is_without_effect(&operand) {
         return truth(Some(negated), false);
     }
     Expression { kind: ExpressionKind::Is { operand: Box::new(operand), test, negated }, ty }
 }
 
-fn is_simple(expression: &Expression) -> bool {
-    matches!(expression.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
+/// The operands of a comparison, a `XOR` or a `NOT`, of which one has to be NULL so that it is NULL:
+/// MySQL asks them alone, as they are written, so that no conversion warns. What is no date is NULL
+/// beside dates.
+fn nullable_sides(operand: &Expression) -> Option<Vec<&Expression>> {
+    let sides: Vec<&Expression> = match &operand.kind {
+        ExpressionKind::Compare { operator, kind, sides }
+            if *operator != CompareOperator::NullSafeEqual
+                && !matches!(kind, ComparisonKind::DateTime | ComparisonKind::Time) =>
+        {
+            sides.iter().collect()
+        }
+        ExpressionKind::Xor(sides) => sides.iter().collect(),
+        ExpressionKind::Not(inner) => vec![&**inner],
+        _ => return None,
+    };
+    let is_one = |side: &&Expression| !matches!(side.kind, ExpressionKind::Row(_));
+    sides.iter().all(is_one).then(|| sides.into_iter().map(unconverted).collect())
+}
+
+/// A side of a comparison before it was converted for it.
+fn unconverted(side: &Expression) -> &Expression {
+    match &side.kind {
+        ExpressionKind::Cast(inner) => unconverted(inner),
+        ExpressionKind::Call { function, arguments }
+            if matches!(function.name, "DATE OF TEXT" | "DAY OF TEXT" | "TIME OF TEXT") =>
+        {
+            arguments.first().map_or(side, unconverted)
+        }
+        _ => side,
+    }
+}
+
+/// Whether it does not matter if an expression is evaluated: MySQL does not where it cannot be
+/// NULL.
+fn is_without_effect(expression: &Expression) -> bool {
+    !visit::any(expression, &|one| match &one.kind {
+        ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Cast(_) => false,
+        ExpressionKind::Call { function, .. } => {
+            function.volatility != Volatility::Pure
+                || !matches!(function.name, "+" | "-" | "*" | "NEG" | "FIELD" | "INTERVAL")
+        }
+        _ => !is_truth(one),
+    })
 }
 
 /// The operator that is true exactly where `operator` is false.
@@ -132,6 +180,53 @@ pub(crate) fn call(
     call_function(typing, function, arguments)
 }
 
+/// A value that becomes a document, or the text of a stored column: an exact number that was worked
+/// out to 0 loses its digits after the point, for that is the 0 that MySQL's arithmetic gives.
+///
+/// # Errors
+/// As [`call`].
+pub(super) fn with_plain_zeros(
+    typing: &mut Typing<'_>,
+    mut value: Expression,
+) -> Result<Expression> {
+    if !matches!(value.ty.kind, TypeKind::Decimal { .. }) {
+        return Ok(value);
+    }
+    if is_worked_out_number(&value) {
+        return call(typing, "PLAIN ZERO", vec![value]);
+    }
+    let within = match &mut value.kind {
+        ExpressionKind::Case { branches, otherwise } => {
+            let values = branches.iter_mut().map(|(_, value)| value);
+            values.chain(otherwise.as_deref_mut()).collect()
+        }
+        ExpressionKind::Coalesce(list) => list.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    for inner in within {
+        let plain = with_plain_zeros(typing, std::mem::replace(inner, null()))?;
+        *inner = plain;
+    }
+    Ok(value)
+}
+
+/// Whether an exact number is the result of arithmetic, or a constant that was.
+fn is_worked_out_number(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Call { function, arguments } => match function.name {
+            "+" | "-" | "*" | "/" | "%" => true,
+            "NEG" | "ABS" => arguments.iter().all(is_worked_out_number),
+            _ => false,
+        },
+        ExpressionKind::Cast(inner) => {
+            !coerce::is_written_cast(value)
+                && matches!(inner.ty.kind, TypeKind::Decimal { .. })
+                && is_worked_out_number(inner)
+        }
+        _ => false,
+    }
+}
+
 /// A call of a function.
 ///
 /// # Errors
@@ -160,17 +255,44 @@ pub(super) fn unfolded_call(
     let arguments = arguments.collect::<Result<Vec<_>>>()?;
     let arguments = inferred_arguments(typing.context, function, arguments)?;
     let signature = signature(typing.context, function, &arguments)?;
+    let arguments: Vec<Expression> = match function.name {
+        "GREATEST" | "LEAST" | "DATE OF YEAR" => arguments,
+        _ => arguments.into_iter().map(|one| coerce::number_of_year(typing, one)).collect(),
+    };
     let wanted = signature.arguments.into_iter();
-    let arguments =
-        arguments.into_iter().zip(wanted).map(|(one, ty)| coerce::cast_to(typing, one, ty));
+    let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| match ty.kind {
+        // A year that became a number stays one.
+        TypeKind::Year if one.ty.kind.is_integer() => one,
+        _ => coerce::cast_to(typing, one, ty),
+    });
     let mut arguments: Vec<Expression> = arguments.collect();
     if mean::takes_all_digits(function.name) {
         arguments = arguments.into_iter().map(mean::unrounded).collect();
     }
+    warn_of_shape(typing.context, function, &arguments);
     let mut ty = signature.result;
     ty.nullable &= !is_never_null(function.name, arguments.len());
     ty.before = Before::default();
     Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
+}
+
+/// Warns of constants that are read for the type of a call, whether the call is evaluated or not.
+fn warn_of_shape(context: &PlanContext<'_>, function: &Function, arguments: &[Expression]) {
+    let is_length =
+        matches!(function.name, "LEFT" | "RIGHT" | "SUBSTRING" | "REPEAT" | "LPAD" | "RPAD");
+    let shaping = function.literal_arguments.iter().filter(|_| is_length);
+    for argument in shaping.filter_map(|at| arguments.get(*at)) {
+        let told = fold::warnings_of_constant(argument, context.evaluation);
+        context.conditions.borrow_mut().extend(told);
+    }
+    if let ("SHA2", [_, bits]) = (function.name, arguments)
+        && let Some(Datum::Int(bits)) = fold::constant_value(bits, context.evaluation)
+        && !matches!(bits, 0 | 224 | 256 | 384 | 512)
+    {
+        let message = "Incorrect parameters in the call to native function 'sha2'".to_owned();
+        let condition = Condition { level: Level::Warning, code: 1583, message };
+        context.conditions.borrow_mut().push(condition);
+    }
 }
 
 /// The arguments; unknown parameters get the types that the function takes.

@@ -1,5 +1,6 @@
 //! Function calls: conditional forms with their own nodes, aggregates, windows, and the rest.
 
+use firn_format::value::CollationId;
 use firn_sql_functions as functions;
 use firn_sql_grammar::ast::{
     Arguments, BinaryOperator, Expr, Function, TruthTest, UnaryOperator, Value,
@@ -8,13 +9,13 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
-use firn_sql_types::{Before, Coercibility, Datum, SqlType, TypeKind};
+use firn_sql_types::{Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind};
 
 use super::cast::typed_null;
 use super::merge::is_large;
 use super::{
-    Binder, Typing, aggregate, cast, coerce, expression_builders, expressions, insert, literal,
-    predicate, window,
+    Binder, Typing, aggregate, cast, coerce, display, documents, expression_builders, expressions,
+    held, insert, literal, predicate, window,
 };
 
 /// A function call.
@@ -52,13 +53,22 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
                 let pairs = arguments.into_iter().zip(written).enumerate();
                 arguments = pairs
                     .map(|(at, (one, written))| match is_name(at) {
-                        true => one,
-                        false => json_truth(one, written),
+                        true => Ok(one),
+                        false => {
+                            let value = json_truth(one, written);
+                            expression_builders::with_plain_zeros(&mut binder.typing, value)
+                        }
                     })
-                    .collect();
+                    .collect::<Result<_>>()?;
             }
+            if name == "NULLIF" && arguments.len() == 2 {
+                let written = argument_expressions(function)?;
+                let right = arguments.remove(1);
+                let right = predicate::beside_document(&arguments[0], right, written[1]);
+                arguments.push(right);
+            }
+            let arguments = documents::with_documents(&mut binder.typing, &name, arguments)?;
             let arguments = with_numbers_of_bytes(binder.typing.context, &name, arguments)?;
-            let arguments = with_documents(&mut binder.typing, &name, arguments)?;
             named_call(&mut binder.typing, &name, arguments)
         }
     }
@@ -67,7 +77,7 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
 /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
 fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let arguments = arguments(binder, function)?;
-    let arguments = with_documents(&mut binder.typing, "JSON_VALUE", arguments)?;
+    let arguments = documents::with_documents(&mut binder.typing, "JSON_VALUE", arguments)?;
     let path = argument_expressions(function)?.get(1).copied();
     let is_written_path = |path: &Expr| {
         matches!(path, Expr::Value(Value::Text(_) | Value::Parameter(_)) | Expr::Introduced { .. })
@@ -119,7 +129,13 @@ fn named_call(
             };
             let two = literal::number_beside(typing.context, two, &first.ty);
             let first = literal::number_beside(typing.context, first, &two.ty);
+            let binds_weaker = one.ty.coercibility == Coercibility::Coercible
+                && (two.ty.coercibility == Coercibility::Implicit || two.ty.kind.is_binary());
             let test = coerce::compare(typing, CompareOperator::Equal, first, two)?;
+            let one = match binds_weaker {
+                true => under_common_collation(typing, one, &test)?,
+                false => one,
+            };
             // The names of an ENUM are texts from here on, and sort as texts.
             let one = match one.ty.kind.is_enum_or_set() {
                 true => coerce::unified(typing, vec![one], "nullif")?.0.remove(0),
@@ -134,8 +150,16 @@ fn named_call(
             let operand = arguments.remove(0);
             Ok(expression_builders::is(operand, IsTest::Null, false))
         }
+        ("TIMESTAMP" | "TIME" | "SEC_TO_TIME" | "FROM_UNIXTIME" | "UNIX_TIMESTAMP", 1)
+        | ("MAKETIME", 3) => {
+            let arguments = arguments.into_iter();
+            let cut = arguments.map(|argument| coerce::cut_to_definition(typing, argument, 0));
+            let arguments = cut.collect::<Result<_>>()?;
+            expression_builders::call(typing, name, arguments)
+        }
         // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
         // Beside a date, a text that is none is refused, though the two are compared as texts.
+        // A number beside a column of dates is the date that the column would store.
         ("STRCMP", 2) if arguments.iter().any(|one| one.ty.kind.is_temporal()) => {
             coerce::compare(
                 typing,
@@ -143,11 +167,22 @@ fn named_call(
                 arguments[0].clone(),
                 arguments[1].clone(),
             )?;
+            let right = arguments.remove(1);
+            let left = held::number_as_held(typing, arguments.remove(0), &right)?;
+            let right = held::number_as_held(typing, right, &left)?;
+            expression_builders::call(typing, name, vec![left, right])
+        }
+        // The number of written bytes is not read in another base.
+        ("CONV", 3) if is_number_of_bytes(&arguments[0]) => {
+            if matches!(arguments[1].kind, ExpressionKind::Literal(Datum::Int(2..=36))) {
+                arguments[1] = expression_builders::integer(10);
+            }
             expression_builders::call(typing, name, arguments)
         }
         ("TIMESTAMPADD", 3) => {
             let moment = arguments[2].clone();
             let count = std::mem::replace(&mut arguments[1], expression_builders::null());
+            let count = coerce::cut_to_definition(typing, count, moment.ty.kind.fsp())?;
             arguments[1] = cast::count_for_moment(typing, &moment, count)?;
             expression_builders::call(typing, name, arguments)
         }
@@ -165,6 +200,11 @@ fn named_call(
             };
             expression_builders::call(typing, name, vec![typed_null(ty)])
         }
+        // Neither a number nor a date is a document, whatever its value.
+        ("JSON_VALID", 1) if is_number_or_time(&arguments[0]) && is_worked_out(&arguments[0]) => {
+            let ty = arguments[0].ty.clone();
+            expression_builders::call(typing, name, vec![typed_null(ty)])
+        }
         ("WEIGHT_STRING", 1) if has_no_weights(&arguments[0].ty.kind) => {
             let ty = arguments[0].ty.clone();
             expression_builders::call(typing, name, vec![typed_null(ty)])
@@ -176,6 +216,40 @@ fn named_call(
         )),
         _ => expression_builders::call(typing, name, arguments),
     }
+}
+
+/// A literal as the first value of `NULLIF`, under the collation with which it was compared; bytes
+/// beside it make it bytes.
+fn under_common_collation(
+    typing: &mut Typing<'_>,
+    one: Expression,
+    test: &Expression,
+) -> Result<Expression> {
+    let ExpressionKind::Compare { kind: ComparisonKind::Text(collation), sides, .. } = &test.kind
+    else {
+        return Ok(one);
+    };
+    let are_texts = sides.iter().all(|side| side.ty.kind.is_string());
+    if !are_texts || !one.ty.kind.is_text() || one.ty.collation() == Some(*collation) {
+        return Ok(one);
+    }
+    let chars = one.ty.max_text_chars();
+    let ty = match *collation {
+        CollationId::BINARY => SqlType::varbinary(one.ty.max_text_bytes()),
+        collation => SqlType::varchar(chars, collation),
+    };
+    let ty = ty.with_nullable(one.ty.nullable).with_coercibility(one.ty.coercibility);
+    Ok(coerce::cast_to(typing, one, ty))
+}
+
+/// Whether a number was written as bytes.
+fn is_number_of_bytes(argument: &Expression) -> bool {
+    let before = argument.ty.before.get();
+    argument.ty.kind.is_integer() && before.is_some_and(|before| before.written.0.kind.is_binary())
+}
+
+fn is_number_or_time(argument: &Expression) -> bool {
+    argument.ty.kind.is_numeric() || argument.ty.kind.is_temporal()
 }
 
 /// The arguments; hexadecimal and bit literals are numbers where the function wants numbers.
@@ -192,37 +266,6 @@ fn with_numbers_of_bytes(
     Ok(pairs
         .map(|(one, wants)| if wants { literal::as_number(context, one) } else { one })
         .collect())
-}
-
-/// The arguments; those that have to be documents and never are one raise error 3146, whatever
-/// their values.
-fn with_documents(
-    typing: &mut Typing<'_>,
-    name: &str,
-    mut arguments: Vec<Expression>,
-) -> Result<Vec<Expression>> {
-    let of_all = match name {
-        "JSON_MERGE_PRESERVE" | "JSON_MERGE" | "JSON_MERGE_PATCH" => true,
-        "JSON_EXTRACT" | "JSON_VALUE" | "JSON_KEYS" | "JSON_LENGTH" | "JSON_DEPTH"
-        | "JSON_TYPE" | "JSON_CONTAINS" | "JSON_CONTAINS_PATH" | "JSON_OVERLAPS" | "JSON_SET"
-        | "JSON_INSERT" | "JSON_REPLACE" | "JSON_REMOVE" | "JSON_SEARCH" | "JSON_ARRAY_APPEND"
-        | "JSON_ARRAY_INSERT" | "JSON_PRETTY" | "JSON_STORAGE_SIZE" => false,
-        _ => return Ok(arguments),
-    };
-    let documents = if of_all { arguments.len() } else { arguments.len().min(1) };
-    for (at, argument) in arguments.iter_mut().enumerate().take(documents) {
-        let kind = &argument.ty.kind;
-        let may_be_one = kind.is_string()
-            || kind.is_enum_or_set()
-            || matches!(kind, TypeKind::Json | TypeKind::Null | TypeKind::Geometry);
-        if may_be_one || matches!(argument.kind, ExpressionKind::Parameter(_)) {
-            continue;
-        }
-        let number = expression_builders::integer(at as i64 + 1);
-        let function = literal::literal_text(typing.context, &name.to_lowercase())?;
-        *argument = expression_builders::call(typing, "NO DOCUMENT", vec![number, function])?;
-    }
-    Ok(arguments)
 }
 
 /// Which arguments a function takes as numbers.
@@ -281,7 +324,20 @@ fn any_value(binder: &mut Binder<'_>, function: &Function) -> Result<Expression>
         &value,
         &mut binder.names.innermost().any_values,
     );
-    Ok(value)
+    any_value_of(&mut binder.typing, value)
+}
+
+/// The value under a call of `ANY_VALUE` where it is described otherwise than the value alone, or
+/// where its number is another one: that of a text, which does not warn. Elsewhere it is the value.
+fn any_value_of(typing: &mut Typing<'_>, value: Expression) -> Result<Expression> {
+    let Some(function) = functions::find("ANY_VALUE") else { return Ok(value) };
+    let is_text = value.ty.kind.is_string() || value.ty.kind == TypeKind::Json;
+    let own = display::display(typing, &value).as_expression();
+    let mut call = expression_builders::unfolded_call(typing, function, vec![value.clone()])?;
+    call.ty.nullable = value.ty.nullable;
+    let is_shown_otherwise =
+        matches!(value.kind, ExpressionKind::Slot(_)) && display::display(typing, &call) != own;
+    Ok(if is_text || is_shown_otherwise { call } else { value })
 }
 
 /// `GROUPING(a)`: whether a group is rolled up; several arguments make a bit mask.

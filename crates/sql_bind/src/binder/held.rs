@@ -13,9 +13,10 @@
 //! such a plan, a parameter that stands for a literal of the text is that literal again.
 
 use firn_sql_logical::expression::visit::any;
-use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_logical::expression::{Expression, ExpressionKind, fold};
 use firn_sql_logical::{PlanContext, Premise};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
+use firn_sql_types::temporal::{DateRules, delimiter};
 use firn_sql_types::{Datum, IntWidth, JsonValue, SqlMode, SqlType, TypeKind, cast};
 
 use super::{Frame, PlanFacts, Typing, coerce, expression_builders};
@@ -27,6 +28,9 @@ pub(super) enum Beside {
     Value,
     /// The values of a list, one after the other.
     List,
+    /// The value at the same place of a row, which is before or after this one: neither is read as
+    /// a column would store it.
+    Row,
 }
 
 /// A constant as the column beside it would store it; otherwise the value itself.
@@ -40,7 +44,7 @@ pub(super) fn as_held(
     beside: Beside,
 ) -> Result<Expression> {
     let is_column = matches!(other.kind, ExpressionKind::Slot(_));
-    if !is_column || !concerns(&value.ty, &other.ty) {
+    if beside == Beside::Row || !is_column || !concerns(&value.ty, &other.ty) {
         return Ok(value);
     }
     let column = &match (beside, &other.ty.kind) {
@@ -59,13 +63,40 @@ pub(super) fn as_held(
             suppose(&mut typing.facts, *number, &value.ty, column);
             coerce::cast_to(typing, value, wanted)
         }
-        (Some(Some(held)), _) => expression_builders::literal(held, wanted),
+        (Some(Some(held)), _) => {
+            warn_of_delimiter(typing.context, &value, column);
+            expression_builders::literal(held, wanted)
+        }
         (Some(None), ExpressionKind::Parameter(_)) => as_written(typing, value),
         _ => value,
     })
 }
 
-/// An array or object beside a column of `BIGINT` or `TIME`, which would store 0 for it.
+/// As [`as_held`], for a number beside a column of dates.
+///
+/// # Errors
+/// As [`as_held`].
+pub(super) fn number_as_held(
+    typing: &mut Typing<'_>,
+    value: Expression,
+    other: &Expression,
+) -> Result<Expression> {
+    match value.ty.kind.is_numeric() && other.ty.kind.has_date() {
+        true => as_held(typing, value, other, Beside::Value),
+        false => Ok(value),
+    }
+}
+
+/// Whether a constant is what a column of times stores, so that the column can be compared with it
+/// as it is.
+pub(super) fn is_time(context: &PlanContext<'_>, value: &Expression) -> bool {
+    let time = SqlType::new(TypeKind::Time { fsp: 6 });
+    let constant = constant(context, value);
+    constant.is_some_and(|one| cast::held(one, &value.ty, &time, context.evaluation).is_some())
+}
+
+/// A document that is no number or time beside a column of `BIGINT` or `TIME`, which would store 0
+/// for it.
 pub(super) fn container_beside(
     context: &PlanContext<'_>,
     value: Expression,
@@ -74,7 +105,8 @@ pub(super) fn container_beside(
     let is_container = matches!(
         &value.kind,
         ExpressionKind::Literal(Datum::Json(document))
-            if matches!(**document, JsonValue::Array(_) | JsonValue::Object(_))
+            if matches!(**document, JsonValue::Array(_) | JsonValue::Object(_) | JsonValue::Null)
+                || matches!(&**document, JsonValue::String(text) if !has_digits(text))
     );
     if !is_container || !matches!(other.kind, ExpressionKind::Slot(_)) {
         return value;
@@ -90,6 +122,33 @@ pub(super) fn container_beside(
     let condition = Condition { level: Level::Warning, code: 3156, message };
     context.conditions.borrow_mut().push(condition);
     expression_builders::literal(stored, SqlType::new(other.ty.kind.clone()))
+}
+
+/// Warns of a delimiter in the text of a constant that a column stores as a date or time.
+fn warn_of_delimiter(context: &PlanContext<'_>, value: &Expression, column: &SqlType) {
+    let Some(text) = constant(context, value).and_then(Datum::as_bytes) else { return };
+    let delimiter = match column.kind {
+        TypeKind::Time { .. } => delimiter::in_time(text, true),
+        TypeKind::Year => None,
+        _ => delimiter::in_date_time(text),
+    };
+    if let Some(delimiter) = delimiter {
+        context.conditions.borrow_mut().push(delimiter.condition(text, 1));
+    }
+}
+
+fn has_digits(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a column stores a number as the zero date: one that has no digit there, and as a
+/// `DATETIME` also a fraction of a second with no more digits than the column has.
+fn is_zero_date(number: f64, column: &TypeKind) -> bool {
+    const NEARLY: f64 = 1e-9;
+    let units = number * 10_f64.powi(column.fsp().into());
+    let is_fraction = (0.0..1.0).contains(&number) && (units - units.round()).abs() < NEARLY;
+    let holds_fraction = matches!(column, TypeKind::DateTime { .. }) && is_fraction;
+    number >= 0.0 && (units.round() == 0.0 || holds_fraction)
 }
 
 /// Warns of a constant that a column of dates or times cannot store.
@@ -108,7 +167,8 @@ fn warn_of_unfit(
     let Some(constant) = constant(typing.context, value) else { return Ok(()) };
     let context = typing.context.evaluation;
     let is_zero = value.ty.kind.is_numeric()
-        && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
+        && cast::to_double(constant, &value.ty, context)
+            .is_ok_and(|number| is_zero_date(number, &column.ty.kind));
     // A text of spaces can be stored as a time, but not compared with one.
     let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
         && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
@@ -129,6 +189,43 @@ fn warn_of_unfit(
     Ok(())
 }
 
+/// Warns of the numbers of a constant list that are no dates or times, where a date or a time is
+/// searched in it. A plan with such a warning is not cached, for a literal may be a parameter.
+pub(super) fn warn_of_numbers(typing: &mut Typing<'_>, sought: &TypeKind, list: &[Expression]) {
+    if !sought.is_temporal() {
+        return;
+    }
+    let context = typing.context.evaluation;
+    let is_fit = |number: &Datum, ty: &SqlType| match sought {
+        TypeKind::Date => cast::date_of_number(number, ty, DateRules::LENIENT)
+            .is_none_or(|parsed| parsed.value.is_some()),
+        TypeKind::Time { .. } => {
+            let time = SqlType::new(TypeKind::Time { fsp: 6 });
+            cast::held(number, ty, &time, context).is_some()
+        }
+        _ => cast::is_readable_date(number, ty, context),
+    };
+    let mut unfit = Vec::new();
+    for item in list {
+        let is_null = matches!(item.kind, ExpressionKind::Literal(Datum::Null));
+        match constant(typing.context, item).filter(|_| item.ty.kind.is_numeric()) {
+            Some(number) if !is_fit(number, &item.ty) => unfit.push(number.plain_text()),
+            None if !is_null => return,
+            _ => {}
+        }
+    }
+    if unfit.is_empty() {
+        return;
+    }
+    let kind = if matches!(sought, TypeKind::Time { .. }) { "time" } else { "datetime" };
+    typing.facts.is_cacheable = false;
+    typing.context.conditions.borrow_mut().extend(unfit.into_iter().map(|number| Condition {
+        level: Level::Warning,
+        code: 1292,
+        message: format!("Incorrect {kind} value: '{number}'"),
+    }));
+}
+
 fn column_name<'b>(frame: &'b Frame, column: &Expression) -> &'b str {
     let ExpressionKind::Slot(slot) = column.kind else { return "" };
     frame.table_column(slot).map_or("", |column| &column.name)
@@ -136,7 +233,7 @@ fn column_name<'b>(frame: &'b Frame, column: &Expression) -> &'b str {
 
 /// A parameter whose value a column cannot store: the plan is for this value alone, and a literal
 /// of the text is a literal again.
-fn as_written(typing: &mut Typing<'_>, parameter: Expression) -> Expression {
+pub(super) fn as_written(typing: &mut Typing<'_>, parameter: Expression) -> Expression {
     typing.facts.is_cacheable = false;
     match constant(typing.context, &parameter).filter(|_| typing.context.parameters_are_literals) {
         Some(value) => expression_builders::literal(value.clone(), parameter.ty),
@@ -155,6 +252,7 @@ pub(super) fn date_of_text(typing: &mut Typing<'_>, text: Expression) -> Result<
     if text.ty.kind == TypeKind::Year {
         return expression_builders::call(typing, "DATE OF YEAR", vec![text]);
     }
+    let text = known_date(typing, text);
     let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
     if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
         return Ok(text);
@@ -165,6 +263,25 @@ pub(super) fn date_of_text(typing: &mut Typing<'_>, text: Expression) -> Result<
     match is_date {
         true => Ok(coerce::cast_to(typing, text, moment())),
         false => expression_builders::call(typing, "DATE OF TEXT", vec![text]),
+    }
+}
+
+/// A text that is compared with a date: a parameter whose value is none is the literal that it
+/// stands for.
+fn known_date(typing: &mut Typing<'_>, text: Expression) -> Expression {
+    let ExpressionKind::Parameter(number) = text.kind else { return text };
+    if !text.ty.kind.is_string() {
+        return text;
+    }
+    let held = constant(typing.context, &text)
+        .map(|constant| cast::held(constant, &text.ty, &moment(), typing.context.evaluation));
+    match held {
+        Some(Some(_)) => {
+            suppose(&mut typing.facts, number, &text.ty, &moment());
+            text
+        }
+        Some(None) => as_written(typing, text),
+        None => text,
     }
 }
 
@@ -213,8 +330,15 @@ pub(super) fn date_beside_date(
         }
         _ => value,
     };
-    match &value.kind {
-        ExpressionKind::Literal(constant @ Datum::Text(text))
+    let known = match &value.kind {
+        ExpressionKind::Literal(constant) => Some(constant.clone()),
+        ExpressionKind::Call { .. } | ExpressionKind::Cast(_) => {
+            fold::constant_value(&value, context)
+        }
+        _ => None,
+    };
+    match known {
+        Some(ref constant @ Datum::Text(ref text))
             if !cast::is_readable_date(constant, &value.ty, context) =>
         {
             let name = match other.ty.kind {

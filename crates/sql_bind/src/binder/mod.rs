@@ -19,6 +19,7 @@ mod cte;
 mod definitions;
 mod delete;
 mod display;
+mod documents;
 pub(crate) mod expression_builders;
 mod expressions;
 mod facts;

@@ -11,7 +11,9 @@ use firn_format::value::CollationId;
 use firn_sql_grammar::ast::{CaseWhen, Expr, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::volatility::is_row_dependent;
-use firn_sql_logical::expression::{self, CompareOperator, Expression, ExpressionKind, IsTest};
+use firn_sql_logical::expression::{
+    self, CompareOperator, Expression, ExpressionKind, IsTest, fold,
+};
 use firn_sql_types::collate::{among_several, comparison_collation, merge_collations};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
@@ -40,9 +42,43 @@ pub(crate) fn comparison(
     let two = literal::number_beside(binder.typing.context, two, &one_type);
     let two = beside_document(&one, two, right);
     let one = beside_document(&two, one, left);
+    let (one, two) = rows_beside_documents(one, two, left, right);
     let two = held::day_beside_date(&mut binder.typing, two, &one)?;
     let one = held::day_beside_date(&mut binder.typing, one, &two)?;
     compare_any(&mut binder.typing, operator, one, two)
+}
+
+/// The values of two rows, each as [`beside_document`] has it beside its counterpart.
+fn rows_beside_documents(
+    one: Expression,
+    two: Expression,
+    left: &Expr,
+    right: &Expr,
+) -> (Expression, Expression) {
+    match (one.kind, two.kind, left, right) {
+        (
+            ExpressionKind::Row(ones),
+            ExpressionKind::Row(twos),
+            Expr::Tuple(lefts),
+            Expr::Tuple(rights),
+        ) if ones.len() == twos.len()
+            && lefts.len() == ones.len()
+            && rights.len() == twos.len() =>
+        {
+            let written = lefts.iter().zip(rights);
+            let pairs = ones.into_iter().zip(twos).zip(written);
+            let pairs = pairs.map(|((one, two), (left, right))| {
+                let two = beside_document(&one, two, right);
+                (beside_document(&two, one, left), two)
+            });
+            let (ones, twos) = pairs.unzip();
+            let row = |list, ty| Expression { kind: ExpressionKind::Row(list), ty };
+            (row(ones, one.ty), row(twos, two.ty))
+        }
+        (kind, other, ..) => {
+            (Expression { kind, ty: one.ty }, Expression { kind: other, ty: two.ty })
+        }
+    }
 }
 
 /// `left operator right` of values or rows.
@@ -100,13 +136,18 @@ fn compare_lexically(
         CompareOperator::GreaterOrEqual => CompareOperator::Greater,
         strict => strict,
     };
+    // MySQL evaluates the constants of both rows, even if the values before them decide.
+    for constant in pairs.iter().flat_map(|(left, right)| [left, right]) {
+        let told = fold::warnings_of_constant(constant, typing.context.evaluation);
+        typing.context.conditions.borrow_mut().extend(told);
+    }
     let Some((left, right)) = pairs.pop() else { return Err(wrong_columns(0)) };
-    let mut answer = compare_any(typing, operator, left, right)?;
+    let mut answer = compare_in_rows(typing, operator, left, right)?;
     while let Some((left, right)) = pairs.pop() {
         let (left, left_again) = for_several(&mut typing.frame, left);
         let (right, right_again) = for_several(&mut typing.frame, right);
-        let before = compare_any(typing, strict, left, right)?;
-        let equal = compare_any(typing, CompareOperator::Equal, left_again, right_again)?;
+        let before = compare_in_rows(typing, strict, left, right)?;
+        let equal = compare_in_rows(typing, CompareOperator::Equal, left_again, right_again)?;
         let both = match is_bare(&answer) {
             true => vec![equal, answer],
             // A first value that is NULL decides, so that the others do not warn.
@@ -118,6 +159,20 @@ fn compare_lexically(
         answer = expression::or(vec![before, expression::and(both)]);
     }
     Ok(answer)
+}
+
+/// The values at one place of two rows, of which one is before the other; rows at that place too.
+fn compare_in_rows(
+    typing: &mut Typing<'_>,
+    operator: CompareOperator,
+    left: Expression,
+    right: Expression,
+) -> Result<Expression> {
+    let is_row = |side: &Expression| matches!(side.kind, ExpressionKind::Row(_));
+    match is_row(&left) || is_row(&right) {
+        true => compare_any(typing, operator, left, right),
+        false => coerce::compare_in_rows(typing, operator, left, right),
+    }
 }
 
 /// Whether a condition compares only columns and constants as they are.
@@ -142,8 +197,14 @@ pub(crate) fn in_list(
     list: &[Expr],
     negated: bool,
 ) -> Result<Expression> {
+    let written_operand = operand;
     let operand = subquery::bind_operand(binder, operand)?;
-    let items = expressions::bind_all(binder, list)?.into_iter().zip(list);
+    let items = expressions::bind_all(binder, list)?;
+    let operand = match items.iter().find(|item| item.ty.kind == TypeKind::Json) {
+        Some(document) => beside_document(document, operand, written_operand),
+        None => operand,
+    };
+    let items = items.into_iter().zip(list);
     let list = items.map(|(item, written)| {
         let item = literal::number_beside(binder.typing.context, item, &operand.ty);
         beside_document(&operand, item, written)
@@ -171,8 +232,20 @@ fn in_singles(
         let only = list.into_iter().next().unwrap_or_else(expression_builders::null);
         return coerce::compare(typing, operator, operand, only);
     }
+    held::warn_of_numbers(typing, &operand.ty.kind, &list);
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
         return in_any(typing, operand, list, negated);
+    }
+    if is_literal_beside_dates(&operand, &list) {
+        return any_equal(typing, operand, list, negated, equal_leniently);
+    }
+    if are_moments(&operand, &list) {
+        let operand = moment(typing, operand)?;
+        let list = list.into_iter().map(|item| moment(typing, item)).collect::<Result<_>>()?;
+        return in_values(typing, operand, list, negated);
+    }
+    if are_times(typing.context, &operand, &list) {
+        return in_times(typing, operand, list, negated);
     }
     if !matches!(operand.ty.kind, TypeKind::Json | TypeKind::Null)
         && list.iter().any(|item| item.ty.kind == TypeKind::Json)
@@ -189,6 +262,123 @@ fn in_singles(
     }
     let operand = beside_all(typing, operand, &list, "in")?;
     in_values(typing, operand, list, negated)
+}
+
+/// Whether a time is searched among texts, or a text among times: all are compared as times then.
+/// A column of times beside constants that it could store needs nothing for it.
+fn are_times(context: &PlanContext<'_>, operand: &Expression, list: &[Expression]) -> bool {
+    let is_time = |one: &Expression| matches!(one.ty.kind, TypeKind::Time { .. });
+    let is_plain = |one: &Expression| {
+        let kind = &one.ty.kind;
+        let is_other = matches!(kind, TypeKind::Null | TypeKind::Geometry | TypeKind::Json);
+        class(&one.ty) == Class::Text && !is_other
+    };
+    let stores_all = matches!(operand.kind, ExpressionKind::Slot(_))
+        && list.iter().all(|one| is_time(one) || held::is_time(context, one));
+    match is_time(operand) {
+        true => {
+            let has_document = list.iter().any(|one| one.ty.kind == TypeKind::Json);
+            !stores_all && !has_document && list.iter().any(|one| is_plain(one) && !is_time(one))
+        }
+        false => {
+            is_plain(operand)
+                && !operand.ty.kind.has_date()
+                && list.iter().any(is_time)
+                && list.iter().all(|one| is_plain(one) && !one.ty.kind.has_date())
+        }
+    }
+}
+
+/// `IN` for what [`are_times`].
+fn in_times(
+    typing: &mut Typing<'_>,
+    operand: Expression,
+    list: Vec<Expression>,
+    negated: bool,
+) -> Result<Expression> {
+    let are_plain =
+        list.iter().all(|one| one.ty.kind == TypeKind::Null || class(&one.ty) == Class::Text);
+    if !are_plain {
+        return any_equal(typing, operand, list, negated, equal_by_class);
+    }
+    let in_constants = list.iter().all(is_constant);
+    let operand = time_of_value(typing, operand, false)?;
+    let list = list.into_iter().map(|item| time_of_value(typing, item, in_constants));
+    let list = list.collect::<Result<Vec<_>>>()?;
+    in_values(typing, operand, list, negated)
+}
+
+/// A value that is compared with a time: a moment has one, and of anything else the text is read as
+/// far as it is one. `in_constants`: it is an item of a list of constants.
+fn time_of_value(
+    typing: &mut Typing<'_>,
+    value: Expression,
+    in_constants: bool,
+) -> Result<Expression> {
+    let value = match value.kind {
+        ExpressionKind::Parameter(_) => held::as_written(typing, value),
+        _ => value,
+    };
+    match value.ty.kind {
+        TypeKind::Null | TypeKind::Time { .. } => Ok(value),
+        TypeKind::DateTime { fsp } | TypeKind::Timestamp { fsp } => {
+            let ty = SqlType::new(TypeKind::Time { fsp }).with_nullable(value.ty.nullable);
+            Ok(coerce::cast_to(typing, value, ty))
+        }
+        _ => {
+            let arguments =
+                vec![as_text(typing, value), expression_builders::integer(in_constants.into())];
+            expression_builders::call(typing, "TIME OF TEXT", arguments)
+        }
+    }
+}
+
+/// Whether a text or a time is searched in a list that has a date and is not constant: all of them
+/// are compared as dates then, and what is no date is the zero date.
+fn are_moments(operand: &Expression, list: &[Expression]) -> bool {
+    let is_plain =
+        |one: &Expression| one.ty.kind != TypeKind::Json && class(&one.ty) == Class::Text;
+    let has_date = list.iter().any(|item| item.ty.kind.has_date());
+    has_date
+        && !operand.ty.kind.has_date()
+        && !list.iter().all(is_constant)
+        && is_plain(operand)
+        && list.iter().all(is_plain)
+}
+
+/// Whether a literal text is searched in a constant list that has a date: it need not be one.
+fn is_literal_beside_dates(operand: &Expression, list: &[Expression]) -> bool {
+    matches!(operand.kind, ExpressionKind::Literal(_))
+        && operand.ty.kind.is_string()
+        && list.iter().all(is_constant)
+        && list.iter().any(|item| item.ty.kind.has_date())
+        && list.iter().all(|item| class(&item.ty) == Class::Text)
+}
+
+fn equal_leniently(
+    typing: &mut Typing<'_>,
+    operand: Expression,
+    item: Expression,
+) -> Result<Expression> {
+    coerce::compare_leniently(typing, CompareOperator::Equal, operand, item)
+}
+
+/// A value among dates that are compared with each other: a text that is no date is the zero date.
+fn moment(typing: &mut Typing<'_>, value: Expression) -> Result<Expression> {
+    let value = match value.ty.kind {
+        TypeKind::Json => as_text(typing, value),
+        _ => value,
+    };
+    match &value.ty.kind {
+        TypeKind::Null => Ok(value),
+        TypeKind::Time { fsp } => {
+            let ty =
+                SqlType::new(TypeKind::DateTime { fsp: *fsp }).with_nullable(value.ty.nullable);
+            Ok(coerce::cast_to(typing, value, ty))
+        }
+        kind if kind.has_date() => Ok(value),
+        _ => held::date_of_text(typing, value),
+    }
 }
 
 /// Whether the items of a list are compared with the operand in several ways. A document among them
@@ -262,7 +452,14 @@ fn in_any(
     negated: bool,
 ) -> Result<Expression> {
     any_equal(typing, operand, list, negated, |typing, operand, item| {
-        compare_any(typing, CompareOperator::Equal, operand, item)
+        let is_number_beside = |one: &Expression, other: &Expression| {
+            one.ty.kind.has_date() && other.ty.kind.is_numeric()
+        };
+        // A number in a list is not read as a column of dates would store it.
+        match is_number_beside(&operand, &item) || is_number_beside(&item, &operand) {
+            true => coerce::compare_in_list(typing, CompareOperator::Equal, operand, item),
+            false => compare_any(typing, CompareOperator::Equal, operand, item),
+        }
     })
 }
 
@@ -314,7 +511,7 @@ fn between_ends(
     ends: [Expression; 2],
     negated: bool,
 ) -> Result<Expression> {
-    let (operand, ends) = of_one_domain(typing, operand, ends);
+    let (operand, ends) = of_one_domain(typing, operand, ends)?;
     let operand = beside_all(typing, operand, &ends, "between")?;
     let [low, high] = ends;
     let (first, again) = for_two(&mut typing.frame, operand);
@@ -350,12 +547,13 @@ fn and_whole(typing: &mut Typing<'_>, from: Expression, to: Expression) -> Resul
 }
 
 /// The operand and the bounds of a `BETWEEN`, which is one comparison of three values: a text
-/// or a date between a number and something else is a number, a time beside a date has a day.
+/// or a date between a number and something else is a number, and beside a date, a text or a time
+/// is a date.
 fn of_one_domain(
     typing: &mut Typing<'_>,
     operand: Expression,
     ends: [Expression; 2],
-) -> (Expression, [Expression; 2]) {
+) -> Result<(Expression, [Expression; 2])> {
     let [low, high] = ends;
     let is_number = |one: &Expression| one.ty.kind.is_numeric();
     let is_plain = |one: &Expression| {
@@ -371,20 +569,48 @@ fn of_one_domain(
             let ty = SqlType::double().with_nullable(one.ty.nullable);
             coerce::cast_to(typing, one, ty)
         };
-        return (as_double(operand), [as_double(low), as_double(high)]);
+        return Ok((as_double(operand), [as_double(low), as_double(high)]));
+    }
+    if is_number(&operand) && is_constant(&operand) {
+        // A constant is not read as a date for the sake of a column that bounds it.
+        let (low, high) = (number_of_moment(typing, low), number_of_moment(typing, high));
+        return Ok((operand, [low, high]));
     }
     let all = [&operand, &low, &high];
     let any = |test: fn(&TypeKind) -> bool| all.iter().any(|one| test(&one.ty.kind));
-    let is_time = |kind: &TypeKind| matches!(kind, TypeKind::Time { .. });
-    if any(TypeKind::has_date) && any(is_time) && any(TypeKind::is_string) {
-        let mut with_day = |one: Expression| {
-            let fsp = one.ty.kind.fsp();
-            let ty = SqlType::new(TypeKind::DateTime { fsp });
-            if is_time(&one.ty.kind) { coerce::cast_to(typing, one, ty) } else { one }
-        };
-        return (with_day(operand), [with_day(low), with_day(high)]);
+    let is_text = |kind: &TypeKind| !kind.is_temporal();
+    let are_plain = all.iter().all(|one| is_plain(one) || one.ty.kind == TypeKind::Json);
+    if are_plain && any(TypeKind::has_date) && any(is_text) {
+        one_collation(&[&operand, &low, &high])?;
+        let (low, high) = (moment(typing, low)?, moment(typing, high)?);
+        return Ok((moment(typing, operand)?, [low, high]));
     }
-    (operand, [low, high])
+    Ok((operand, [low, high]))
+}
+
+/// The number of a column of dates or times.
+fn number_of_moment(typing: &mut Typing<'_>, bound: Expression) -> Expression {
+    const MOMENT_DIGITS: u8 = 14;
+    if !matches!(bound.kind, ExpressionKind::Slot(_)) || !bound.ty.kind.is_temporal() {
+        return bound;
+    }
+    let ty = match bound.ty.kind.fsp() {
+        0 => SqlType::bigint(),
+        fsp => SqlType::decimal(MOMENT_DIGITS + fsp, fsp),
+    };
+    let nullable = bound.ty.nullable;
+    coerce::cast_to(typing, bound, ty.with_nullable(nullable))
+}
+
+/// Refuses texts that have no common collation, though dates beside them decide how they are
+/// compared.
+fn one_collation(values: &[&Expression]) -> Result<()> {
+    let is_text = |ty: &&SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
+    let texts: Vec<&SqlType> = values.iter().map(|one| &one.ty).filter(is_text).collect();
+    match texts[..] {
+        [one, other] => comparison_collation(one, other, "between").map(drop),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn like(
@@ -462,6 +688,12 @@ fn beside_all(
 pub(crate) fn as_text(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     if expression.ty.kind.is_string() {
         return expression;
+    }
+    if let TypeKind::Bit { .. } = expression.ty.kind {
+        let ty = SqlType::varbinary(expression.ty.max_text_chars())
+            .with_nullable(expression.ty.nullable)
+            .with_coercibility(Coercibility::Implicit);
+        return coerce::cast_to(typing, expression, ty);
     }
     let collation =
         expression.ty.collation().unwrap_or(typing.context.evaluation.connection_collation);
@@ -573,8 +805,8 @@ fn class(ty: &SqlType) -> Class {
 }
 
 /// `operand = value` in `CASE` and in lists of unlike types: unlike classes are compared as
-/// doubles, and a date, a document or a text is a text beside another one unless the operand is a
-/// date.
+/// doubles, beside a time all other values are times, and a date, a document or a text is a text
+/// beside another one unless the operand is a date.
 fn equal_by_class(
     typing: &mut Typing<'_>,
     operand: Expression,
@@ -594,6 +826,14 @@ fn equal_by_class(
             let text = as_text(typing, value);
             (operand, text)
         }
+        (Class::Text, Class::Text)
+            if matches!(operand.ty.kind, TypeKind::Time { .. })
+                && !(matches!(operand.kind, ExpressionKind::Slot(_))
+                    && held::is_time(typing.context, &value)) =>
+        {
+            let time = time_of_value(typing, value, false)?;
+            (operand, time)
+        }
         (Class::Text, Class::Text) if operand.ty.kind.is_temporal() => (operand, value),
         (Class::Text, Class::Text) if operand.ty.kind == value.ty.kind => (operand, value),
         (Class::Text, Class::Text) => (as_text(typing, operand), as_text(typing, value)),
@@ -606,7 +846,7 @@ fn equal_by_class(
         }
         _ => (operand, value),
     };
-    coerce::compare_leniently(typing, CompareOperator::Equal, operand, value)
+    coerce::compare_in_list(typing, CompareOperator::Equal, operand, value)
 }
 
 /// An integer as `CASE`, and `IN` with a list that is not constant, compare it: by its 64 bits,
@@ -691,7 +931,7 @@ pub(crate) fn case_of(
 
 /// A value to be compared with another one: beside a document, a truth value is a document too, not
 /// a number.
-fn beside_document(other: &Expression, value: Expression, written: &Expr) -> Expression {
+pub(super) fn beside_document(other: &Expression, value: Expression, written: &Expr) -> Expression {
     match other.ty.kind == TypeKind::Json && value.ty.kind != TypeKind::Json {
         true => json_truth(value, written),
         false => value,

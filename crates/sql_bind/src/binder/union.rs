@@ -11,12 +11,13 @@ use firn_sql_logical::expression::{Expression, ExpressionKind, SortKey};
 use firn_sql_logical::{Body, OutputColumn, Query, SetOperation};
 use firn_sql_types::decimal::MAX_SCALE;
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
-use firn_sql_types::{Coercibility, Display, SqlType, TypeKind, unify::unify};
+use firn_sql_types::metadata::type_code;
+use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind, unify::unify};
 
 use super::aggregate::{positional, unknown_position};
 use super::display::common_display;
 use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, Typing, coerce, expression_builders, expressions, query};
+use super::{Binder, Frame, Typing, coerce, expression_builders, expressions, query};
 
 pub(crate) fn set_operation(
     binder: &mut Binder<'_>,
@@ -87,8 +88,9 @@ pub(crate) fn united(
     let mut types = Vec::with_capacity(width);
     let mut displays = Vec::with_capacity(width);
     for number in 0..width {
-        let sides = inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
-        let sides = with_digits_of_bits(sides);
+        let own: Vec<SqlType> =
+            inputs.iter().map(|input| type_of_side(&input.columns[number].value)).collect();
+        let sides = with_digits_of_bits(own.clone());
         let ty = unify(&sides, typing.context.evaluation.connection_collation, "UNION")?;
         let is_cut = ty.kind.scale() > MAX_SCALE;
         let ty = ty.as_column();
@@ -101,11 +103,15 @@ pub(crate) fn united(
         let shown: Vec<(&SqlType, Display)> = inputs
             .iter()
             .map(|input| &input.columns[number])
-            .map(|column| (&column.value.ty, column.display))
-            .map(|(ty, display)| (ty, display.unwrap_or_else(|| Display::of_column(ty))))
-            .zip(&inputs)
-            .map(|((ty, display), input)| {
-                (ty, of_type_alone(&input.columns[number].value, ty, display))
+            .map(|column| (&column.value, column.display))
+            .zip(&own)
+            .map(|((value, display), of)| {
+                let display = display.or_else(|| match value.kind {
+                    ExpressionKind::Slot(slot) => typing.displays.of_slot(slot),
+                    _ => None,
+                });
+                let display = display.unwrap_or_else(|| Display::of_column(of));
+                (of, of_type_alone(&typing.frame, value, (of, &ty), display))
             })
             .collect();
         let mut sides = shown.iter().map(|(ty, display)| display.nullable.unwrap_or(ty.nullable));
@@ -118,6 +124,15 @@ pub(crate) fn united(
         let display = common_display(&shown, &ty).as_stored();
         let display = if is_cut { of_cut_numbers(display) } else { display };
         let display = Display { nullable: Some(nullable), ..display };
+        let ty = short_text(ty, &shown, display);
+        // A BINARY column is filled up with zeros, unless bits are among the values.
+        let has_bits = shown.iter().any(|(side, _)| matches!(side.kind, TypeKind::Bit { .. }));
+        let ty = match (&ty.kind, display.type_code) {
+            (TypeKind::Varbinary { .. }, Some(type_code::STRING)) if !has_bits => {
+                SqlType { kind: TypeKind::Binary { max_bytes: display.length }, ..ty }
+            }
+            _ => ty,
+        };
         displays.push(display);
         types.push(ty);
     }
@@ -168,22 +183,73 @@ pub(crate) fn cast_columns(
     }
     for (number, (column, ty)) in query.columns.iter_mut().zip(types).enumerate() {
         let width = widths.get(number).copied().unwrap_or(ty.max_text_chars());
-        let value = as_stored_number(typing, column.value.clone(), ty, width);
+        let value = column.value.clone();
+        let is_text = ty.kind.is_string() || ty.kind == TypeKind::Json;
+        let value =
+            match is_text.then(|| expression_builders::with_plain_zeros(typing, value.clone())) {
+                Some(Ok(plain)) => plain,
+                _ => value,
+            };
+        let value = as_stored_number(typing, value, ty, width);
         let wanted = ty.clone().with_nullable(value.ty.nullable);
         column.value = coerce::cast_to(typing, value, wanted);
     }
     query
 }
 
+/// A text that is long by its type alone: none of the sides is, and it has few characters.
+fn short_text(ty: SqlType, sides: &[(&SqlType, Display)], display: Display) -> SqlType {
+    const LONGEST_SHORT_BYTES: u32 = 65_535;
+    let is_long = |(side, _): &(&SqlType, Display)| {
+        let kind = &side.kind;
+        matches!(
+            kind,
+            TypeKind::Text { .. } | TypeKind::Blob { .. } | TypeKind::Json | TypeKind::Geometry
+        )
+    };
+    let bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
+    if sides.iter().any(is_long) || display.length.saturating_mul(bytes) > LONGEST_SHORT_BYTES {
+        return ty;
+    }
+    let kind = match ty.kind {
+        TypeKind::Text { collation, .. } => {
+            TypeKind::Varchar { max_chars: display.length, collation }
+        }
+        TypeKind::Blob { .. } => TypeKind::Varbinary { max_bytes: display.length },
+        kind => kind,
+    };
+    SqlType { kind, ..ty }
+}
+
+/// The type of one side of a set. A written cast to so many bytes is no column of so many.
+fn type_of_side(value: &Expression) -> SqlType {
+    match (&value.kind, &value.ty.kind) {
+        (ExpressionKind::Cast(_), TypeKind::Binary { max_bytes }) => {
+            SqlType { kind: TypeKind::Varbinary { max_bytes: *max_bytes }, ..value.ty.clone() }
+        }
+        _ => value.ty.clone(),
+    }
+}
+
 /// What clients see of a column as one side of a set: a number has the width of its type, whatever
-/// its definition says.
-fn of_type_alone(value: &Expression, ty: &SqlType, display: Display) -> Display {
+/// its definition says. The types are that of the side and the common one.
+fn of_type_alone(
+    frame: &Frame,
+    value: &Expression,
+    (ty, common): (&SqlType, &SqlType),
+    display: Display,
+) -> Display {
     let is_number = matches!(ty.kind, TypeKind::Integer { .. } | TypeKind::Decimal { .. });
-    if !display.stored || !is_number || !matches!(value.kind, ExpressionKind::Slot(_)) {
+    let column = match value.kind {
+        ExpressionKind::Slot(slot) => frame.table_column(slot),
+        _ => None,
+    };
+    let is_zero_filled = display.zerofill || column.is_some_and(|column| column.zerofill);
+    if !is_number || column.is_none() || !display.stored && !is_zero_filled {
         return display;
     }
     match &ty.kind {
-        TypeKind::Decimal { .. } if display.zerofill => {
+        TypeKind::Decimal { .. } if is_zero_filled && !common.kind.is_string() => {
             let length = display.length + u32::from(display.unsigned);
             Display { length, unsigned: false, zerofill: false, ..display }
         }
@@ -199,7 +265,9 @@ fn with_digits_of_bits(sides: Vec<SqlType>) -> Vec<SqlType> {
         return sides;
     }
     let digits = |ty: SqlType| match is_bits(&ty) {
-        true => SqlType::varbinary(LONGEST_NUMBER_CHARS).with_nullable(ty.nullable),
+        true => SqlType::varbinary(LONGEST_NUMBER_CHARS)
+            .with_nullable(ty.nullable)
+            .with_coercibility(Coercibility::Implicit),
         false => ty,
     };
     sides.into_iter().map(digits).collect()
@@ -239,12 +307,27 @@ fn as_stored_number(
     };
     let number = Expression { kind, ty: number };
     match &number.kind {
-        ExpressionKind::Slot(_) => {
+        ExpressionKind::Slot(_) | ExpressionKind::Case { .. } if is_of_zeros(&number) => {
             // A cast of its own keeps the zeros away.
             let ty = to.clone().with_nullable(nullable);
             Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
         }
         _ => coerce::cast_to(typing, number, to.clone().with_nullable(nullable)),
+    }
+}
+
+/// Whether the zeros in front of a number, where a column has them, would get into its text.
+fn is_of_zeros(number: &Expression) -> bool {
+    match &number.kind {
+        ExpressionKind::Slot(_) => true,
+        ExpressionKind::Case { branches, otherwise } => {
+            let is_null =
+                |value: &Expression| matches!(value.kind, ExpressionKind::Literal(Datum::Null));
+            // A chosen exact number has its own digits after the point; NULLIF chooses nothing.
+            otherwise.is_some() && branches.iter().all(|(_, value)| is_null(value))
+                || number.ty.kind.is_integer()
+        }
+        _ => false,
     }
 }
 

@@ -8,6 +8,7 @@
 //! Names and types of columns are MySQL 8's. Names of schemas and tables compare by their bytes,
 //! names of columns and constraints case-insensitively.
 
+mod cluster;
 mod columns;
 mod empty;
 mod keys;
@@ -71,6 +72,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     tables.extend(columns::all());
     tables.extend(keys::all());
     tables.extend(server::all());
+    tables.extend(cluster::all());
     tables.extend(performance::all());
     tables.extend(empty::all());
     tables.extend(monitors::all());

@@ -49,11 +49,18 @@ pub(super) fn all() -> Vec<MadeUp> {
         schema_table("INNODB_TRX", trx_columns(), &[], |context, _, emit| {
             fill_session(context, "INNODB_TRX", emit)
         }),
+        schema_table("FIRN_ARCHIVE", archive_columns(), &[], |context, _, emit| {
+            fill_session(context, "FIRN_ARCHIVE", emit)
+        }),
     ]
 }
 
 /// Rows from the session layer.
-fn fill_session(context: &VirtualContext<'_>, table: &str, emit: EmitRow<'_>) -> Result<()> {
+pub(super) fn fill_session(
+    context: &VirtualContext<'_>,
+    table: &str,
+    emit: EmitRow<'_>,
+) -> Result<()> {
     emit_all(context.session.rows("information_schema", table), emit)
 }
 
@@ -313,6 +320,23 @@ fn profiling_columns() -> Vec<VirtualColumn> {
         int("SEQ"),
         text("STATE", 30),
         VirtualColumn { name: "DURATION", ty: firn_sql_types::SqlType::decimal(9, 6) },
+    ]
+}
+
+/// The archive of the database, as the node that answers knows it: one row, or none without one.
+fn archive_columns() -> Vec<VirtualColumn> {
+    vec![
+        text("NODE", 64),
+        number("ARCHIVED_LSN"),
+        number("ARCHIVED_UNIX_TIME_MS"),
+        number("LAG_MS"),
+        number("LAG_BYTES"),
+        number("LOG_OBJECTS"),
+        number("IMAGE_SETS"),
+        number("SIZE_BYTES"),
+        number("SENT_BYTES"),
+        number("FAILURES"),
+        long_text("LAST_ERROR"),
     ]
 }
 

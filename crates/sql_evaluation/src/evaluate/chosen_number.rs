@@ -5,12 +5,13 @@
 //!   COALESCE('1x', d) + 0                1 without a warning
 //! ```
 //!
-//! MySQL asks the value that `IF` or `CASE` chooses for its own number. `COALESCE`, `GREATEST` and
-//! `LEAST` give a text, whose number is taken as far as it goes.
+//! MySQL asks the value that `IF` or `CASE` chooses for its own number. `ANY_VALUE`, `COALESCE`,
+//! `GREATEST` and `LEAST` give a text, whose number is taken as far as it goes: only an exact
+//! number warns, of a text without any digit.
 
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{ErrorKind, Result};
-use firn_sql_types::{Coercibility, Datum, EvaluationContext, SqlType, TypeKind, cast};
+use firn_sql_types::{Coercibility, Datum, Decimal, EvaluationContext, SqlType, TypeKind, cast};
 
 use super::{Evaluate, cast_operand};
 use crate::frame::Frame;
@@ -19,7 +20,9 @@ use crate::frame::Frame;
 pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
     let is_choice = match &operand.kind {
         ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
-        ExpressionKind::Call { function, .. } => matches!(function.name, "GREATEST" | "LEAST"),
+        ExpressionKind::Call { function, .. } => {
+            matches!(function.name, "ANY_VALUE" | "GREATEST" | "LEAST")
+        }
         _ => false,
     };
     let is_number_of_text = !operand.ty.kind.is_numeric() && ty.kind.is_numeric();
@@ -83,7 +86,12 @@ fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) ->
             }
         }
         // A date, a time or a document that the planner has made a text.
-        ExpressionKind::Literal(Datum::Text(_)) => match value.ty.before.get() {
+        ExpressionKind::Literal(Datum::Text(text)) => match value.ty.before.get() {
+            // Written bytes are a number beside numbers.
+            Some(before) if before.bytes.is_some() && text.len() <= size_of::<u64>() => {
+                let number = text.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+                cast::cast(&Datum::UInt(number), &SqlType::bigint_unsigned(), ty, frame.context())
+            }
             Some(before)
                 if before.written.0.kind.is_temporal()
                     || before.written.0.kind == TypeKind::Json =>
@@ -118,6 +126,12 @@ fn quiet_number(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> R
         _ => cast::cast(&value, &operand.ty, ty, context),
     };
     context.forget_conditions_after(told);
+    if let Datum::Text(text) = &value
+        && matches!(ty.kind, TypeKind::Decimal { .. })
+        && Decimal::parse_prefix(text).length_bytes == 0
+    {
+        context.warn(1366, || "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned());
+    }
     match number {
         Err(error) if error.kind == ErrorKind::BadValue => {
             cast::cast(&value, &operand.ty, ty, &EvaluationContext::default())

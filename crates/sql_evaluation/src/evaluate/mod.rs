@@ -22,9 +22,7 @@ use firn_sql_collation::{self as collation, LikePattern};
 use firn_sql_functions::{Call, Function};
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{
-    Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
-};
+use firn_sql_types::{ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast};
 
 use crate::frame::Frame;
 use crate::known_patterns::{Known, KnownPatterns, Source};
@@ -185,15 +183,30 @@ fn call(
     let mut text_bytes = 0;
     let is_exact = matches!(result.kind, TypeKind::Decimal { .. });
     let stops_at_null = function.strict && (is_exact || !function.evaluates_all);
-    for argument in arguments {
+    for step in 0..arguments.len() {
+        let argument = &arguments[place_of_step(function, step, arguments.len())];
+        if let Some(needs) = function.needs
+            && !matches!(argument.kind, ExpressionKind::Literal(_) | ExpressionKind::Slot(_))
+            && !needs(&values)
+        {
+            values.push(Datum::Null);
+            continue;
+        }
         let value = argument.evaluate(frame)?;
         if stops_at_null && value.is_null() {
-            return Ok(Datum::Null);
+            if !function.reads_before_null {
+                return Ok(Datum::Null);
+            }
+            values.resize(arguments.len(), Datum::Null);
+            break;
         }
         if let Datum::Text(octets) = &value {
             text_bytes += octets.len();
         }
         values.push(value);
+    }
+    if !function.order.is_empty() {
+        values = as_written(function, values);
     }
     // The results of most functions are no larger than their arguments; the others ask for the
     // rest.
@@ -202,6 +215,27 @@ fn call(
     let context = frame.context();
     context.promised_bytes.set(text_bytes);
     (function.evaluate)(&values, &Call { context, arguments: &types, result })
+}
+
+/// Which argument of so many is evaluated at a step.
+fn place_of_step(function: &Function, step: usize, count: usize) -> usize {
+    match function.order {
+        [] => step,
+        order => {
+            let named = order.iter().copied().filter(|place| *place < count);
+            named.chain(order.len()..count).nth(step).unwrap_or(step)
+        }
+    }
+}
+
+/// The values of arguments as they are written, of those in the order of their evaluation.
+fn as_written(function: &Function, evaluated: SmallVec<[Datum; 3]>) -> SmallVec<[Datum; 3]> {
+    let count = evaluated.len();
+    let mut values: SmallVec<[Datum; 3]> = SmallVec::from_elem(Datum::Null, count);
+    for (step, value) in evaluated.into_iter().enumerate() {
+        values[place_of_step(function, step, count)] = value;
+    }
+    values
 }
 
 /// The value of an operand, converted to a type.
@@ -221,16 +255,29 @@ fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> R
         (ExpressionKind::Slot(_), Datum::Text(_) | Datum::Double(_)) => {
             cast::cast_column(datum, &operand.ty, ty, frame.context())
         }
-        (ExpressionKind::Literal(_) | ExpressionKind::Parameter(_), _) => {
+        (ExpressionKind::Literal(_) | ExpressionKind::Parameter(_), _) if is_written(operand) => {
             cast::cast(datum, &operand.ty, ty, frame.context())
         }
-        (_, Datum::Text(_))
-            if matches!(ty.kind, TypeKind::Decimal { .. })
-                && ty.coercibility != Coercibility::Implicit =>
-        {
+        (ExpressionKind::Cast(inner), _) if operand.ty.kind.is_binary() && is_written(inner) => {
+            cast::cast(datum, &operand.ty, ty, frame.context())
+        }
+        (_, Datum::Text(_)) if matches!(ty.kind, TypeKind::Decimal { .. }) => {
             cast::exact_of(datum, &operand.ty, ty, frame.context())
         }
         _ => cast::cast(datum, &operand.ty, ty, frame.context()),
+    }
+}
+
+/// Whether a constant stands in the statement, and is not what a call of it was evaluated to.
+fn is_written(constant: &Expression) -> bool {
+    match constant.kind {
+        // One under a longer type keeps what it was before, and so does the value of a call.
+        ExpressionKind::Literal(_) => {
+            let before = constant.ty.before.get();
+            before.is_none_or(|before| before.written.0.kind != constant.ty.kind)
+        }
+        ExpressionKind::Parameter(_) => true,
+        _ => false,
     }
 }
 
@@ -410,6 +457,12 @@ fn in_list(
     }
     let sought = operand.operand(frame)?;
     if operand.of(&sought, frame)?.is_null() {
+        // The items of a list that is not constant are evaluated even so, and may warn.
+        if !matches!(operand.kind, ExpressionKind::Literal(_)) {
+            for item in list.iter().filter(|item| !is_placed(item)) {
+                item.evaluate(frame)?;
+            }
+        }
         return Ok(None);
     }
     let mut result = Some(false);
@@ -423,6 +476,14 @@ fn in_list(
         }
     }
     Ok(result)
+}
+
+/// Whether a value exists before it is evaluated.
+fn is_placed(expression: &Expression) -> bool {
+    matches!(
+        expression.kind,
+        ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
+    )
 }
 
 fn row_in_list(
@@ -453,6 +514,9 @@ fn like(
     frame: &mut impl Frame,
 ) -> Result<Option<bool>> {
     let one = text.operand(frame)?;
+    if text.of(&one, frame)?.is_null() {
+        return Ok(None);
+    }
     let other = pattern.operand(frame)?;
     let Datum::Text(wanted) = pattern.of(&other, frame)? else { return Ok(None) };
     let place = KnownPatterns::place(pattern);

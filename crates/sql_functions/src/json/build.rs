@@ -16,11 +16,19 @@ pub(super) const FUNCTIONS: &[Function] = &[
         result(JsonValue::Array((0..a.len()).map(|at| value(a, at, call)).collect()))
     }),
     lenient!("JSON_OBJECT", 0..=usize::MAX, resolve_object, object),
-    lenient!("JSON_QUOTE", 1..=1, resolve_quote, |a: &[Datum], _| Ok(match &a[0] {
+    lenient!("JSON_QUOTE", 1..=1, resolve_quote, |a: &[Datum], call: &Call<'_>| Ok(match &a[0] {
         Datum::Null => Datum::Null,
-        other => Datum::text(JsonValue::string(text(other)).to_text()),
+        other => {
+            check_text(call.arguments[0], "json_quote")?;
+            Datum::text(JsonValue::string(text(other)).to_text())
+        }
     })),
-    lenient!("JSON_UNQUOTE", 1..=1, resolve_unquote, |a: &[Datum], _| unquote(a)),
+    lenient!("JSON_UNQUOTE", 1..=1, resolve_unquote, |a: &[Datum], call: &Call<'_>| {
+        if !a[0].is_null() && call.arguments[0].kind != TypeKind::Json {
+            check_text(call.arguments[0], "json_unquote")?;
+        }
+        unquote(a)
+    }),
     lenient!("JSON_PRETTY", 1..=1, resolve_pretty, |a: &[Datum], call: &Call<'_>| {
         let Some(document) = document(a, 0, "json_pretty")? else { return Ok(Datum::Null) };
         let mut out = String::new();
@@ -83,17 +91,16 @@ fn check_text(ty: &SqlType, function: &str) -> Result<()> {
 
 fn resolve_quote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let ty = &types[0];
-    check_text(ty, "json_quote")?;
     let chars = text_chars(ty).min(MAX_CHARS / 8) * 6 + 2;
     let result = SqlType::varchar(chars, UTF8MB4_BIN);
-    resolve_roles(types, context, (&[Role::Text], 1), result)
+    let role = if check_text(ty, "json_quote").is_ok() { Role::Text } else { Role::Value };
+    resolve_roles(types, context, (&[role], 1), result)
 }
 
 fn resolve_unquote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let role = match types[0].kind {
-        TypeKind::Json => Role::Value,
-        _ => check_text(&types[0], "json_unquote").map(|()| Role::Text)?,
-    };
+    let is_text = check_text(&types[0], "json_unquote").is_ok();
+    // A value of another type is refused unless it is NULL.
+    let role = if is_text { Role::Text } else { Role::Value };
     let result = SqlType::varchar(text_chars(&types[0]), UTF8MB4_BIN);
     resolve_roles(types, context, (&[role], 1), result)
 }

@@ -16,6 +16,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
         change(a, call, "json_insert", |document, path, value| {
             put(document, path, value, true, false)
         })
+    })
+    .needing(|before| {
+        uses_value(before, |path, document| {
+            let (last, parents) = path.0.split_last()?;
+            let is_new = path.find_first(document).is_none();
+            Some(
+                is_new
+                    && match (last, found(parents, document)?) {
+                        (Leg::Member(_), parent) => matches!(parent, JsonValue::Object(_)),
+                        (Leg::Cell(_), _) => true,
+                        _ => false,
+                    },
+            )
+        })
     }),
     lenient!("JSON_REPLACE", 3..=usize::MAX, resolve_replace, |a: &[Datum], call: &Call<'_>| {
         change(a, call, "json_replace", |document, path, value| {
@@ -27,13 +41,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         3..=usize::MAX,
         resolve_append,
         |a: &[Datum], call: &Call<'_>| { change(a, call, "json_array_append", append) }
-    ),
+    )
+    .needing(|before| {
+        uses_value(before, |path, document| Some(path.find_first(document).is_some()))
+    }),
     lenient!(
         "JSON_ARRAY_INSERT",
         3..=usize::MAX,
         resolve_array_insert,
         |a: &[Datum], call: &Call<'_>| { change(a, call, "json_array_insert", insert_cell) }
-    ),
+    )
+    .needing(|before| {
+        uses_value(before, |path, document| {
+            let (_, parents) = path.0.split_last()?;
+            Some(matches!(found(parents, document)?, JsonValue::Array(_)))
+        })
+    }),
     lenient!("JSON_REMOVE", 2..=usize::MAX, resolve_remove, |a: &[Datum], _| remove(a)),
 ];
 
@@ -75,6 +98,25 @@ fn resolve_array_insert(types: &[SqlType], context: &ResolveContext<'_>) -> Resu
 
 fn resolve_remove(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     resolve_roles(types, context, (&[Role::Document, Role::Text], 1), json())
+}
+
+/// Whether the value behind the first path is used, given the document and the path: what is not
+/// used does not warn. `is_used` finds that out; for `None` it is not. Faults are left to the call.
+fn uses_value(before: &[Datum], is_used: fn(&Path, &JsonValue) -> Option<bool>) -> bool {
+    const VALUE: usize = 2;
+    if before.len() != VALUE {
+        return true;
+    }
+    let document = document(before, 0, "");
+    match (document, single_path(before, 1)) {
+        (Ok(Some(document)), Ok(Some(path))) => is_used(&path, &document).unwrap_or(false),
+        _ => true,
+    }
+}
+
+/// The value at the legs of a path.
+fn found<'d>(legs: &[Leg], document: &'d JsonValue) -> Option<&'d JsonValue> {
+    Path(legs.to_vec()).find_first(document)
 }
 
 type Change = fn(&mut JsonValue, &Path, JsonValue) -> Result<()>;

@@ -4,19 +4,21 @@
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, JsonValue, SqlType};
 
-use super::value::{Role, document, path, resolve_roles, single_path, value};
+use super::value::{Role, document, has_documents, path, resolve_roles, single_path, value};
 use crate::arguments::text;
 use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("JSON_CONTAINS", 2..=3, resolve_contains, |a: &[Datum], _| json_contains(a)),
+    lenient!("JSON_CONTAINS", 2..=3, resolve_contains, |a: &[Datum], _| json_contains(a))
+        .needing(has_documents),
     lenient!("JSON_CONTAINS_PATH", 3..=usize::MAX, resolve_contains_path, |a: &[Datum], _| {
         contains_path(a)
     }),
     lenient!("JSON_OVERLAPS", 2..=2, resolve_overlaps, |a: &[Datum], _| {
         let both = document(a, 0, "json_overlaps")?.zip(document(a, 1, "json_overlaps")?);
         Ok(both.map_or(Datum::Null, |(a, b)| Datum::from_bool(overlaps(&a, &b))))
-    }),
+    })
+    .needing(has_documents),
     lenient!("MEMBER OF", 2..=2, resolve_member_of, |a: &[Datum], call: &Call<'_>| {
         if a[0].is_null() {
             return Ok(Datum::Null);
@@ -27,7 +29,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             JsonValue::Array(items) => items.iter().any(|item| item.compare(&wanted).is_eq()),
             other => other.compare(&wanted).is_eq(),
         }))
-    }),
+    })
+    .needing(has_documents),
 ];
 
 fn resolve_contains(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

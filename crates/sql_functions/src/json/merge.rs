@@ -4,11 +4,12 @@ use firn_sql_types::error::Result;
 use firn_sql_types::json::JsonObject;
 use firn_sql_types::{Datum, JsonValue, SqlType};
 
-use super::value::{Role, document, json, resolve_roles, result};
+use super::value::{Role, document, has_documents, json, resolve_roles, result};
 use crate::{Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("JSON_MERGE_PRESERVE", 2..=usize::MAX, resolve, |a: &[Datum], _| merge_preserve(a)),
+    lenient!("JSON_MERGE_PRESERVE", 2..=usize::MAX, resolve, |a: &[Datum], _| merge_preserve(a))
+        .needing(has_documents),
     lenient!("JSON_MERGE_PATCH", 2..=usize::MAX, resolve_patch, |a: &[Datum], _| merge_patch(a)),
 ];
 

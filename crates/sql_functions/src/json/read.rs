@@ -3,10 +3,13 @@
 use firn_sql_types::error::{ErrorKind, Result};
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind, cast};
 
-use super::value::{Role, document, json, no_document, path, resolve_roles, single_path};
+use super::value::{
+    Role, binary_text, document, document_of_text, json, no_document, path, resolve_roles,
+    single_path,
+};
 use crate::arguments::{int, text};
 use crate::signature::{self, MAX_CHARS};
-use crate::{Call, Function, ResolveContext, Signature, Volatility, lenient};
+use crate::{Call, Function, ResolveContext, Signature, Volatility, lenient, strict};
 use firn_format::value::CollationId;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -16,6 +19,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Err(no_document(usize::try_from(int(&a[0])).unwrap_or(0), &text(&a[1])))
     })
     .volatile(Volatility::Row),
+    // The same for bytes, which are refused unless they are NULL.
+    strict!("BYTES NO DOCUMENT", 1..=1, [Any] => a_document, |_: &[Datum], _: &Call<'_>| {
+        Err(binary_text())
+    })
+    .volatile(Volatility::Row),
+    // A text that is read before an argument that one of those stands for.
+    strict!("DOCUMENT OF TEXT", 3..=3, [Text, Int, Text] => a_document, read_text),
     lenient!("JSON_EXTRACT", 2..=usize::MAX, resolve_extract, |a: &[Datum], _| extract(a)),
     lenient!("->", 2..=2, resolve_extract, |a: &[Datum], _| extract(a)),
     lenient!("->>", 2..=2, resolve_extract_text, |a: &[Datum], _| Ok(match extract(a)? {
@@ -65,6 +75,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(document.map_or(Datum::Null, |_| Datum::Int(0)))
     }),
 ];
+
+fn read_text(a: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    let number = usize::try_from(int(&a[1])).unwrap_or(0);
+    Ok(Datum::from(document_of_text(&a[0], number, &text(&a[2]))?))
+}
 
 fn a_document(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::new(TypeKind::Json)

@@ -15,7 +15,8 @@ pub(super) const FUNCTIONS: &[Function] =
     &[lenient!("JSON_SEARCH", 3..=usize::MAX, resolve, json_search)];
 
 fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, (&[Role::Document, Role::Text], 1), json())
+    let roles = &[Role::Document, Role::Text, Role::TextOrBytes, Role::Text];
+    resolve_roles(types, context, (roles, 1), json())
 }
 
 /// The escape character: `\` unless another is given; none for an empty text.

@@ -65,6 +65,8 @@ pub(super) enum Role {
     Document,
     Value,
     Text,
+    /// Text, or bytes as they are.
+    TextOrBytes,
 }
 
 /// A signature by the roles of the arguments; the last `repeat` roles are repeated.
@@ -82,6 +84,7 @@ pub(super) fn resolve_roles(
     let cast = |at: usize| match role(at) {
         Role::Document => document_type(types, at, context),
         Role::Value => Ok(value_type(&types[at], context)),
+        Role::TextOrBytes => Ok(Want::Text.of(&types[at], context)),
         Role::Text => Ok(match Want::Text.of(&types[at], context) {
             bytes if bytes.kind.is_binary() => decoded(&bytes, context.connection_collation),
             text => text,
@@ -116,11 +119,22 @@ pub(super) fn document<'a>(
         None | Some(Datum::Null) => Ok(None),
         Some(Datum::Json(document)) => Ok(Some(Cow::Borrowed(document))),
         Some(other) if other.as_bytes().is_none() => Err(no_document(at + 1, function)),
-        Some(other) => match JsonValue::parse(&text(other)) {
-            Ok(parsed) => Ok(Some(Cow::Owned(parsed))),
-            Err(error) => Err(invalid_text(&error, at + 1, function)),
-        },
+        Some(other) => document_of_text(other, at + 1, function).map(Cow::Owned).map(Some),
     }
+}
+
+/// The document that a text is. Error 3141, with the number of the argument, if it is none.
+pub(super) fn document_of_text(
+    datum: &Datum,
+    argument: usize,
+    function: &str,
+) -> Result<JsonValue> {
+    JsonValue::parse(&text(datum)).map_err(|error| invalid_text(&error, argument, function))
+}
+
+/// Whether none of the documents so far is NULL.
+pub(super) fn has_documents(before: &[Datum]) -> bool {
+    !before.iter().any(Datum::is_null)
 }
 
 /// A path argument; `None` for NULL. Error 3143 for an invalid path.

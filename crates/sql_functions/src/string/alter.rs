@@ -2,7 +2,7 @@
 
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
-use firn_sql_types::{ByteString, Datum, SqlType};
+use firn_sql_types::{ByteString, Datum, SqlType, TypeKind};
 
 use crate::arguments::{bytes, fits_packet, text};
 use crate::signature::{self, MAX_CHARS, text_chars, text_into, text_of, text_of_first};
@@ -82,7 +82,9 @@ fn resolve_quote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
         text => text,
     };
     let chars = u64::from(text_chars(&argument)) * 2 + 2;
-    let result = text_of(std::slice::from_ref(&argument), chars, context);
+    // The text NULL is one of the connection.
+    let of = if ty.kind == TypeKind::Null { &[] } else { std::slice::from_ref(&argument) };
+    let result = text_of(of, chars, context);
     Ok(Signature { arguments: vec![argument], result })
 }
 

@@ -15,8 +15,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LEFT", 2..=2, [Text, Int] => text_of_first, left),
     strict!("RIGHT", 2..=2, [Text, Int] => text_of_first, right),
     strict!("SUBSTRING", 2..=3, [Text, Int, Int] => text_of_first, substring),
-    strict!("SUBSTRING_INDEX", 3..=3, joined [Text, Text, Int] => text_of_first, substring_index),
-    strict!("INSERT", 4..=4, resolve_insert, insert),
+    strict!("SUBSTRING_INDEX", 3..=3, joined [Text, Text, Int] => text_of_first, substring_index)
+        .in_order(&[0, 2, 1]),
+    strict!("INSERT", 4..=4, resolve_insert, insert).in_order(&[0, 3, 1, 2]),
 ];
 
 fn left(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

@@ -12,11 +12,14 @@ use crate::signature::{
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("ELT", 2..=usize::MAX, joined [Int, Text] => longest_of_rest, elt),
-    lenient!("FIELD", 2..=usize::MAX, resolve_field, field),
+    lenient!("ELT", 2..=usize::MAX, joined [Int, Text] => longest_of_rest, elt)
+        .needing(|before| before.first().is_none_or(|at| chosen(at) == Some(before.len()))),
+    lenient!("FIELD", 2..=usize::MAX, resolve_field, field).needing(is_field_sought),
     strict!("FIND_IN_SET", 2..=2, resolve_find_in_set, find_in_set),
-    lenient!("MAKE_SET", 2..=usize::MAX, joined [Int, Text] => joined_rest, make_set),
-    strict!("EXPORT_SET", 3..=5, joined [Int, Text, Text, Text, Int] => exported, export_set),
+    lenient!("MAKE_SET", 2..=usize::MAX, joined [Int, Text] => joined_rest, make_set)
+        .needing(is_member_needed),
+    strict!("EXPORT_SET", 3..=5, joined [Int, Text, Text, Text, Int] => exported, export_set)
+        .in_order(&[0, 1, 2, 4, 3]),
 ];
 
 fn longest_of_rest(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
@@ -36,17 +39,38 @@ fn exported(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
 }
 
 fn elt(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
-    if arguments[0].is_null() {
-        return Ok(Datum::Null);
-    }
-    let at = usize::try_from(int(&arguments[0])).unwrap_or(0);
-    Ok(if at == 0 { Datum::Null } else { arguments.get(at).cloned().unwrap_or_default() })
+    let value = chosen(&arguments[0]).and_then(|at| arguments.get(at));
+    Ok(value.cloned().unwrap_or_default())
+}
+
+/// The argument that `ELT` returns.
+fn chosen(at: &Datum) -> Option<usize> {
+    let at = Some(at).filter(|at| !at.is_null()).map(int);
+    at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at > 0)
+}
+
+/// Whether the next member of `MAKE_SET` is in the set.
+fn is_member_needed(before: &[Datum]) -> bool {
+    let Some((bits, members)) = before.split_first() else { return true };
+    let shift = u32::try_from(members.len()).unwrap_or(u32::MAX);
+    !bits.is_null() && word(bits).checked_shr(shift).unwrap_or(0) & 1 == 1
+}
+
+/// Whether `FIELD` goes on: it ends with a NULL that is sought, and with the first equal value.
+/// Texts may be equal in other ways, but to evaluate one more does no harm.
+fn is_field_sought(before: &[Datum]) -> bool {
+    let Some((wanted, others)) = before.split_first() else { return true };
+    !wanted.is_null() && !others.contains(wanted)
 }
 
 /// All arguments become texts, or exact numbers, or doubles, depending on their types.
 fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let known = || types.iter().filter(|ty| ty.kind != TypeKind::Null);
-    let text = |ty: &SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
+    let text = |ty: &SqlType| {
+        let kind = &ty.kind;
+        let is_text = kind.is_string() || kind.is_enum_or_set() || kind.is_temporal();
+        is_text && *kind != TypeKind::Year || *kind == TypeKind::Json
+    };
     if known().all(text) {
         let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
         merge_text(&strings, "field")?;

@@ -11,7 +11,7 @@ use crate::signature::{self, Want, fixed, number_type};
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("FORMAT", 2..=3, resolve_format, format),
+    lenient!("FORMAT", 2..=3, resolve_format, format).in_order(&[1, 0]).needing(is_first_known),
     strict!("FORMAT_BYTES", 1..=1, [Double] => signature::system_text::<11>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::text(scaled(double(&a[0]), 1024.0, BYTE_UNITS, "bytes", 4)))
     }),
@@ -88,6 +88,11 @@ fn resolve_format(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
     let exact = domain(&number_type(&types[0]).kind) != Domain::Double;
     let number = if exact { Want::Number } else { Want::Double };
     fixed(types, context, &[number, Want::Int, Want::Text], signature::text::<100>)
+}
+
+/// Whether the digits after the point, which are evaluated first, are not NULL.
+fn is_first_known(before: &[Datum]) -> bool {
+    before.first().is_none_or(|first| !first.is_null())
 }
 
 fn format(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

@@ -2,6 +2,7 @@
 
 use firn_base::number_text::NumberText;
 use firn_sql_collation::Charset;
+use firn_sql_types::collate::has_all;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{ByteString, Datum, SqlType};
 
@@ -15,14 +16,17 @@ use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("CONCAT", 1..=usize::MAX, resolve_concat, concat),
     strict!("||", 2..=2, resolve_concat, concat),
-    lenient!("CONCAT_WS", 2..=usize::MAX, resolve_concat_ws, concat_ws),
+    lenient!("CONCAT_WS", 2..=usize::MAX, resolve_concat_ws, concat_ws)
+        .needing(|before| before.first().is_none_or(|separator| !separator.is_null())),
     strict!("LPAD", 3..=3, resolve_pad, |a: &[Datum], call: &Call<'_>| {
         pad(a, call, "lpad", true)
     })
+    .in_order(&[0, 2, 1])
     .shaped_by(&[1]),
     strict!("RPAD", 3..=3, resolve_pad, |a: &[Datum], call: &Call<'_>| {
         pad(a, call, "rpad", false)
     })
+    .in_order(&[0, 2, 1])
     .shaped_by(&[1]),
     // The text of a ZEROFILL column; the binder puts this call around the column.
     strict!("ZEROFILL", 2..=2, [Text, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
@@ -64,10 +68,15 @@ fn cast_as_char(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-/// Error 3854 for bytes that are invalid in the character set.
+/// Error 3854 for bytes that are invalid in the character set, and for a text of another set with
+/// characters that this one has not.
 fn decode(bytes: &[u8], call: &Call<'_>) -> Result<Datum> {
     let charset = call.result.charset().unwrap_or(Charset::Utf8mb4);
-    if let Some(text) = charset.decode(bytes) {
+    let text = match call.arguments[0].kind.is_text() {
+        true => has_all(charset, bytes).then_some(bytes.into()),
+        false => charset.decode(bytes),
+    };
+    if let Some(text) = text {
         return Ok(Datum::text(&*text));
     }
     Err(SqlError::cannot_convert(bytes, charset.name()))

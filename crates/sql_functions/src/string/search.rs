@@ -14,7 +14,8 @@ use crate::{Call, Function, ResolveContext, Signature, strict};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LOCATE", 2..=3, with_text_needle::<1, 0>, |a: &[Datum], call: &Call<'_>| {
         locate(&a[1], &a[0], a.get(2).map_or(1, int), call)
-    }),
+    })
+    .in_order(&[1, 0]),
     strict!("INSTR", 2..=2, with_text_needle::<0, 1>, |a: &[Datum], call: &Call<'_>| {
         locate(&a[0], &a[1], 1, call)
     }),
@@ -72,7 +73,16 @@ fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
 
 fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     comparing_collation(types, "strcmp")?;
-    fixed(types, context, &[Want::Text], signature::int)
+    let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
+    let id = comparing_collation(&signature.arguments, "strcmp")?;
+    let charset = collation::get(id).charset;
+    for argument in &mut signature.arguments {
+        let has_more = argument.charset() != Some(charset) && !charset.is_all_of_unicode();
+        if charset != Charset::Binary && (argument.kind.is_binary() || has_more) {
+            *argument = decoded(argument, id);
+        }
+    }
+    Ok(signature)
 }
 
 fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {

@@ -4,41 +4,50 @@ use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::format::date_text;
 use firn_sql_types::temporal::interval::{self, IntervalUnit};
-use firn_sql_types::temporal::parse::parse_time;
+use firn_sql_types::temporal::parse::DateRules;
 use firn_sql_types::temporal::round;
 use firn_sql_types::{Datum, SqlType, TypeKind};
 
 use super::value::{
     Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of,
-    fsp_of_read, fuzzy, interval, moment, moved_span, overflow, time, unit, whole_double,
+    fsp_of_read, fuzzy, interval, is_written_moment, may_be_moment, moment, moved_span, overflow,
+    time, time_or_moment, unit, whole_double,
 };
 use crate::arguments::shown;
 use crate::signature::Want;
-use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
+use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
         Ok(moved(a, 0, false, unit, call))
     })
+    .needing(|before| before.first().is_none_or(may_be_moment))
     .shaped_by(&[2]),
     lenient!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
         Ok(moved(a, 0, true, unit, call))
     })
+    .needing(|before| before.first().is_none_or(may_be_moment))
     .shaped_by(&[2]),
     lenient!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
         let unit = unit(&a[0])?;
         Ok(moved(a, 2, false, unit, call))
     })
+    .in_order(&[0, 2, 1])
+    .needing(|before| before.get(1).is_none_or(may_be_moment))
     .shaped_by(&[0]),
-    strict!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
+    lenient!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
         Ok(add_time(a, call, 1))
-    }),
-    strict!("SUBTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
+    })
+    .reading_before_null(),
+    lenient!("SUBTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
         Ok(add_time(a, call, -1))
-    }),
-    strict!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp).shaped_by(&[0, 1]),
+    })
+    .reading_before_null(),
+    lenient!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp)
+        .reading_before_null()
+        .shaped_by(&[0, 1]),
 ];
 
 /// A date out of range.
@@ -58,6 +67,11 @@ fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContex
     let is_simple = unit.is_some_and(|unit| !unit.is_compound());
     match &ty.kind {
         TypeKind::Bit { .. } if !is_simple => Want::Text.of(ty, context),
+        // Beyond the integers, a column becomes the end of their range, and what was worked out is
+        // refused.
+        TypeKind::Float | TypeKind::Double if is_simple && unit != Some(IntervalUnit::Second) => {
+            Want::Int.of(ty, context)
+        }
         kind if (*kind == TypeKind::Json || kind.is_temporal() && kind.fsp() > 0)
             && unit == Some(IntervalUnit::Second) =>
         {
@@ -87,6 +101,7 @@ fn moved_type(
     let unit_fsp = match (&amount.kind, unit) {
         (_, unit) if unit.has_microseconds() => 6,
         (TypeKind::Decimal { scale, .. }, IntervalUnit::Second) => (*scale).min(6),
+        (kind, IntervalUnit::Second) if kind.is_temporal() => kind.fsp(),
         (kind, IntervalUnit::Second) if !kind.is_integer() && *kind != TypeKind::Null => 6,
         _ => 0,
     };
@@ -210,7 +225,12 @@ fn is_too_long(amount: &Datum, unit: IntervalUnit, ty: &SqlType) -> bool {
 }
 
 fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let arguments: Vec<SqlType> = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    let mut arguments: Vec<SqlType> =
+        types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    if types[0].kind == TypeKind::Json {
+        // A document's text, with the quotation marks of its strings.
+        arguments[0] = Want::Text.of(&types[0], context);
+    }
     let fsp = fsp_of(types, 0, context).max(fsp_of_read(types, 1, false, context));
     let result = match &types[0].kind {
         TypeKind::Time { .. } => SqlType::new(TypeKind::Time { fsp }),
@@ -221,30 +241,27 @@ fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
 }
 
 fn add_time(a: &[Datum], call: &Call<'_>, sign: i64) -> Datum {
-    let Some(by) = time(a, 1, call) else { return Datum::Null };
-    let by_us = by.pack() * sign;
+    // The first argument is read even if the second is NULL, the second only if the first is one.
+    let by_us = || time(a, 1, call).map(|by| by.pack() * sign);
     let is_date = match &a[0] {
         Datum::Date(_) | Datum::DateTime(_) => true,
-        Datum::Text(octets) => is_written_date(octets, call),
-        _ => false,
+        datum => is_written_moment(datum, call),
     };
     if is_date {
-        let Some(value) = moment(a, 0, call, fuzzy(call)) else { return Datum::Null };
+        let value = moment(a, 0, call, fuzzy(call));
+        let Some((value, by_us)) = value.and_then(|value| Some((value, by_us()?))) else {
+            return Datum::Null;
+        };
         return match round::add_microseconds(value.value, by_us) {
             Some(sum) => date_time_result(sum, call),
-            None => overflow("time", call),
+            None => moment_out_of_range(by_us, if sign < 0 { "subtime" } else { "addtime" }, call),
         };
     }
-    let Some(value) = time(a, 0, call) else { return Datum::Null };
+    let value = time_or_moment(a, 0, call);
+    let Some((value, by_us)) = value.and_then(|value| Some((value, by_us()?))) else {
+        return Datum::Null;
+    };
     moved_span(value.pack() + by_us, if sign < 0 { "subtime" } else { "addtime" }, call)
-}
-
-/// Whether a text is a date and time rather than a time.
-fn is_written_date(text: &[u8], call: &Call<'_>) -> bool {
-    let written = firn_sql_types::temporal::parse::parse_date_time(text, fuzzy(call));
-    let is_time = parse_time(text, fuzzy(call)).fault.is_none();
-    let delimited = text.iter().skip(1).any(|byte| *byte == b'-');
-    written.value.is_some_and(|written| written.has_time || delimited) && (delimited || !is_time)
 }
 
 fn resolve_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -255,13 +272,28 @@ fn resolve_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
 }
 
 fn timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let Some(value) = moment(a, 0, call, by_mode(call)) else { return Ok(Datum::Null) };
+    let mode = by_mode(call);
+    // A time is not added to a zero date, nor to one without a month or a day.
+    let rules = match a.len() > 1 {
+        true => DateRules { no_zero_date: true, no_zero_in_date: true, ..mode },
+        false => mode,
+    };
+    let Some(value) = moment(a, 0, call, rules) else { return Ok(Datum::Null) };
     if a.len() == 1 {
         return Ok(date_time_result(value.value, call));
     }
     let Some(by) = time(a, 1, call) else { return Ok(Datum::Null) };
     Ok(match round::add_microseconds(value.value, by.pack()) {
         Some(sum) => date_time_result(sum, call),
-        None => overflow("datetime", call),
+        None => moment_out_of_range(by.pack(), "timestamp", call),
     })
+}
+
+/// NULL for a moment beyond the year 9999, with a warning, and for one before the year 0, without.
+fn moment_out_of_range(by_us: i64, function: &str, call: &Call<'_>) -> Datum {
+    if by_us > 0 {
+        call.context
+            .warn(CODE_OUT_OF_RANGE, || format!("DATETIME value is out of range in '{function}'"));
+    }
+    Datum::Null
 }

@@ -38,6 +38,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let date = cast::cast(&a[0], call.arguments[0], call.result, call.context)?;
         Ok(if date.is_null() { Date::default().into() } else { date })
     }),
+    // A text that is compared with a time: as far as it is one. One that is none at all is 0 in a
+    // list of constants, which the second argument tells, and elsewhere a value that is equal to
+    // another such text alone.
+    strict!("TIME OF TEXT", 2..=2, [Text, Int] => time_of_first, |a: &[Datum], call: &Call<'_>| {
+        let no_time = Datum::Time(if int(&a[1]) == 1 { 0 } else { NO_TIME });
+        Ok(time(a, 0, call).map_or(no_time, |value| time_result(value, call)))
+    }),
     strict!("TIME", 1..=1, resolve_time, |a: &[Datum], call: &Call<'_>| {
         Ok(time(a, 0, call).map_or(Datum::Null, |value| time_result(value, call)))
     })
@@ -60,7 +67,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LAST_DAY", 1..=1, [Temporal] => date_type, |a: &[Datum], call: &Call<'_>| {
         Ok(date_of_long_months(a, 0, call, fuzzy(call)).map_or(Datum::Null, |v| last_day(v, call)))
     }),
-    strict!("MAKEDATE", 2..=2, [Int] => date_type, make_date),
+    strict!("MAKEDATE", 2..=2, [Int] => date_type, make_date).in_order(&[1, 0]),
     strict!("MAKETIME", 3..=3, resolve_make_time, make_time).shaped_by(&[2]),
     strict!("SEC_TO_TIME", 1..=1, resolve_seconds_to_time, |a: &[Datum], call: &Call<'_>| {
         Ok(span_result(microseconds(&a[0]), call))
@@ -77,11 +84,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 const SECOND_US: i64 = 1_000_000;
+/// Beyond the range of `TIME`, in microseconds.
+const NO_TIME: i64 = i64::MAX / 2;
 /// The end of 3001-01-18 UTC: the last moment that MySQL converts between zones.
 const MAX_UNIX_TIME_US: i64 = 32_536_771_199_999_999;
 
 fn date_type(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::new(TypeKind::Date)
+}
+
+fn time_of_first(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::new(TypeKind::Time { fsp: 6 })
 }
 
 fn moment_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
@@ -112,6 +125,16 @@ fn microseconds(seconds: &Datum) -> i64 {
     let whole = product.and_then(|product| product.round(0, Rounding::HalfUp));
     let limit = if decimal(seconds).is_negative() { i64::MIN / 2 } else { i64::MAX / 2 };
     whole.and_then(|whole| whole.to_i64()).unwrap_or(limit).clamp(i64::MIN / 2, i64::MAX / 2)
+}
+
+/// As [`microseconds`], with a warning for more seconds than a `BIGINT` has.
+fn counted_microseconds(seconds: &Datum, call: &Call<'_>) -> i64 {
+    let whole = decimal(seconds).round(0, Rounding::Truncate);
+    if whole.and_then(|whole| whole.to_i64()).is_none() {
+        call.context
+            .warn(1292, || format!("Truncated incorrect DECIMAL value: '{}'", shown(seconds)));
+    }
+    microseconds(seconds)
 }
 
 fn to_seconds(value: DateTime) -> i64 {
@@ -161,7 +184,7 @@ fn resolve_make_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
 }
 
 fn make_time(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let (hours, minutes, second_us) = (int(&a[0]), int(&a[1]), microseconds(&a[2]));
+    let (hours, minutes, second_us) = (int(&a[0]), int(&a[1]), counted_microseconds(&a[2], call));
     if !(0..60).contains(&minutes) || !(0..60 * SECOND_US).contains(&second_us) {
         return Ok(Datum::Null);
     }
@@ -188,7 +211,12 @@ fn resolve_unix_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Re
         0 => SqlType::bigint(),
         fsp => SqlType::decimal(12 + fsp, fsp),
     };
-    Ok(Signature { arguments: vec![Want::Temporal.of(&types[0], context)], result })
+    // A document that is no date is the second 0, and not NULL.
+    let argument = match types[0].kind {
+        TypeKind::Json => types[0].clone(),
+        _ => Want::Temporal.of(&types[0], context),
+    };
+    Ok(Signature { arguments: vec![argument], result })
 }
 
 /// The last day of a moment's month; the day itself may be 0.
@@ -208,7 +236,11 @@ fn unix_timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
-    let Some(value) = date_time_of_long_months(a, 0, call, fuzzy(call)) else {
+    let value = match &a[0] {
+        Datum::Json(_) => cast::to_date_time(&a[0], call.arguments[0], 6, call.context)?,
+        _ => date_time_of_long_months(a, 0, call, fuzzy(call)),
+    };
+    let Some(value) = value else {
         return Ok(zero_timestamp(call));
     };
     // The 30th of February is a day of March.
@@ -254,7 +286,10 @@ fn resolve_from_unix_time(types: &[SqlType], context: &ResolveContext<'_>) -> Re
 }
 
 fn from_unix_time(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let instant_us = microseconds(&a[0]);
+    let instant_us = match call.arguments[0].kind.scale() {
+        0 => microseconds(&a[0]),
+        _ => counted_microseconds(&a[0], call),
+    };
     if !(0..=MAX_UNIX_TIME_US).contains(&instant_us) {
         return Ok(Datum::Null);
     }

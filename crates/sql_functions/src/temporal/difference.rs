@@ -3,19 +3,26 @@
 use firn_format::value::{DateTime, Time};
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::interval::IntervalUnit as Unit;
-use firn_sql_types::temporal::parse::parse_date_time;
 use firn_sql_types::{Datum, SqlType, TypeKind, calendar};
 
 use super::value::{
-    complete, date_of_long_months, date_time, fsp_of_read, fuzzy, span_result, time, unit,
+    complete, date_of_long_months, date_time, fsp_of_read, fuzzy, is_written_moment, may_be_moment,
+    span_result, time_or_moment, unit,
 };
 use crate::signature::{Want, bigint};
-use crate::{Call, Function, ResolveContext, Signature, strict};
+use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("DATEDIFF", 2..=2, [Temporal] => bigint, date_difference),
-    strict!("TIMEDIFF", 2..=2, resolve_time_difference, time_difference).shaped_by(&[0, 1]),
-    strict!("TIMESTAMPDIFF", 3..=3, [Text, Temporal] => bigint, timestamp_difference)
+    // Both dates are read, whether the other one is NULL or not.
+    lenient!("DATEDIFF", 2..=2, [Temporal] => bigint, date_difference)
+        .evaluating_all()
+        .reading_before_null(),
+    lenient!("TIMEDIFF", 2..=2, resolve_time_difference, time_difference)
+        .reading_before_null()
+        .shaped_by(&[0, 1]),
+    lenient!("TIMESTAMPDIFF", 3..=3, [Text, Temporal] => bigint, timestamp_difference)
+        .reading_before_null()
+        .needing(|before| before.get(1).is_none_or(may_be_moment))
         .shaped_by(&[0]),
 ];
 
@@ -24,7 +31,8 @@ fn date_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         let value = date_of_long_months(a, at, call, complete(call));
         value.map(|value| calendar::day_number(value.date))
     };
-    let difference = day(0).zip(day(1)).map(|(a, b)| a - b);
+    let (one, other) = (day(0), day(1));
+    let difference = one.zip(other).map(|(a, b)| a - b);
     Ok(difference.map_or(Datum::Null, Datum::Int))
 }
 
@@ -39,11 +47,7 @@ fn resolve_time_difference(types: &[SqlType], context: &ResolveContext<'_>) -> R
 fn is_moment(a: &[Datum], at: usize, call: &Call<'_>) -> bool {
     match &a[at] {
         Datum::Date(_) | Datum::DateTime(_) => true,
-        Datum::Text(octets) => {
-            let hyphens = octets.iter().skip(1).filter(|byte| **byte == b'-').count();
-            hyphens >= 2 && parse_date_time(octets, fuzzy(call)).value.is_some()
-        }
-        _ => false,
+        datum => is_written_moment(datum, call),
     }
 }
 
@@ -55,7 +59,7 @@ fn time_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
             moment(0).zip(moment(1)).map(|(a, b)| a - b)
         }
         (false, false) => {
-            let span = |at| time(a, at, call).map(Time::pack);
+            let span = |at| time_or_moment(a, at, call).map(Time::pack);
             span(0).zip(span(1)).map(|(a, b)| a - b)
         }
         _ => None,
@@ -71,7 +75,8 @@ fn position_us(value: DateTime) -> i64 {
 fn timestamp_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let unit = unit(&a[0])?;
     let from = date_time(a, 1, call, complete(call));
-    let to = date_time(a, 2, call, complete(call));
+    // What follows a value that is no moment is not read.
+    let to = from.and_then(|_| date_time(a, 2, call, complete(call)));
     let Some((from, to)) = from.zip(to) else { return Ok(Datum::Null) };
     let span_us = position_us(to) - position_us(from);
     let months = || if span_us < 0 { -whole_months(to, from) } else { whole_months(from, to) };

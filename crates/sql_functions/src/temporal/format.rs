@@ -12,17 +12,20 @@ use super::parts::{MONTHS, WEEKDAYS, weekday};
 use super::value::{date_time_of_long_months, fuzzy, time};
 use crate::arguments::{room, text};
 use crate::signature::{self, text_chars, text_of};
-use crate::{Call, Function, ResolveContext, strict};
+use crate::{Call, Function, ResolveContext, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("DATE_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
+    lenient!("DATE_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
         let value = date_time_of_long_months(a, 0, call, fuzzy(call));
+        let value = value.filter(|_| !a[1].is_null());
         value.map_or(Ok(Datum::Null), |value| format_date_time(&text(&a[1]), value, call))
-    }),
-    strict!("TIME_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
-        let value = time(a, 0, call);
+    })
+    .reading_before_null(),
+    lenient!("TIME_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
+        let value = time(a, 0, call).filter(|_| !a[1].is_null());
         value.map_or(Ok(Datum::Null), |value| format_time(&text(&a[1]), value, call))
-    }),
+    })
+    .reading_before_null(),
     strict!("GET_FORMAT", 2..=2, [Text] => signature::text::<17>, |a: &[Datum], _: &Call<'_>| {
         Ok(get_format(&text(&a[0]), &text(&a[1])))
     }),

@@ -16,6 +16,8 @@ mod value;
 
 use crate::Function;
 
+pub(crate) use value::date_beside;
+
 pub(super) const FAMILIES: &[&[Function]] = &[
     arithmetic::FUNCTIONS,
     convert::FUNCTIONS,

@@ -20,6 +20,7 @@ fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature>
     let arguments = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
     let kind = context
         .constant(1)
+        .filter(|format| !format.is_null())
         .map_or(TypeKind::DateTime { fsp: 6 }, |format| type_of_format(&text(format)));
     Ok(Signature { arguments, result: SqlType::new(kind) })
 }

@@ -8,7 +8,8 @@ use firn_sql_types::temporal::interval::IntervalUnit as Unit;
 use firn_sql_types::temporal::parse::{parse_date_time, time_of_day};
 
 use super::value::{
-    complete, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy, time, unit,
+    complete, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy, may_be_moment,
+    time, unit,
 };
 use crate::arguments::int;
 use crate::signature::{self, bigint};
@@ -40,11 +41,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("WEEKDAY", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(complete_part(a, call, |value| weekday(value).into()))
     }),
-    lenient!("WEEK", 1..=2, [Temporal, Int] => signature::int, week),
+    lenient!("WEEK", 1..=2, [Temporal, Int] => signature::int, week)
+        .needing(|before| before.first().is_none_or(may_be_moment)),
     strict!("WEEKOFYEAR", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(complete_part(a, call, |value| calendar::week(value.date, WeekMode::new(3)).1.into()))
     }),
-    lenient!("YEARWEEK", 1..=2, [Temporal, Int] => signature::int, year_week),
+    lenient!("YEARWEEK", 1..=2, [Temporal, Int] => signature::int, year_week)
+        .needing(|before| before.first().is_none_or(may_be_moment)),
     strict!("HOUR", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(time_part(a, call, |value| value.hours.into()))
     }),

@@ -3,13 +3,14 @@
 use firn_format::value::{Date, DateTime, Time};
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::temporal::delimiter;
 use firn_sql_types::temporal::interval::{Interval, IntervalUnit};
 use firn_sql_types::temporal::parse::{
-    self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
-    parse_time, time_from_number, time_of_day,
+    self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, is_time_behind_date,
+    parse_date_time, parse_time, time_from_number, time_of_day,
 };
 use firn_sql_types::temporal::round;
-use firn_sql_types::{Datum, Decimal, SqlMode, SqlType, TypeKind, calendar, cast};
+use firn_sql_types::{Coercibility, Datum, Decimal, SqlMode, SqlType, TypeKind, calendar, cast};
 
 use crate::arguments::{decimal, shown, text};
 use crate::{Call, ResolveContext};
@@ -77,15 +78,36 @@ pub(super) fn moment(
         Datum::Time(packed) => Some(Moment { value: today_at(*packed, call)?, has_time: true }),
         Datum::Null | Datum::Json(_) => None,
         Datum::UInt(year) if call.arguments.get(at).is_some_and(|ty| ty.kind == TypeKind::Year) => {
-            taken(at_midnight(Date { year: *year as u16, month: 1, day: 1 }), false)
+            taken(at_midnight(Date { year: *year as u16, month: 1, day: 1 }), true)
         }
         Datum::Text(octets) => {
             // A zero date in a column has its parts; for one that is written, the modes decide.
             let no_zero_date = rules.no_zero_date || by_mode(call).no_zero_date;
             let rules = DateRules { no_zero_date, ..rules };
-            written(datum, parse_date_time(octets, rules), call)
+            let moment = written(datum, parse_date_time(octets, rules), call)?;
+            cast::warn_of_delimiter(octets, delimiter::in_date_time(octets), 1, call.context);
+            Some(moment)
         }
         number => written(datum, from_number(number, rules), call),
+    }
+}
+
+/// Whether a value may be a date and time: those that are none for sure are a text or a number, and
+/// what would be evaluated after them is not.
+pub(super) fn may_be_moment(datum: &Datum) -> bool {
+    let rules = DateRules {
+        no_zero_date: true,
+        no_zero_in_date: true,
+        allow_invalid_dates: true,
+        ..DateRules::LENIENT
+    };
+    match datum {
+        Datum::Null => false,
+        Datum::Text(octets) => parse_date_time(octets, rules).value.is_some(),
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
+            from_number(datum, rules).value.is_some()
+        }
+        _ => true,
     }
 }
 
@@ -131,6 +153,35 @@ pub(super) fn date_of_long_months(
     rules: DateRules,
 ) -> Option<DateTime> {
     date(arguments, at, call, long_months(&arguments[at], rules))
+}
+
+/// An argument that is compared with dates, or with moments; `None` for one that is none. Only a
+/// date may be written without its year and month, as in 29.
+///
+/// # Errors
+/// 1292 for such an argument in a strict statement that stores.
+pub(crate) fn date_beside(
+    arguments: &[Datum],
+    at: usize,
+    has_moments: bool,
+    call: &Call<'_>,
+) -> Result<Option<DateTime>> {
+    if let Datum::Json(_) = &arguments[at] {
+        return cast::to_date_time(&arguments[at], call.arguments[at], 6, call.context);
+    }
+    let is_number = matches!(
+        arguments[at],
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_)
+    );
+    let value = match is_number && !has_moments {
+        true => date(arguments, at, call, fuzzy(call)),
+        false => date_time(arguments, at, call, fuzzy(call)),
+    };
+    if value.is_none() && call.context.is_strict_write() {
+        let shown = plain(&arguments[at]);
+        call.context.bad_value(1292, || format!("Incorrect datetime value: '{shown}'"))?;
+    }
+    Ok(value)
 }
 
 /// As [`date_time`], but in a number every month has 31 days.
@@ -220,7 +271,12 @@ pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Ti
         Datum::Date(_) => return Some(Time::default()),
         Datum::DateTime(packed) => return Some(time_of_day(DateTime::unpack(*packed))),
         Datum::Null | Datum::Json(_) => return None,
-        Datum::Text(octets) => parse_time(octets, fuzzy(call)),
+        Datum::Text(octets) => {
+            let parsed = parse_time(octets, fuzzy(call));
+            let delimiter = delimiter::in_time(octets, parsed.value.is_some());
+            cast::warn_of_delimiter(octets, delimiter, 1, call.context);
+            parsed
+        }
         number => time_of_number(number),
     };
     if datum.as_bytes().is_none() && parsed.fault.is_some() {
@@ -228,6 +284,44 @@ pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Ti
         parsed.value = None;
     }
     if parsed.fault.is_some() || parsed.value.is_none() {
+        truncated("time", datum, call);
+    }
+    parsed.value
+}
+
+/// Whether a text or number that may be a time or a moment is a moment: a text that is no faultless
+/// time with a colon, or a number that is no time, from which a date can be read.
+pub(super) fn is_written_moment(datum: &Datum, call: &Call<'_>) -> bool {
+    let text = match datum {
+        Datum::Text(text) => text,
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
+            let whole = signed(datum).round(0, Rounding::Truncate);
+            let has_date = whole.and_then(|whole| whole.to_i64());
+            let has_date = has_date.is_some_and(|whole| whole >= parse::SMALLEST_DATE_TIME);
+            return (has_date || time_of_number(datum).fault.is_some())
+                && from_number(datum, fuzzy(call)).value.is_some();
+        }
+        _ => return false,
+    };
+    let is_time = text.contains(&b':')
+        && !is_time_behind_date(text)
+        && is_faultless_time(text, &parse_time(text, fuzzy(call)));
+    !is_time && parse_date_time(text, fuzzy(call)).value.is_some()
+}
+
+fn is_faultless_time(text: &[u8], parsed: &Parsed<Time>) -> bool {
+    parsed.value.is_some() && parsed.fault.is_none() && delimiter::in_time(text, true).is_none()
+}
+
+/// As [`time`], for an argument that could have been a moment: a space that does not belong there
+/// counts as something that follows the time.
+pub(super) fn time_or_moment(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
+    let datum = arguments.get(at)?;
+    let Datum::Text(octets) = datum else { return time(arguments, at, call) };
+    let parsed = parse_time(octets, fuzzy(call));
+    if parsed.value.is_none() {
+        incorrect("datetime", datum, call);
+    } else if !is_faultless_time(octets, &parsed) {
         truncated("time", datum, call);
     }
     parsed.value
@@ -271,6 +365,13 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
             let is_empty = octets.trim_ascii().is_empty();
             if !is_long && (is_empty || count.length_bytes < octets.trim_ascii_end().len()) {
                 truncated(kind, amount, call);
+            }
+            // A literal has the first warning alone.
+            let is_written = call.arguments[1].coercibility == Coercibility::Coercible;
+            if unit == IntervalUnit::Second && count.length_bytes == 0 && !is_written {
+                call.context.warn(1366, || {
+                    "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned()
+                });
             }
             Interval::from_decimal(unit, &count.number)
         }

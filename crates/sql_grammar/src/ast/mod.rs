@@ -151,6 +151,10 @@ pub enum Statement {
     UnlockTables,
     /// `LOCK INSTANCE FOR BACKUP`.
     LockInstance,
+    /// `ALTER INSTANCE SWITCHOVER [TO node]`: another node of the cluster is to write.
+    Switchover {
+        to: Option<String>,
+    },
     UnlockInstance,
 
     /// `SET`, with all its assignments in order.

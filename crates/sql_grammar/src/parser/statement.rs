@@ -182,6 +182,10 @@ fn alter(parser: &mut Parser<'_>) -> Result<Statement> {
         "FUNCTION" => unsupported_as("ALTER FUNCTION"),
         "EVENT" => unsupported_as("ALTER EVENT"),
         "SERVER" => unsupported_as("ALTER SERVER"),
+        "INSTANCE" if parser.accept_all(&["INSTANCE", "SWITCHOVER"]) => {
+            let to = parser.accept("TO").then(|| parser.ident_or_text()).transpose()?;
+            Ok(Statement::Switchover { to })
+        }
         "INSTANCE" => unsupported_as("ALTER INSTANCE"),
         "TABLESPACE" | "UNDO" => unsupported_as("ALTER TABLESPACE"),
         "LOGFILE" => unsupported_as("ALTER LOGFILE GROUP"),

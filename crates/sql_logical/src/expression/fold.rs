@@ -1,6 +1,10 @@
 //! Constants, evaluated when the statement is planned.
 
+use std::cell::RefCell;
+
 use firn_sql_functions::{Call, Volatility};
+use firn_sql_types::error::Condition;
+use firn_sql_types::temporal::delimiter::is_of_delimiter;
 use firn_sql_types::{Datum, EvaluationContext, cast};
 
 use super::{Expression, ExpressionKind};
@@ -11,19 +15,25 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Folds a call of a pure function, or a cast, over literals into its value; returns any other
 /// expression unchanged. Anything that fails or warns is left for the execution, and so are calls
-/// that return bytes: a literal of bytes is a number beside numbers.
+/// that return bytes: a literal of bytes is a number beside numbers. `conditions` are those of
+/// planning.
 #[must_use]
-pub fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
+pub fn fold(
+    expression: Expression,
+    context: &EvaluationContext,
+    conditions: &RefCell<Vec<Condition>>,
+) -> Expression {
     let value = match &expression.kind {
         ExpressionKind::Call { function, arguments }
             if function.volatility == Volatility::Pure && !expression.ty.kind.is_binary() =>
         {
             let Some(values) = literals(arguments) else { return expression };
-            if function.strict && values.iter().any(Datum::is_null) {
+            let is_null_unread = function.strict && !function.reads_before_null;
+            if is_null_unread && values.iter().any(Datum::is_null) {
                 Ok(Datum::Null)
             } else {
                 let types: Vec<_> = arguments.iter().map(|one| &one.ty).collect();
-                quietly(context, |context| {
+                quietly(context, conditions, |context| {
                     let call = Call { context, arguments: &types, result: &expression.ty };
                     (function.evaluate)(&values, &call)
                 })
@@ -31,7 +41,9 @@ pub fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
         }
         ExpressionKind::Cast(inner) => match &inner.kind {
             ExpressionKind::Literal(datum) if is_short(datum) => {
-                quietly(context, |context| cast::cast(datum, &inner.ty, &expression.ty, context))
+                quietly(context, conditions, |context| {
+                    cast::cast(datum, &inner.ty, &expression.ty, context)
+                })
             }
             _ => return expression,
         },
@@ -46,13 +58,84 @@ pub fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
     }
 }
 
-#[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
+/// The value of calls, casts and choices over literals, whatever they warn of; `None` for anything
+/// else, and for what fails.
+#[must_use]
+pub fn constant_value(expression: &Expression, context: &EvaluationContext) -> Option<Datum> {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) if is_short(datum) => Some(datum.clone()),
+        _ => value_under(expression, &quiet(context)),
+    }
+}
+
+/// What the evaluation of such a constant warns of.
+#[must_use]
+pub fn warnings_of_constant(
+    expression: &Expression,
+    context: &EvaluationContext,
+) -> Vec<Condition> {
+    if !matches!(expression.kind, ExpressionKind::Call { .. } | ExpressionKind::Cast(_)) {
+        return Vec::new();
+    }
+    let quiet = quiet(context);
+    match value_under(expression, &quiet) {
+        Some(_) => quiet.take_conditions(),
+        None => Vec::new(),
+    }
+}
+
+fn value_under(expression: &Expression, context: &EvaluationContext) -> Option<Datum> {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) if is_short(datum) => Some(datum.clone()),
+        ExpressionKind::Call { function, arguments } if function.volatility == Volatility::Pure => {
+            let values = arguments.iter().map(|argument| value_under(argument, context));
+            let values = values.collect::<Option<Vec<_>>>()?;
+            let types: Vec<_> = arguments.iter().map(|one| &one.ty).collect();
+            let call = Call { context, arguments: &types, result: &expression.ty };
+            (function.evaluate)(&values, &call).ok()
+        }
+        ExpressionKind::Cast(inner) => {
+            let value = value_under(inner, context)?;
+            cast::cast(&value, &inner.ty, &expression.ty, context).ok()
+        }
+        ExpressionKind::Case { branches, otherwise } => {
+            for (condition, value) in branches {
+                match value_under(condition, context)? {
+                    Datum::Int(0) | Datum::Null => {}
+                    _ => return value_under(value, context),
+                }
+            }
+            match otherwise {
+                Some(value) => value_under(value, context),
+                None => Some(Datum::Null),
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Runs `evaluate` so that its warnings do not become the statement's; a warning counts as a
-/// failure.
+/// failure. One of a delimiter does not: the value is a constant, and `conditions` has the warning.
 fn quietly<E>(
     context: &EvaluationContext,
+    conditions: &RefCell<Vec<Condition>>,
     evaluate: impl FnOnce(&EvaluationContext) -> Result<Datum, E>,
 ) -> Result<Datum, Option<E>> {
+    let quiet = quiet(context);
+    let value = evaluate(&quiet).map_err(Some)?;
+    if quiet.warning_count() > 0 {
+        let told = quiet.take_conditions();
+        if !told.iter().all(is_of_delimiter) {
+            return Err(None);
+        }
+        conditions.borrow_mut().extend(told);
+    }
+    Ok(value)
+}
+
+/// The session and the statement, with conditions of its own.
+#[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
+fn quiet(context: &EvaluationContext) -> EvaluationContext {
     let mut quiet = EvaluationContext::default();
     quiet.sql_mode = context.sql_mode;
     quiet.time_zone = context.time_zone.clone();
@@ -62,8 +145,7 @@ fn quietly<E>(
     quiet.max_allowed_packet_bytes = context.max_allowed_packet_bytes.min(MAX_TEXT_BYTES as u64);
     quiet.connection_collation = context.connection_collation;
     quiet.default_week_format = context.default_week_format;
-    let value = evaluate(&quiet).map_err(Some)?;
-    if quiet.warning_count() > 0 { Err(None) } else { Ok(value) }
+    quiet
 }
 
 fn literals(arguments: &[Expression]) -> Option<Vec<Datum>> {

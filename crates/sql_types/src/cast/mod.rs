@@ -32,6 +32,7 @@ use crate::error::Result;
 
 use super::context::EvaluationContext;
 use super::datum::Datum;
+use super::decimal::Decimal;
 use super::number_text::parse_double_prefix;
 use super::sql_type::{Coercibility, SqlType, TypeKind};
 
@@ -40,7 +41,9 @@ pub use held::{held, is_readable_date};
 pub use json::{json_scalar, parse_json};
 pub use json_fitting::{fitting_context, fitting_value};
 pub use number::{to_decimal, to_double, to_signed, to_unsigned};
-pub use temporal::{date_of_number, date_of_time, to_date, to_date_time, to_time, to_year};
+pub use temporal::{
+    date_of_number, date_of_time, to_date, to_date_time, to_time, to_year, warn_of_delimiter,
+};
 pub use text::{to_binary, to_text};
 
 /// Whether [`assign`] would return the value unchanged; false means unknown.
@@ -99,7 +102,7 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
         }
         TypeKind::Year => to_year(datum, from, ctx)?.map_or(Datum::Null, Datum::UInt),
         TypeKind::Decimal { precision, scale, .. } => {
-            number::to_decimal_type(datum, from, *precision, *scale, ctx)?
+            number::to_decimal_type(datum, from, to, (*precision, *scale), ctx)?
         }
         TypeKind::Float => Datum::Double(number::to_float(datum, from, ctx)?),
         TypeKind::Double => Datum::Double(to_double(datum, from, ctx)?),
@@ -135,12 +138,15 @@ pub fn cast_column(
 ) -> Result<Datum> {
     let is_long = matches!(from.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
     match (datum, &to.kind) {
-        (Datum::Double(number), TypeKind::Integer { unsigned: false, .. })
+        (Datum::Double(number), TypeKind::Integer { unsigned, .. })
             if !(i64::MIN as f64..i64::MAX as f64).contains(number) =>
         {
             // A FLOAT has no largest whole number.
             if from.kind == TypeKind::Float {
-                return Ok(Datum::Int(i64::MIN));
+                return Ok(match *unsigned {
+                    true => Datum::UInt(i64::MIN as u64),
+                    false => Datum::Int(i64::MIN),
+                });
             }
             truncated("INTEGER", datum, from, ctx)?;
             cast(datum, from, to, ctx)
@@ -157,13 +163,18 @@ pub fn cast_column(
             let (number, _) = number::whole_number(text);
             Ok(Datum::Int(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
         }
-        (_, TypeKind::Decimal { .. }) => exact_of(datum, from, to, ctx),
+        (Datum::Text(_), TypeKind::Decimal { .. }) if is_long => exact_of(datum, from, to, ctx),
+        (Datum::Text(text), TypeKind::Decimal { .. }) if !number::is_decimal(text) => {
+            truncated("DECIMAL", datum, from, ctx)?;
+            exact_of(datum, from, to, ctx)
+        }
         _ => cast(datum, from, to, ctx),
     }
 }
 
-/// As [`cast`], to an exact number for an operation: a text that does not begin with a number has
-/// its own warning.
+/// As [`cast`], to an exact number, for a text that was worked out or a long one of a column: a
+/// text that does not begin with a number has its own warning, and what follows the number has
+/// none.
 ///
 /// # Errors
 /// As [`cast`].
@@ -180,6 +191,16 @@ pub fn exact_of(
             })?;
             cast(&Datum::Int(0), &SqlType::bigint(), to, ctx)
         }
+        Datum::Text(text) => match Decimal::parse_prefix(text) {
+            parsed if parsed.overflow => cast(datum, from, to, ctx),
+            parsed => match to.kind {
+                TypeKind::Decimal { precision, scale, .. } => {
+                    let (number, exact) = (Datum::Decimal(parsed.number), SqlType::decimal(1, 0));
+                    number::to_decimal_type(&number, &exact, to, (precision, scale), ctx)
+                }
+                _ => cast(datum, from, to, ctx),
+            },
+        },
         _ => cast(datum, from, to, ctx),
     }
 }

@@ -6,7 +6,7 @@ use crate::decimal::{Decimal, MAX_PRECISION, Rounding};
 use crate::error::{Result, SqlError};
 use crate::json::JsonValue;
 use crate::number_text::{double_to_text, parse_double_prefix};
-use crate::sql_type::{SqlType, TypeKind};
+use crate::sql_type::{Coercibility, SqlType, TypeKind};
 use crate::temporal::format;
 
 use super::{shown, truncated};
@@ -333,22 +333,26 @@ fn largest(negative: bool) -> Decimal {
     if negative { largest.negate() } else { largest }
 }
 
-/// To `DECIMAL(precision, scale)`; a number that does not fit becomes the largest one that does.
+/// To `DECIMAL(precision, scale)`; a number that does not fit becomes the largest one that does,
+/// with a warning if the cast `to` it was written, and not added for an operation.
 pub(super) fn to_decimal_type(
     datum: &Datum,
     from: &SqlType,
-    precision: u8,
-    scale: u8,
+    to: &SqlType,
+    (precision, scale): (u8, u8),
     ctx: &EvaluationContext,
 ) -> Result<Datum> {
+    let is_written = to.coercibility == Coercibility::Implicit;
     let number = to_decimal(datum, from, ctx)?;
     let rounded = number.round(scale.into(), Rounding::HalfUp);
     if let Some(rounded) = rounded.filter(|number| number.fits(precision, scale)) {
         return Ok(Datum::Decimal(rounded));
     }
-    ctx.bad_value(CODE_OUT_OF_RANGE, || {
-        format!("Out of range value for column '{}' at row 1", shown(datum, from))
-    })?;
+    if is_written {
+        ctx.bad_value(CODE_OUT_OF_RANGE, || {
+            format!("Out of range value for column '{}' at row 1", shown(datum, from))
+        })?;
+    }
     let largest = Decimal::max(precision, scale);
     Ok(Datum::Decimal(if number.is_negative() { largest.negate() } else { largest }))
 }

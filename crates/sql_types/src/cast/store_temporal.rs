@@ -9,12 +9,13 @@ use crate::decimal::{Decimal, Rounding};
 use crate::error::Result;
 use crate::sql_mode::SqlMode;
 use crate::sql_type::SqlType;
+use crate::temporal::delimiter;
 use crate::temporal::parse::{DateRules, Fault, Parsed, is_time_behind_date, year_from_number};
 use crate::temporal::round::{round_date_time, round_time};
 use crate::time_zone::MAX_TIMESTAMP_US;
 
 use super::assign::{Source, Target, number_text};
-use super::temporal::{has_date_digits, read_date_time, read_time};
+use super::temporal::{has_date_digits, read_date_time, read_time, warn_of_delimiter};
 use super::text::text_of;
 
 const CODE_INCORRECT: u16 = 1292;
@@ -47,6 +48,9 @@ fn read(kind: &str, datum: &Datum, from: &SqlType, target: Target<'_>) -> Result
         // Values that are not text have not been checked.
         let fault = rules.fault_of(value.date);
         parsed = Parsed { value: parsed.value.filter(|_| fault.is_none()), fault };
+    }
+    if let (Datum::Text(text), Some(_)) = (datum, parsed.value) {
+        warn_of_delimiter(text, delimiter::in_date_time(text), target.row, target.ctx);
     }
     if let Some(fault) = parsed.fault.or(parsed.value.is_none().then_some(Fault::Truncated)) {
         incorrect(kind, fault, datum, from, target)?;
@@ -140,6 +144,9 @@ pub(super) fn time(datum: &Datum, from: &SqlType, fsp: u8, target: Target<'_>) -
         _ => read,
     };
     let parsed = read_time(&read, from, target.ctx);
+    if let (Datum::Text(text), Some(_)) = (datum, parsed.value) {
+        warn_of_delimiter(text, delimiter::in_time(text, true), target.row, target.ctx);
+    }
     if let Some(fault) = parsed.fault.or(parsed.value.is_none().then_some(Fault::Truncated)) {
         incorrect("time", fault, datum, from, target)?;
     }

@@ -6,10 +6,11 @@ use crate::calendar;
 use crate::context::EvaluationContext;
 use crate::datum::Datum;
 use crate::decimal::{Decimal, Rounding};
-use crate::error::Result;
+use crate::error::{Condition, Level, Result};
 use crate::json::JsonValue;
 use crate::sql_mode::SqlMode;
 use crate::sql_type::{SqlType, TypeKind};
+use crate::temporal::delimiter::{self, Delimiter};
 use crate::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
     parse_time, time_from_number,
@@ -221,6 +222,11 @@ fn reported(
     from: &SqlType,
     ctx: &EvaluationContext,
 ) -> Result<Option<DateTime>> {
+    if parsed.value.is_some()
+        && let Some(text) = written_text(datum)
+    {
+        warn_of_delimiter(text, delimiter::in_date_time(text), 1, ctx);
+    }
     let is_bad = parsed.fault.is_some() || parsed.value.is_none();
     if is_bad && matches!(datum, Datum::Json(_)) {
         invalid_json(&kind.to_ascii_uppercase(), ctx)?;
@@ -253,6 +259,9 @@ pub fn to_time(
     ctx: &EvaluationContext,
 ) -> Result<Option<Time>> {
     let parsed = read_time(datum, from, ctx);
+    if let Some(text) = written_text(datum) {
+        warn_of_delimiter(text, delimiter::in_time(text, parsed.value.is_some()), 1, ctx);
+    }
     if parsed.fault.is_some() || parsed.value.is_none() {
         match datum {
             Datum::Json(_) => invalid_json("TIME", ctx)?,
@@ -264,6 +273,35 @@ pub fn to_time(
     let is_number = number_of(datum, from).is_some();
     let value = parsed.value.filter(|_| !is_number || parsed.fault.is_none());
     Ok(value.map(|value| round_time(value, fsp, truncate)))
+}
+
+/// Warns of a delimiter in the text of a date or time of a row, once for a text that is read again
+/// and again.
+pub fn warn_of_delimiter(
+    text: &[u8],
+    delimiter: Option<Delimiter>,
+    row: u64,
+    ctx: &EvaluationContext,
+) {
+    let Some(delimiter) = delimiter else { return };
+    let (code, message) = (delimiter.code(), || delimiter.message(text, row));
+    let is_told = |last: &Condition| {
+        last.code == code && last.message.contains(&*String::from_utf8_lossy(text))
+    };
+    if row > 1 || !ctx.was_last(is_told) {
+        ctx.push(Level::Warning, code, message);
+    }
+}
+
+/// The text of a value that is read as a date or time: its own, or that of a document's string.
+fn written_text(datum: &Datum) -> Option<&[u8]> {
+    match datum {
+        Datum::Json(json) => match &**json {
+            JsonValue::String(text) => Some(text.as_bytes()),
+            _ => None,
+        },
+        datum => datum.as_bytes(),
+    }
 }
 
 /// To a `YEAR`; `None`, with a warning, for an invalid one.
@@ -279,7 +317,7 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
         }
         _ => {
             let text = datum.as_bytes().filter(|_| from.kind.is_string());
-            if text.is_some_and(|text| !has_number(text)) {
+            if text.is_some_and(|text| !has_number(text) || is_beyond_years(text)) {
                 ctx.bad_value(CODE_NO_VALUE, || {
                     format!("Incorrect YEAR value: '{}'", shown(datum, from))
                 })?;
@@ -294,7 +332,10 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
                     number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
                 }
             };
-            let is_four_digits = datum.as_bytes().is_some_and(|text| text.trim_ascii().len() == 4);
+            let is_four_digits = datum.as_bytes().is_some_and(|text| {
+                let text = text.trim_ascii();
+                text.len() == 4 && text.iter().all(u8::is_ascii_digit)
+            });
             parse::year_from_number(number, from.kind.is_string() && !is_four_digits)
         }
     };
@@ -303,6 +344,12 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
         truncated("YEAR", datum, from, ctx)?;
     }
     Ok(year)
+}
+
+/// Whether the number at the start of a text is none of an unsigned year.
+fn is_beyond_years(text: &[u8]) -> bool {
+    let number = whole_number(text).0;
+    number < 0 || number > i128::from(u64::MAX) || text.trim_ascii_start().starts_with(b"-")
 }
 
 /// Whether a text begins with a number.

@@ -6,7 +6,7 @@ use firn_format::value::{CollationId, IntWidth};
 
 use super::*;
 use crate::temporal::parse::{DateRules, parse_date_time, parse_time};
-use crate::{JsonValue, Members, SqlMode, StatementKind, TimeZone};
+use crate::{Coercibility, JsonValue, Members, SqlMode, StatementKind, TimeZone};
 
 const UTF8MB4: CollationId = CollationId(255);
 
@@ -154,7 +154,8 @@ fn casts_to_other_types() {
         (text("1e400"), SqlType::double()),
         (text("12.345"), SqlType::decimal(10, 2)),
         (text("x"), SqlType::decimal(10, 2)),
-        (text("123456.7"), SqlType::decimal(5, 1)),
+        (text("123456.7"), SqlType::decimal(5, 1).with_coercibility(Coercibility::Implicit)),
+        (text("123456.7"), SqlType::decimal(5, 1).with_coercibility(Coercibility::Numeric)),
         (double(0.1), SqlType::new(TypeKind::Float)),
         (text("héllo"), SqlType::varchar(3, UTF8MB4)),
         (text("abc"), SqlType::new(TypeKind::Binary { max_bytes: 5 })),
@@ -188,6 +189,7 @@ fn casts_to_other_types() {
         12.345 → decimal(10,2) 12.35
         x → decimal(10,2) 0.00 | Warning 1292 Truncated incorrect DECIMAL value: 'x'
         123456.7 → decimal(5,1) 9999.9 | Warning 1264 Out of range value for column '123456.7' at row 1
+        123456.7 → decimal(5,1) 9999.9
         0.1 → float 0.1
         héllo → varchar(3) hél | Warning 1292 Truncated incorrect CHAR(3) value: 'héllo'
         abc → binary(5) abc\u{0}\u{0}

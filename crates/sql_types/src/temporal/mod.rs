@@ -1,6 +1,7 @@
 //! Dates and times: reading, printing, rounding and counting them. The calendar is in
 //! [`calendar`](super::calendar), zones in [`time_zone`](super::time_zone).
 
+pub mod delimiter;
 pub mod format;
 pub mod interval;
 pub mod parse;

@@ -246,7 +246,7 @@ impl Reader<'_> {
         let is_delimiter = |byte: &u8| byte.is_ascii_punctuation() || is_space(byte);
         let length = self.rest.iter().take_while(|byte| is_delimiter(byte)).count();
         let (delimiters, rest) = self.rest.split_at(length);
-        if rest.is_empty() && delimiters.iter().all(is_space) {
+        if part == 2 && rest.is_empty() && delimiters.iter().all(is_space) {
             // It ends here.
             return Ok(());
         }
@@ -350,7 +350,10 @@ pub fn is_time_behind_date(text: &[u8]) -> bool {
 }
 
 /// A date and time where a time is wanted, and its fault.
-fn parse_behind_date(text: &[u8], rules: DateRules) -> Option<(WrittenDateTime, Option<Fault>)> {
+pub(super) fn parse_behind_date(
+    text: &[u8],
+    rules: DateRules,
+) -> Option<(WrittenDateTime, Option<Fault>)> {
     let is_negative = text.first() == Some(&b'-');
     if text.len() < SHORTEST_FULL_TIMESTAMP || is_negative || !may_be_date_time(text) {
         return None;

@@ -1,15 +1,15 @@
 //! The driver's state, and how it carries out what the member commands.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use firn_api::{LogEpoch, LogError, Room};
+use firn_api::{LogEpoch, LogError, Room, Watermarks};
 use firn_base::clock::Clock;
 use firn_base::event::Event;
-use firn_base::{Environment, Lsn};
+use firn_base::{Cts, Environment, Lsn, TrxId};
 use firn_consensus::{Command, Content, Member, MemberId, Message, MessageKind, Term, Write};
 use parking_lot::Mutex;
 
@@ -50,6 +50,8 @@ pub(super) struct Shared {
     /// The task `group-clock` waits here.
     pub(super) stopped: Event,
     pub(super) leases: Leases,
+    /// Where clients find the members. A leaf.
+    pub(super) names: Mutex<BTreeMap<MemberId, String>>,
 }
 
 /// What the driver's latch protects.
@@ -81,6 +83,16 @@ pub(super) struct Core {
     stash: Vec<(Lsn, EntryBytes)>,
     /// The event is log of another leader.
     is_foreign: bool,
+    pub(super) published_lease: Option<PublishedLease>,
+}
+
+/// A leader's lease, as others of this machine see it.
+pub(super) struct PublishedLease {
+    pub(super) term: Term,
+    /// Says until when, on the monotonic clock, this member surely leads; zero: not any more.
+    pub(super) tell: Box<dyn Fn(Duration) + Send>,
+    /// The tick in which it was told last, and what.
+    pub(super) told: Option<(u64, Duration)>,
 }
 
 /// A write for the disk.
@@ -120,6 +132,7 @@ impl Core {
             progress_at: now,
             stash: Vec::new(),
             is_foreign: false,
+            published_lease: None,
         }
     }
 
@@ -173,6 +186,7 @@ impl Shared {
             work: Event::new(),
             stopped: Event::new(),
             leases: Leases::new(begin),
+            names: Mutex::new(options.names.clone()),
             options,
         }
     }
@@ -230,11 +244,30 @@ impl Shared {
         }
     }
 
+    /// Says how long the lease lasts, once in a tick; and at once that it has ended, before a
+    /// message leaves that lets another member lead.
+    fn publish_lease(&self, core: &mut Core) {
+        let Core { published_lease: Some(published), member, ticks, .. } = core else { return };
+        let may_hold = member.leads() == Some(published.term) && !member.has_given_lease_up();
+        let is_known = |(at, until): (u64, Duration)| at == *ticks && (may_hold || until.is_zero());
+        if published.told.is_some_and(is_known) {
+            return;
+        }
+        let left = if may_hold { member.lease_left() } else { 0 };
+        let until = match left {
+            0 => Duration::ZERO,
+            left => self.began + self.options.tick * (*ticks + left) as u32,
+        };
+        published.told = Some((*ticks, until));
+        (published.tell)(until);
+    }
+
     /// Carries out the member's commands, in order.
     fn carry_out(&self, core: &mut Core) -> Effects {
         let mut effects = Effects::default();
         loop {
             let commands = core.member.take_commands();
+            self.publish_lease(core);
             if commands.is_empty() {
                 break;
             }
@@ -278,7 +311,7 @@ impl Shared {
                 core.answered_read = core.answered_read.max(read.id.0);
                 effects.advanced = true;
             }
-            // Addresses of newcomers are the control plane's.
+            // The caller that changes the members provides the addresses of newcomers.
             Command::Members(_) => {}
         }
     }
@@ -295,7 +328,7 @@ impl Shared {
     }
 
     pub(super) fn name_of(&self, member: MemberId) -> Option<String> {
-        self.options.names.get(&member).cloned()
+        self.names.lock().get(&member).cloned()
     }
 
     /// Puts a write with its log into the queue of the disk.
@@ -424,13 +457,21 @@ impl Inbox for Shared {
             tracing::warn!("bytes arrived that are no message of a group; update the older member");
             return;
         };
-        let Some(log) = log_of(&message, log) else {
+        let damaged = || {
             tracing::warn!(from = %message.from(), "a message arrived with damaged log");
-            return;
         };
         if self.is_stopped() {
             return;
         }
+        let log = if message.kind() == MessageKind::Restart {
+            // Before the restart: the disk gets both at once.
+            let Some(watermarks) = watermarks_of(log) else { return damaged() };
+            self.log.raise_watermarks(watermarks);
+            Vec::new()
+        } else {
+            let Some(log) = log_of(&message, log) else { return damaged() };
+            log
+        };
         let received = self.event_with_log(log, |core| {
             core.is_foreign = matches!(message.kind(), MessageKind::Append | MessageKind::Restart);
             core.member.receive(&message)
@@ -449,6 +490,23 @@ impl Inbox for Shared {
     fn read(&self, from: Lsn, to: Lsn, into: &mut Vec<u8>) -> Result<(), LogError> {
         self.log.read(from, to, into)
     }
+
+    fn read_watermarks(&self, into: &mut Vec<u8>) -> Result<(), LogError> {
+        let Watermarks { trx_id_limit, cts_limit } = self.log.watermarks()?;
+        into.extend_from_slice(&trx_id_limit.0.to_le_bytes());
+        into.extend_from_slice(&cts_limit.0.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// The watermarks that came with a base; `None` if the bytes are none.
+fn watermarks_of(bytes: &[u8]) -> Option<Watermarks> {
+    let (trx_id, cts) = bytes.split_first_chunk::<8>()?;
+    let cts: [u8; 8] = cts.try_into().ok()?;
+    Some(Watermarks {
+        trx_id_limit: TrxId(u64::from_le_bytes(*trx_id)),
+        cts_limit: Cts(u64::from_le_bytes(cts)),
+    })
 }
 
 /// The log of each entry of a message; `None` if it does not match the entries' checksums.

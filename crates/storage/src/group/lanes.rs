@@ -5,24 +5,26 @@
 //!                  └─► task group-send: the rest; it may wait for the disk and for the member
 //! ```
 //!
+//! Members come and go while the group runs ([`Lanes::set_members`]).
+//!
 //! A commit's message so leaves without a change of threads, and a member that does not read holds
 //! up nobody but its own task. One thread at a time sends to a member, so the order is kept.
 //!
 //! A [`Carrier`] knows how a message gets to a member. The queues are bounded: what does not fit is
 //! dropped, and consensus sends it again.
 //!
-//! Latch rule: the mutex of a queue is a leaf, held for a few instructions. The thread that
-//! sends sets the queue's mark `is_sending` instead.
+//! Latch rule: the mutex of a queue and the latch of the list of lanes are leaves, held for a few
+//! instructions. The thread that sends sets the queue's mark `is_sending` instead.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
-use firn_consensus::MemberId;
-use parking_lot::Mutex;
+use firn_consensus::{MemberId, MessageKind};
+use parking_lot::{Mutex, RwLock};
 
 use super::peers::{EntryBytes, Inbox, Outgoing};
 
@@ -50,15 +52,19 @@ pub trait Carrier: Send + Sync + 'static {
 /// The queues, and the inbox of this member.
 pub struct Lanes<C> {
     carrier: C,
-    lanes: BTreeMap<MemberId, Lane>,
+    lanes: RwLock<Arc<LaneMap>>,
     inbox: Mutex<Option<Arc<dyn Inbox>>>,
     is_closed: AtomicBool,
     closed: Event,
 }
 
+type LaneMap = BTreeMap<MemberId, Arc<Lane>>;
+
 /// The way to one member.
 #[derive(Default)]
 struct Lane {
+    /// The member is gone.
+    is_closed: AtomicBool,
     waiting: Mutex<Waiting>,
     arrived: Event,
 }
@@ -76,7 +82,9 @@ impl<C: Carrier> Lanes<C> {
     pub fn new(members: impl IntoIterator<Item = MemberId>, carrier: C) -> Arc<Lanes<C>> {
         Arc::new(Lanes {
             carrier,
-            lanes: members.into_iter().map(|member| (member, Lane::default())).collect(),
+            lanes: RwLock::new(Arc::new(
+                members.into_iter().map(|member| (member, Arc::default())).collect(),
+            )),
             inbox: Mutex::new(None),
             is_closed: AtomicBool::new(false),
             closed: Event::new(),
@@ -91,15 +99,47 @@ impl<C: Carrier> Lanes<C> {
     /// Begins to send what is queued.
     pub fn start(self: &Arc<Lanes<C>>, environment: &Environment, inbox: Arc<dyn Inbox>) {
         *self.inbox.lock() = Some(inbox);
-        for member in self.lanes.keys().copied() {
-            let lanes = Arc::clone(self);
-            drop(environment.spawner.spawn("group-send", Box::new(move || lanes.run(member))));
+        for (member, lane) in &*self.lanes() {
+            self.start_lane(environment, *member, lane);
         }
+    }
+
+    fn start_lane(self: &Arc<Self>, environment: &Environment, member: MemberId, lane: &Arc<Lane>) {
+        let (lanes, lane) = (Arc::clone(self), Arc::clone(lane));
+        drop(environment.spawner.spawn("group-send", Box::new(move || lanes.run(member, &lane))));
+    }
+
+    fn lanes(&self) -> Arc<LaneMap> {
+        Arc::clone(&self.lanes.read())
+    }
+
+    /// The other members are these from now on. What waits for one that is gone is dropped. Called
+    /// after [`Lanes::start`].
+    pub fn set_members(self: &Arc<Self>, environment: &Environment, members: &BTreeSet<MemberId>) {
+        let mut current = self.lanes.write();
+        let before = Arc::clone(&current);
+        let lane = |member: &MemberId| before.get(member).cloned().unwrap_or_default();
+        let after: LaneMap = members.iter().map(|member| (*member, lane(member))).collect();
+        *current = Arc::new(after.clone());
+        drop(current);
+        for (member, lane) in &after {
+            if !before.contains_key(member) && !self.is_closed() {
+                self.start_lane(environment, *member, lane);
+            }
+        }
+        for (member, lane) in &*before {
+            if !after.contains_key(member) {
+                lane.is_closed.store(true, Ordering::SeqCst);
+                lane.arrived.notify_all();
+            }
+        }
+        self.closed.notify_all();
     }
 
     /// See [`super::Peers::send`].
     pub fn send(&self, outgoing: Outgoing) -> bool {
-        let Some(lane) = self.lanes.get(&outgoing.message.to()) else { return false };
+        let lanes = self.lanes();
+        let Some(lane) = lanes.get(&outgoing.message.to()) else { return false };
         let mut waiting = lane.waiting.lock();
         if waiting.messages.len() >= QUEUE_MESSAGES || waiting.log_bytes >= QUEUE_BYTES {
             return false;
@@ -111,9 +151,9 @@ impl<C: Carrier> Lanes<C> {
 
     /// See [`super::Peers::flush`].
     pub fn flush(&self) {
-        for (member, lane) in &self.lanes {
+        for (member, lane) in &*self.lanes() {
             while let Some(outgoing) = lane.take() {
-                let is_sent = outgoing.log.stored.is_none()
+                let is_sent = !needs_disk(&outgoing)
                     && self.carrier.carry_at_once(*member, head(&outgoing), &outgoing.log.kept);
                 lane.has_tried((!is_sent).then_some(outgoing));
                 if !is_sent {
@@ -128,7 +168,7 @@ impl<C: Carrier> Lanes<C> {
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.closed.notify_all();
-        self.lanes.values().for_each(|lane| lane.arrived.notify_all());
+        self.lanes().values().for_each(|lane| lane.arrived.notify_all());
         drop(self.inbox.lock().take());
     }
 
@@ -144,11 +184,11 @@ impl<C: Carrier> Lanes<C> {
     }
 
     /// What a task `group-send` does: it sends what waits for one member.
-    fn run(&self, member: MemberId) {
-        let lane = &self.lanes[&member];
+    fn run(&self, member: MemberId, lane: &Lane) {
         let mut pause = PAUSE;
-        while !self.is_closed() {
-            let Some(outgoing) = lane.next(|| self.is_closed()) else { return };
+        let is_closed = || self.is_closed() || lane.is_closed.load(Ordering::SeqCst);
+        while !is_closed() {
+            let Some(outgoing) = lane.next(is_closed) else { return };
             let carried = self.carry(member, &outgoing);
             lane.has_tried(None);
             match carried {
@@ -158,7 +198,7 @@ impl<C: Carrier> Lanes<C> {
                     lane.forget_all();
                     let Some(inbox) = self.inbox() else { return };
                     inbox.unreachable(member);
-                    self.closed.wait_until(Some(pause), || self.is_closed());
+                    self.closed.wait_until(Some(pause), is_closed);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
@@ -167,9 +207,13 @@ impl<C: Carrier> Lanes<C> {
 
     fn carry(&self, member: MemberId, outgoing: &Outgoing) -> Result<(), String> {
         let mut head = head(outgoing);
-        if let Some((from, to)) = outgoing.log.stored {
+        if needs_disk(outgoing) {
             let Some(inbox) = self.inbox() else { return Ok(()) };
-            if let Err(error) = inbox.read(from, to, &mut head) {
+            let read = match outgoing.log.stored {
+                Some((from, to)) => inbox.read(from, to, &mut head),
+                None => inbox.read_watermarks(&mut head),
+            };
+            if let Err(error) = read {
                 tracing::warn!(%error, %member, "log for a member is not read");
                 inbox.unreachable(member);
                 return Ok(());
@@ -177,6 +221,11 @@ impl<C: Carrier> Lanes<C> {
         }
         self.carrier.carry(member, head, &outgoing.log.kept)
     }
+}
+
+/// Whether something that goes with the message has to be read first.
+fn needs_disk(outgoing: &Outgoing) -> bool {
+    outgoing.log.stored.is_some() || outgoing.message.kind() == MessageKind::Restart
 }
 
 /// The message without its log.

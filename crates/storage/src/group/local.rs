@@ -35,7 +35,41 @@ impl GroupLog {
         options: LogOptions,
         founding: Base,
     ) -> Result<GroupLog, OpenError> {
-        let (log, saved) = LocalLog::open_member(directory, options, Some(founding))?;
+        GroupLog::open_behind(directory, options, founding, Watermarks::default())
+    }
+
+    /// Like [`GroupLog::open`], for a group whose database has a past: the ids below `watermarks`
+    /// may have been handed out before its log begins. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_behind(
+        directory: &Arc<LocalDirectory>,
+        options: LogOptions,
+        founding: Base,
+        watermarks: Watermarks,
+    ) -> Result<GroupLog, OpenError> {
+        GroupLog::open_or_make(directory, options, Some((founding, watermarks)))
+    }
+
+    /// Opens the member's log, which was made before: without it the member has forgotten its votes
+    /// and what it confirmed. Blocks for I/O.
+    ///
+    /// # Errors
+    /// Those of [`GroupLog::open`]; [`LogError::Damaged`] if there is no log.
+    pub fn open_again(
+        directory: &Arc<LocalDirectory>,
+        options: LogOptions,
+    ) -> Result<GroupLog, OpenError> {
+        GroupLog::open_or_make(directory, options, None)
+    }
+
+    fn open_or_make(
+        directory: &Arc<LocalDirectory>,
+        options: LogOptions,
+        founding: Option<(Base, Watermarks)>,
+    ) -> Result<GroupLog, OpenError> {
+        let (log, saved) = LocalLog::open_member(directory, options, founding)?;
         Ok(GroupLog {
             directory: Arc::clone(directory),
             options,
@@ -98,6 +132,10 @@ impl MemberLog for GroupLog {
 
     fn release(&self, lsn: Lsn) -> Lsn {
         self.log().release_entries(lsn)
+    }
+
+    fn raise_watermarks(&self, watermarks: Watermarks) {
+        self.log().raise_watermarks(watermarks);
     }
 
     fn watermarks(&self) -> Result<Watermarks, LogError> {

@@ -71,8 +71,12 @@ pub trait MemberLog: Send + Sync {
     /// write reports it.
     fn release(&self, lsn: Lsn) -> Lsn;
 
-    /// The highest watermarks in the log, released log included. Called when all of the log is
-    /// durable, before a writer begins. May block for I/O.
+    /// The log before a base at which this member begins again had these watermarks. Called before
+    /// the write of that restart, which makes them durable. Does not block.
+    fn raise_watermarks(&self, watermarks: Watermarks);
+
+    /// The highest watermarks in the durable log, with those of log that is released or that other
+    /// members had before this one began at a base. May block for I/O.
     ///
     /// # Errors
     /// [`LogError::Damaged`], [`LogError::Unreadable`], [`LogError::Failed`].

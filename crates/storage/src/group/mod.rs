@@ -39,6 +39,11 @@
 //! What is never durable is thrown away by the member: it truncates its log when another leader's
 //! entries take that place. Readers get durable log alone, at any member.
 //!
+//! Members come and go while the group runs ([`GroupStore::change_members`]). A newcomer begins
+//! with an empty log, gets a base where its membership begins, and the log from there on. The
+//! watermarks of the log before the base come with it: without them an engine that is opened over
+//! the newcomer would hand out transaction ids and timestamps a second time.
+//!
 //! [`LogSource::take`]: firn_api::LogSource::take
 //! [`LogSource::advance`]: firn_api::LogSource::advance
 
@@ -57,17 +62,21 @@ mod turn;
 mod writer;
 mod writing;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use firn_api::{FollowOptions, LogError, LogFollower, LogStore, OpenedLog, WriterEpoch};
+use firn_api::{
+    FollowOptions, LogError, LogFollower, LogStore, OpenedLog, Watermarks, WriterEpoch,
+};
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn};
-use firn_consensus::{Entry, Member, MemberId, Refusal, Role, Term};
+use firn_consensus::{Entry, Member, MemberChange, MemberId, Members, Refusal, Role, Term};
 use parking_lot::Mutex;
 
 use crate::follower::Follower;
-use driver::Shared;
+use driver::{PublishedLease, Shared};
 use reading::Reading;
 
 pub use local::GroupLog;
@@ -128,10 +137,55 @@ impl GroupStore {
         })
     }
 
+    /// The end of the durable log, if everything that any writer has acknowledged up to now is
+    /// before it: a writer of this process has begun in the member's term, and no other member can
+    /// have been elected up to now. Does not block.
+    #[must_use]
+    pub fn surely_durable(&self) -> Option<Lsn> {
+        self.shared.event(|core| {
+            self.shared.catch_up(core);
+            let term = core.member.leads()?;
+            let is_sure = core.opened_in == term && core.member.has_lease();
+            is_sure.then(|| self.shared.durable())
+        })
+    }
+
+    /// The highest watermarks in this member's log, released log included. May block for I/O.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`], [`LogError::Unreadable`] or [`LogError::Failed`].
+    pub fn watermarks(&self) -> Result<Watermarks, LogError> {
+        self.shared.log.watermarks()
+    }
+
+    /// From now on, tells until when (on the monotonic clock) this member surely leads in `term`,
+    /// as [`GroupStore::surely_leads`] says it. `tell` is called at least once in a tick while the
+    /// lease lasts, and with zero before this member lets another one lead; it must not block.
+    pub fn publish_lease(&self, term: Term, tell: Box<dyn Fn(Duration) + Send>) {
+        self.shared.event(|core| {
+            self.shared.catch_up(core);
+            core.published_lease = Some(PublishedLease { term, tell, told: None });
+        });
+    }
+
+    /// Ends what [`GroupStore::publish_lease`] began.
+    pub fn withdraw_lease(&self) {
+        let published = self.shared.core.lock().published_lease.take();
+        if let Some(published) = published {
+            (published.tell)(Duration::ZERO);
+        }
+    }
+
     /// The leader, as far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<MemberId> {
         self.shared.core.lock().member.leader()
+    }
+
+    /// The member that should lead next: another voter that this leader has heard of lately.
+    #[must_use]
+    pub fn successor(&self) -> Option<MemberId> {
+        self.shared.core.lock().member.successor()
     }
 
     /// Lets another voter lead. The writer of this process ends with [`LogError::NotLeader`] once
@@ -146,6 +200,29 @@ impl GroupStore {
             core.is_handing_over = true;
             Ok(())
         })
+    }
+
+    /// The members in force, as far as this member knows.
+    #[must_use]
+    pub fn members(&self) -> Members {
+        self.shared.core.lock().member.members().clone()
+    }
+
+    /// Changes the members; several changes are one step. They are in force later, which
+    /// [`GroupStore::members`] shows. The caller sees to it that messages reach newcomers. Does not
+    /// block.
+    ///
+    /// # Errors
+    /// If this member does not lead in `term`, another change is under way, or the changes do not
+    /// fit the members. [`firn_consensus::MembersError::Nothing`]: the members are those, in force
+    /// and durable in the group.
+    pub fn change_members(&self, term: Term, changes: &[MemberChange]) -> Result<(), Refusal> {
+        self.shared.event(|core| core.member.change_members(term, changes).map(drop))
+    }
+
+    /// Clients find the members there from now on, for [`firn_api::LogError::NotLeader`].
+    pub fn set_names(&self, names: BTreeMap<MemberId, String>) {
+        *self.shared.names.lock() = names;
     }
 
     /// Only readers, and members that are behind, still need log before `lsn`. The log is truncated

@@ -6,14 +6,14 @@
 //! member connects again. A message is an encoded [`firn_consensus::Message`], followed by the log
 //! of its entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::network::{Address, Connection, Delivery, Listener, NetworkError, NetworkResult};
 use firn_consensus::MemberId;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::lanes::{Carrier, Lanes};
 use super::peers::{EntryBytes, Inbox, Outgoing, Peers};
@@ -32,7 +32,7 @@ pub struct NetworkPeers {
 struct Connections {
     environment: Environment,
     listener: Box<dyn Listener>,
-    members: BTreeMap<MemberId, Outbound>,
+    members: RwLock<BTreeMap<MemberId, Arc<Outbound>>>,
 }
 
 struct Outbound {
@@ -50,14 +50,33 @@ impl NetworkPeers {
         own: &Address,
         others: impl IntoIterator<Item = (MemberId, Address)>,
     ) -> NetworkResult<NetworkPeers> {
-        let outbound =
-            |(member, address)| (member, Outbound { address, connection: Mutex::new(None) });
         let members: BTreeMap<_, _> = others.into_iter().map(outbound).collect();
         let ids: Vec<_> = members.keys().copied().collect();
         let listener = environment.network.listen(own)?;
+        let members = RwLock::new(members);
         let connections = Connections { environment: environment.clone(), listener, members };
         Ok(NetworkPeers { lanes: Lanes::new(ids, connections) })
     }
+
+    /// The other members are these from now on. Called after the start.
+    pub fn set_members(&self, others: impl IntoIterator<Item = (MemberId, Address)>) {
+        let connections = self.lanes.carrier();
+        let ids: BTreeSet<MemberId> = {
+            let mut members = connections.members.write();
+            let mut before = std::mem::take(&mut *members);
+            for (member, address) in others {
+                let same = before.remove(&member).filter(|known| known.address == address);
+                let known = same.unwrap_or_else(|| outbound((member, address)).1);
+                members.insert(member, known);
+            }
+            members.keys().copied().collect()
+        };
+        self.lanes.set_members(&connections.environment, &ids);
+    }
+}
+
+fn outbound((member, address): (MemberId, Address)) -> (MemberId, Arc<Outbound>) {
+    (member, Arc::new(Outbound { address, connection: Mutex::new(None) }))
 }
 
 impl Peers for NetworkPeers {
@@ -92,14 +111,21 @@ impl Carrier for Connections {
     fn carry(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> Result<(), String> {
         let mut parts = vec![head.as_slice()];
         parts.extend(log.iter().map(|entry| entry.as_slice()));
-        self.members[&member].send(&self.environment, &parts).map_err(|error| error.to_string())
+        let outbound = self.outbound(member).ok_or("the member is gone")?;
+        outbound.send(&self.environment, &parts).map_err(|error| error.to_string())
     }
 
     fn carry_at_once(&self, member: MemberId, head: Vec<u8>, log: &[EntryBytes]) -> bool {
-        let connection = self.members[&member].connection.lock().clone();
+        let connection = self.outbound(member).and_then(|one| one.connection.lock().clone());
         let bytes = head.len() + log.iter().map(|entry| entry.len()).sum::<usize>();
         connection.is_some_and(|connection| connection.has_room(bytes))
             && self.carry(member, head, log).is_ok()
+    }
+}
+
+impl Connections {
+    fn outbound(&self, member: MemberId) -> Option<Arc<Outbound>> {
+        self.members.read().get(&member).cloned()
     }
 }
 

@@ -41,8 +41,9 @@ impl Outgoing {
 
 /// The member's side of the network: what arrives goes here. Any thread may call it.
 pub trait Inbox: Send + Sync {
-    /// A message arrived: the encoded [`Message`] with the bytes of its entries behind. Bytes that
-    /// are not a message of this group, or whose checksums do not match, are dropped.
+    /// A message arrived: the encoded [`Message`] with the bytes of its entries behind, or with the
+    /// watermarks that go with a base. Bytes that are not a message of this group, or whose
+    /// checksums do not match, are dropped.
     fn receive(&self, bytes: &[u8]);
 
     /// A message to `member` was not sent, or a connection that had messages under way has ended.
@@ -53,6 +54,13 @@ pub trait Inbox: Send + Sync {
     /// # Errors
     /// If they are not kept, or cannot be read; the message is then not sent.
     fn read(&self, from: Lsn, to: Lsn, into: &mut Vec<u8>) -> Result<(), LogError>;
+
+    /// Appends this member's watermarks: they go with the base at which another one begins again,
+    /// which lacks the log before it. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the log cannot be read; the message is then not sent.
+    fn read_watermarks(&self, into: &mut Vec<u8>) -> Result<(), LogError>;
 }
 
 /// The other members of a group.

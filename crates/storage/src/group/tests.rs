@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use firn_api::{LogError, LogStore, PageRead, PageStore, WriterEpoch};
-use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
+use firn_api::{LogError, LogStore, PageRead, PageStore, Watermarks, WriterEpoch};
+use firn_base::{Cts, Environment, Lsn, PageId, PageNo, SpaceId, TrxId};
 use firn_consensus::{
     Base, Content, Entry, Index, MemberChange, MemberId, Members, Role, Saved, Term, Vote, Write,
     WriteNumber,
@@ -344,6 +344,8 @@ fn a_restart_begins_again_at_its_base() {
         durable: Index(70),
         ..write()
     };
+    let limits = Watermarks { trx_id_limit: TrxId(700), cts_limit: Cts(900) };
+    log.raise_watermarks(limits);
     // As after a try that found no room for the entries.
     log.write(&Write { append: Vec::new(), ..restart.clone() }, &[]).unwrap();
     let log_before = log.log();
@@ -353,8 +355,11 @@ fn a_restart_begins_again_at_its_base() {
     log.sync().unwrap();
     assert!(LogStore::open(&*old, WriterEpoch::Next).is_err());
     assert_eq!(log.log().durable_lsn(), base.lsn);
+    assert_eq!(log.watermarks().unwrap(), limits, "log that is not here had them");
     drop((log, old));
-    let saved = reopened(place.path());
+    let log = open(place.path()).unwrap();
+    assert_eq!(log.watermarks().unwrap(), limits);
+    let saved = log.saved();
     assert_eq!((saved.base, saved.durable), (base, Index(70)));
     assert_eq!(saved.entries, made.entries);
 }
@@ -391,6 +396,15 @@ fn a_member_that_joins_has_an_empty_log() {
         let saved = log.saved();
         assert_eq!((saved.base, saved.entries.len()), (Base::joining(), 0));
     }
+    drop(GroupLog::open_again(&directory, small()).unwrap());
+}
+
+#[test]
+fn a_log_that_was_made_is_not_made_again() {
+    let place = place();
+    let directory = LocalDirectory::open(&Environment::system(), place.path()).unwrap();
+    let error = GroupLog::open_again(&directory, small()).map(|_| ()).unwrap_err();
+    assert!(matches!(error, OpenError::Log(LogError::Damaged { .. })), "{error}");
 }
 
 #[test]

@@ -132,7 +132,9 @@ impl fmt::Display for DatabaseId {
 }
 
 impl DatabaseId {
-    fn random(environment: &Environment) -> DatabaseId {
+    /// An id that no other database has.
+    #[must_use]
+    pub fn random(environment: &Environment) -> DatabaseId {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&environment.random.next_u64().to_le_bytes());
         bytes[8..].copy_from_slice(&environment.random.next_u64().to_le_bytes());

@@ -14,8 +14,10 @@
 //! A node whose lease was dropped, because it was away for too long, cannot start: its pages must
 //! be copied from another node ([`PageNode::begin_copy`]), as those of a node that is new.
 
+mod chunks;
 mod received_log;
 mod records;
+mod shared_reader;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +35,9 @@ use crate::local::{
     pages::PageStoreStatus,
 };
 
-pub use received_log::{ReceivedLog, ReceivedLogOptions, ReceivedLogStatus};
+pub use chunks::PageChunks;
+pub use received_log::{LogSource, ReceivedLog, ReceivedLogOptions, ReceivedLogStatus};
+pub use shared_reader::{SharedReader, SharedReaderStatus};
 
 /// How a page node works.
 #[derive(Debug, Clone, Default)]
@@ -71,9 +75,35 @@ impl PageNode {
         store: Arc<dyn LogStore>,
         options: PageNodeOptions,
     ) -> Result<Arc<PageNode>, OpenError> {
+        PageNode::open_over(environment, path, database, LogSource::Own(store), options)
+    }
+
+    /// As [`PageNode::open`], for one of several chunks of a node: it gets its log together with
+    /// the others.
+    ///
+    /// # Errors
+    /// As [`PageNode::open`].
+    pub fn open_sharing(
+        environment: &Environment,
+        path: &Path,
+        database: DatabaseId,
+        reader: &Arc<SharedReader>,
+        options: PageNodeOptions,
+    ) -> Result<Arc<PageNode>, OpenError> {
+        let source = LogSource::Shared(Arc::clone(reader));
+        PageNode::open_over(environment, path, database, source, options)
+    }
+
+    fn open_over(
+        environment: &Environment,
+        path: &Path,
+        database: DatabaseId,
+        source: LogSource,
+        options: PageNodeOptions,
+    ) -> Result<Arc<PageNode>, OpenError> {
         let directory = LocalDirectory::open_for(environment, path, database)?;
         let (name, filter) = (options.log.name.clone(), options.log.pages.clone());
-        let log = ReceivedLog::open(environment, store, options.log)?;
+        let log = ReceivedLog::open(environment, source, options.log)?;
         let pages = LocalPages::open(&directory, options.pages, Arc::clone(&log) as _)?;
         Ok(Arc::new(PageNode { name, filter, log, pages }))
     }

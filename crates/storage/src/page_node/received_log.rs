@@ -15,11 +15,13 @@
 //! log. If the page store needs old log for longer, because a reader holds an old version, the
 //! oldest records are left out, and read again from the log store when they are asked for.
 //!
+//! Chunks of one node share a stream of log ([`super::shared_reader`]) while they are near its end.
+//!
 //! Rules:
 //!
 //! 1. The one mutex is short: it is not held across a call of the log store, of the listener or of
 //!    a visitor.
-//! 2. One task receives. A piece can be visited before the listener hears of it, and counts as
+//! 2. One task receives: the own one, or that of the shared stream. A piece can be visited before the listener hears of it, and counts as
 //!    indexed after that.
 
 use std::collections::VecDeque;
@@ -37,6 +39,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::records::Records;
+use super::shared_reader::{MemberNumber, SharedReader, Taker};
 use crate::local::page_log::{PageLog, PageLogListener, RecordVisitor};
 
 /// How much log is asked for at once.
@@ -115,8 +118,17 @@ struct State {
     follower: Option<Box<dyn LogFollower>>,
 }
 
+/// Where the log comes from.
+pub enum LogSource {
+    /// A stream for this log alone.
+    Own(Arc<dyn LogStore>),
+    /// The stream of all chunks of a node.
+    Shared(Arc<SharedReader>),
+}
+
 struct Shared {
     store: Arc<dyn LogStore>,
+    reader: Option<Arc<SharedReader>>,
     options: ReceivedLogOptions,
     state: Mutex<State>,
     /// Notified when more is indexed, and when no more will be.
@@ -150,16 +162,20 @@ pub struct ReceivedLog {
 }
 
 impl ReceivedLog {
-    /// Registers the node as a reader of `store`, from the oldest log that is kept there. Nothing
+    /// Registers the node as a reader of the log, from the oldest log that is kept there. Nothing
     /// is received before [`PageLog::follow`]. Blocks like a read of the log.
     ///
     /// # Errors
     /// Those of [`LogStore::follow`].
     pub fn open(
         environment: &Environment,
-        store: Arc<dyn LogStore>,
+        source: LogSource,
         options: ReceivedLogOptions,
     ) -> Result<Arc<ReceivedLog>, LogError> {
+        let (store, reader) = match source {
+            LogSource::Own(store) => (store, None),
+            LogSource::Shared(reader) => (Arc::clone(reader.store()), Some(reader)),
+        };
         let follower = register(store.as_ref(), &options)?;
         let from = follower.position();
         let state = State {
@@ -174,6 +190,7 @@ impl ReceivedLog {
         };
         let shared = Shared {
             store,
+            reader,
             options,
             state: Mutex::new(state),
             advanced: Event::new(),
@@ -236,7 +253,7 @@ fn register(
     store: &dyn LogStore,
     options: &ReceivedLogOptions,
 ) -> Result<Box<dyn LogFollower>, LogError> {
-    let mut from = store.truncated_lsn().max(Lsn::FIRST);
+    let mut from = store.kept_for(&options.name).max(Lsn::FIRST);
     loop {
         let followed = store.follow(FollowOptions {
             name: options.name.clone(),
@@ -336,18 +353,30 @@ impl Shared {
     }
 
     /// Receives until the log ends or is closed (rule 2).
-    fn receive(&self, mut follower: Box<dyn LogFollower>, listener: &dyn PageLogListener) {
+    fn receive(
+        self: &Arc<Self>,
+        mut follower: Box<dyn LogFollower>,
+        listener: &Arc<dyn PageLogListener>,
+    ) {
         let mut trouble = Trouble::default();
         while !self.is_closing() {
             follower.release(self.state.lock().kept_from);
             if !self.wait_for_memory() {
                 continue;
             }
+            if let Some(joined) = self.join(listener) {
+                trouble.end();
+                match self.follow_with_others(&joined, &mut *follower) {
+                    Ok(()) => continue,
+                    Err(error) => return self.fail(error),
+                }
+            }
             match follower.next(PIECE_BYTES, TICK) {
                 Ok(Followed::Piece(piece)) => {
                     trouble.end();
-                    if let Err(error) = self.take(&piece, listener) {
-                        return self.fail(error);
+                    match Records::of(&piece) {
+                        Ok(records) => self.take(piece.from, piece.to, records, &**listener),
+                        Err(error) => return self.fail(error),
                     }
                 }
                 Ok(Followed::Nothing) => trouble.end(),
@@ -382,15 +411,55 @@ impl Shared {
         false
     }
 
-    fn take(&self, piece: &LogPiece, listener: &dyn PageLogListener) -> Result<(), LogError> {
-        let records = Arc::new(Records::of(piece)?);
-        self.state.lock().add(piece.from, piece.to, &records);
+    /// Gets the log from the stream of all chunks from now on, if that is near.
+    fn join(self: &Arc<Self>, listener: &Arc<dyn PageLogListener>) -> Option<Joined> {
+        let reader = self.reader.as_ref()?;
+        let (log, listener) = (Arc::clone(self), Arc::clone(listener));
+        let part = Arc::new(SharedPart { log, listener, has_parted: AtomicBool::new(false) });
+        let taker = Arc::clone(&part) as Arc<dyn Taker>;
+        let options = &self.options;
+        let number = reader.join(&options.pages, options.hold_limit_bytes, &taker)?;
+        Some(Joined { reader: Arc::clone(reader), number, part })
+    }
+
+    /// Moves the lease while log comes from the stream of all chunks. Returns when it does not any
+    /// more; then `follower` goes on where that has ended.
+    fn follow_with_others(
+        &self,
+        joined: &Joined,
+        follower: &mut dyn LogFollower,
+    ) -> Result<(), LogError> {
+        loop {
+            let is_over = || self.is_closing() || joined.part.has_parted();
+            let is_over = self.released.wait_until(Some(TICK), is_over);
+            let checked = follower.check();
+            if is_over || checked.is_err() {
+                joined.reader.leave(joined.number);
+            }
+            let (indexed, kept_from) = {
+                let state = self.state.lock();
+                (state.indexed, state.kept_from)
+            };
+            follower.skip_to(indexed);
+            follower.release(kept_from);
+            if is_over || checked.is_err() {
+                return checked;
+            }
+        }
+    }
+
+    fn take(&self, from: Lsn, to: Lsn, records: Records, listener: &dyn PageLogListener) {
+        let records = Arc::new(records);
+        self.state.lock().add(from, to, &records);
         records.changes().for_each(|(page, start, end)| listener.page_changed(page, start, end));
         records.dropped().iter().for_each(|(space, end)| listener.space_dropped(*space, *end));
-        listener.told_up_to(piece.to);
-        self.state.lock().indexed = piece.to;
+        listener.told_up_to(to);
+        self.state.lock().indexed = to;
         self.advanced.notify_all();
-        Ok(())
+    }
+
+    fn is_over_memory(&self) -> bool {
+        self.state.lock().memory_bytes >= self.options.memory_bytes
     }
 
     /// Reads records that were left out of memory. They may go beyond `to`.
@@ -409,6 +478,47 @@ impl Shared {
             position = end;
         }
         Ok(all)
+    }
+}
+
+/// A received log that gets its log from the stream of all chunks.
+struct Joined {
+    reader: Arc<SharedReader>,
+    number: MemberNumber,
+    part: Arc<SharedPart>,
+}
+
+/// What the stream of all chunks gives log to.
+struct SharedPart {
+    log: Arc<Shared>,
+    listener: Arc<dyn PageLogListener>,
+    has_parted: AtomicBool,
+}
+
+impl SharedPart {
+    fn has_parted(&self) -> bool {
+        self.has_parted.load(Ordering::Acquire)
+    }
+}
+
+impl Taker for SharedPart {
+    fn position(&self) -> Lsn {
+        self.log.state.lock().indexed
+    }
+
+    fn take(&self, to: Lsn, records: Records) -> bool {
+        let from = self.position();
+        self.log.take(from, to, records, &*self.listener);
+        let has_room = !self.log.is_over_memory();
+        if !has_room {
+            self.part();
+        }
+        has_room
+    }
+
+    fn part(&self) {
+        self.has_parted.store(true, Ordering::Release);
+        self.log.released.notify_all();
     }
 }
 
@@ -532,7 +642,7 @@ impl PageLog for ReceivedLog {
         let follower = self.shared.state.lock().follower.take();
         let follower = follower.expect("a log has one listener");
         let shared = Arc::clone(&self.shared);
-        let body = Box::new(move || shared.receive(follower, listener.as_ref()));
+        let body = Box::new(move || shared.receive(follower, &listener));
         *self.task.lock() = Some(self.environment.spawner.spawn("firn-page-log", body));
     }
 }

@@ -47,11 +47,50 @@ impl Records {
                 records.add(group.start, group.end, &record)?;
             }
         }
+        Ok(records.in_order())
+    }
+
+    /// The records of `piece` for each of several chunks: those about its pages, in groups that
+    /// begin at or behind its position. `find` has the number of the chunk that has a page.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`] if a record is invalid.
+    pub(super) fn split(
+        piece: &LogPiece,
+        positions: &[Lsn],
+        find: impl Fn(PageId) -> Option<usize>,
+    ) -> Result<Vec<Records>, LogError> {
+        let mut parts: Vec<Records> = positions.iter().map(|_| Records::default()).collect();
+        // Neighbours are often about the same page.
+        let mut last = None;
+        for group in piece.groups() {
+            for record in group.group.records() {
+                let record = record.map_err(|damage| damaged(group.start, &damage))?;
+                let page = record.page;
+                let wanted = if page.page_no == PageNo::NONE {
+                    0..parts.len()
+                } else {
+                    let found = match last {
+                        Some((same, found)) if same == page => found,
+                        _ => find(page),
+                    };
+                    last = Some((page, found));
+                    found.map_or(0..0, |number| number..number + 1)
+                };
+                for number in wanted.filter(|number| positions[*number] <= group.start) {
+                    parts[number].add(group.start, group.end, &record)?;
+                }
+            }
+        }
+        Ok(parts.into_iter().map(Records::in_order).collect())
+    }
+
+    fn in_order(mut self) -> Records {
         // A stable sort keeps the log's order within a page.
-        records.places.sort_by_key(|place| place.page);
-        records.bytes.shrink_to_fit();
-        records.places.shrink_to_fit();
-        Ok(records)
+        self.places.sort_by_key(|place| place.page);
+        self.bytes.shrink_to_fit();
+        self.places.shrink_to_fit();
+        self
     }
 
     fn add(&mut self, start: Lsn, end: Lsn, record: &RawRecord<'_>) -> Result<(), LogError> {

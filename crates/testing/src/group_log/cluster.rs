@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use firn_base::network::Address;
 use firn_base::{Environment, Lsn, task};
-use firn_consensus::{Base, MemberId, Members, Options, Role, Term};
+use firn_consensus::{
+    Base, MemberChange, MemberId, Members, MembersError, Options, Refusal, Role, Term,
+};
 use firn_storage::group::{GroupOptions, GroupStore, NetworkPeers, NoPeers, Peers};
 use parking_lot::Mutex;
 
@@ -20,7 +22,7 @@ const PORT: u16 = 7_000;
 /// How the members behave.
 #[derive(Debug, Clone)]
 pub struct GroupSettings {
-    /// How many voters.
+    /// How many voters the group is founded with.
     pub members: u64,
     /// The longest time that a sync takes.
     pub max_sync: Duration,
@@ -55,17 +57,20 @@ impl GroupSettings {
     }
 }
 
+type Opened = (Arc<GroupStore>, Option<Arc<NetworkPeers>>);
+
 /// A group. Clones are the same one.
 #[derive(Clone)]
 pub struct GroupCluster {
     world: World,
     settings: Arc<GroupSettings>,
-    disks: Arc<BTreeMap<u64, MemberDisk>>,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Of every member, and of those that are to join.
+    disks: BTreeMap<u64, MemberDisk>,
     running: BTreeMap<u64, Running>,
     /// Members that no other one reaches.
     cut: BTreeSet<u64>,
@@ -74,6 +79,8 @@ struct State {
 struct Running {
     process: Arc<Process>,
     store: Arc<GroupStore>,
+    /// `None` in a group that begins with one member.
+    peers: Option<Arc<NetworkPeers>>,
 }
 
 impl GroupCluster {
@@ -86,22 +93,100 @@ impl GroupCluster {
             let base = Base::founding(Term(1), Lsn::FIRST, members.clone());
             (id, MemberDisk::new(base, world.random(), settings.max_sync))
         };
-        GroupCluster {
-            disks: Arc::new((1..=settings.members).map(disk).collect()),
-            world: world.clone(),
-            settings: Arc::new(settings),
-            state: Arc::default(),
+        let disks = (1..=settings.members).map(disk).collect();
+        let state = State { disks, ..State::default() };
+        let (world, settings) = (world.clone(), Arc::new(settings));
+        GroupCluster { world, settings, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The ids of the members, and of those that are to join.
+    pub fn ids(&self) -> impl Iterator<Item = u64> + use<> {
+        let ids: Vec<u64> = self.state.lock().disks.keys().copied().collect();
+        ids.into_iter()
+    }
+
+    /// The disk of a member.
+    ///
+    /// # Panics
+    /// If there is no such member.
+    #[must_use]
+    pub fn disk(&self, id: u64) -> MemberDisk {
+        self.state.lock().disks[&id].clone()
+    }
+
+    /// A process with an empty log starts, which is to join the group under this id. All others
+    /// reach it.
+    pub fn add(&self, id: u64) {
+        let disk = MemberDisk::new(Base::joining(), self.random(), self.settings.max_sync);
+        let before = self.state.lock().disks.insert(id, disk);
+        assert!(before.is_none(), "ids are not used again");
+        self.introduce();
+        self.start(id);
+    }
+
+    /// A process ends, its log is deleted, and nobody reaches it any more.
+    pub fn remove(&self, id: u64) {
+        self.crash(id);
+        self.state.lock().disks.remove(&id);
+        self.introduce();
+    }
+
+    /// A member loses its log and its votes, and comes back under its id as if it had never had
+    /// any. Nothing allows that.
+    pub fn forget_log(&self, id: u64) {
+        self.crash(id);
+        let disk = MemberDisk::new(Base::joining(), self.random(), self.settings.max_sync);
+        self.state.lock().disks.insert(id, disk);
+        self.start(id);
+    }
+
+    /// Tells the processes that run which others there are.
+    fn introduce(&self) {
+        for id in self.ids() {
+            let state = self.state.lock();
+            let running = state.running.get(&id);
+            let running = running
+                .and_then(|one| Some((Arc::clone(&one.process), Arc::clone(one.peers.as_ref()?))));
+            drop(state);
+            if let Some((process, peers)) = running {
+                let others = self.others(id);
+                process.run(move |_| peers.set_members(others)).expect("nobody kills it");
+            }
         }
     }
 
-    /// The ids of the members.
-    pub fn ids(&self) -> impl Iterator<Item = u64> + use<> {
-        1..=self.settings.members
+    fn others(&self, id: u64) -> Vec<(MemberId, Address)> {
+        let others = self.ids().filter(|other| *other != id);
+        others.map(|other| (MemberId(other), self.address(other))).collect()
     }
 
+    /// Changes the members, at the one that leads. Blocks until the change is in force there.
+    /// Returns false if it does not come into force within ten seconds.
     #[must_use]
-    pub fn disk(&self, id: u64) -> &MemberDisk {
-        &self.disks[&id]
+    pub fn change_members(&self, changes: &[MemberChange]) -> bool {
+        for _ in 0..5_000 {
+            let leader = self.leader().and_then(|id| self.store(id));
+            if let Some(store) = leader.filter(|store| store.leads().is_some()) {
+                let term = store.leads().unwrap_or_default();
+                let now = store.members();
+                let after = changes.iter().filter(|change| match change {
+                    MemberChange::Set(id, role) => now.role(*id) != Some(*role),
+                    MemberChange::Remove(id) => now.role(*id).is_some(),
+                });
+                let after: Vec<_> = after.copied().collect();
+                // Other refusals pass: a change is under way, or another one is about to lead.
+                let nothing = Err(Refusal::Members(MembersError::Nothing));
+                if store.change_members(term, &after) == nothing {
+                    return true;
+                }
+            }
+            task::sleep(Duration::from_millis(2));
+        }
+        false
+    }
+
+    fn disks(&self) -> Vec<MemberDisk> {
+        self.state.lock().disks.values().cloned().collect()
     }
 
     fn network(&self) -> SimulatedNetwork {
@@ -124,15 +209,15 @@ impl GroupCluster {
         }
         let process = Arc::new(self.world.start(&host(id), &self.world.new_disk()));
         let own = self.clone();
-        let store = process.run(move |environment| own.new_store(environment, id));
-        let store = store.expect("nobody kills it");
-        self.state.lock().running.insert(id, Running { process, store });
+        let opened = process.run(move |environment| own.new_store(environment, id));
+        let (store, peers) = opened.expect("nobody kills it");
+        self.state.lock().running.insert(id, Running { process, store, peers });
     }
 
-    fn new_store(&self, environment: &Environment, id: u64) -> Arc<GroupStore> {
+    fn new_store(&self, environment: &Environment, id: u64) -> Opened {
         let settings = &*self.settings;
         let mut member = Options::new(MemberId(id), environment.random.next_u64());
-        member.priority = (id - 1) as u8 * settings.priority_step;
+        member.priority = ((id - 1) as u8).saturating_mul(settings.priority_step);
         member.undurable_bytes = settings.undurable_bytes;
         let mut options = GroupOptions::new(member);
         options.tick = settings.tick;
@@ -142,16 +227,15 @@ impl GroupCluster {
         options.recent_bytes = settings.recent_bytes;
         options.names =
             settings.names.iter().map(|(id, name)| (MemberId(*id), name.clone())).collect();
-        let others: Vec<_> = self.ids().filter(|other| *other != id).collect();
-        let peers: Arc<dyn Peers> = if others.is_empty() {
-            Arc::new(NoPeers)
-        } else {
-            let others = others.into_iter().map(|other| (MemberId(other), self.address(other)));
-            let peers = NetworkPeers::listen(environment, &self.address(id), others);
+        let network = (settings.members > 1).then(|| {
+            let peers = NetworkPeers::listen(environment, &self.address(id), self.others(id));
             Arc::new(peers.expect("nobody else listens there"))
-        };
-        let log = Arc::new(self.disk(id).clone());
-        Arc::new(GroupStore::start(environment, options, log, peers).expect("a good log"))
+        });
+        let peers = network.clone().map(|peers| peers as Arc<dyn Peers>);
+        let peers = peers.unwrap_or_else(|| Arc::new(NoPeers));
+        let log = Arc::new(self.disk(id));
+        let store = GroupStore::start(environment, options, log, peers).expect("a good log");
+        (Arc::new(store), network)
     }
 
     /// The store of a member that runs.
@@ -239,7 +323,7 @@ impl GroupCluster {
     /// Ends cuts, stalls and full disks.
     pub fn heal(&self) {
         self.cut([]);
-        for disk in self.disks.values() {
+        for disk in self.disks() {
             disk.set_stalled(false);
             disk.set_full(false);
         }
@@ -247,14 +331,14 @@ impl GroupCluster {
 
     /// All disks break this promise.
     pub fn set_disk_fault(&self, fault: Option<DiskFault>) {
-        self.disks.values().for_each(|disk| disk.set_fault(fault));
+        self.disks().iter().for_each(|disk| disk.set_fault(fault));
     }
 
     /// The log from `from` on that some member has reported as durable, as a page service gets it;
     /// `None` if it is released. Without a switch point.
     #[must_use]
     pub fn durable_log(&self, from: Lsn) -> Option<Vec<u8>> {
-        let newest = self.disks.values().max_by_key(|disk| disk.reported())?;
+        let newest = self.disks().into_iter().max_by_key(MemberDisk::reported)?;
         newest.reported_log(from)
     }
 

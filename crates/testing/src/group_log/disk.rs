@@ -38,12 +38,21 @@ struct State {
     synced: Image,
     written: Image,
     /// Writes that `written` has and `synced` has not, in order.
-    unsynced: VecDeque<(Write, Vec<u8>)>,
+    unsynced: VecDeque<Unsynced>,
+    /// Watermarks of log that the member did not get. A restart writes them.
+    foreign: Watermarks,
     durable: Lsn,
     /// The highest durable position that any life of the member has reported.
     reported: Lsn,
     is_stalled: bool,
     is_full: bool,
+}
+
+struct Unsynced {
+    write: Write,
+    bytes: Vec<u8>,
+    /// What a restart writes besides.
+    watermarks: Watermarks,
 }
 
 /// What is on the disk.
@@ -72,6 +81,7 @@ impl MemberDisk {
             synced: image.clone(),
             written: image,
             unsynced: VecDeque::new(),
+            foreign: Watermarks::default(),
             durable: Lsn(0),
             reported: Lsn::FIRST,
             is_stalled: false,
@@ -102,6 +112,7 @@ impl MemberDisk {
         state.sync(surviving);
         state.unsynced.clear();
         state.written = state.synced.clone();
+        state.foreign = Watermarks::default();
         state.durable = Lsn(0);
         (state.is_stalled, state.is_full) = (false, false);
     }
@@ -134,11 +145,12 @@ impl State {
     fn sync(&mut self, count: usize) {
         let forgets_votes = self.fault == Some(DiskFault::VoteForgotten);
         for _ in 0..count {
-            let Some((mut write, bytes)) = self.unsynced.pop_front() else { return };
+            let Some(one) = self.unsynced.pop_front() else { return };
+            let Unsynced { mut write, bytes, watermarks } = one;
             if let Some(vote) = write.vote.as_mut().filter(|_| forgets_votes) {
                 vote.member = None;
             }
-            self.synced.put(&write, &bytes);
+            self.synced.put(&write, &bytes, watermarks);
         }
     }
 }
@@ -148,11 +160,13 @@ impl Image {
         self.saved.base.lsn.advance(self.bytes.len() as u64)
     }
 
-    fn put(&mut self, write: &Write, bytes: &[u8]) {
+    fn put(&mut self, write: &Write, bytes: &[u8], watermarks: Watermarks) {
         let saved = &mut self.saved;
         saved.vote = write.vote.unwrap_or(saved.vote);
         saved.durable = write.durable;
         if let Some(base) = &write.restart {
+            raise(&mut self.watermarks, &self.bytes);
+            self.watermarks.raise(watermarks);
             saved.base = base.clone();
             saved.entries.clear();
             self.bytes.clear();
@@ -201,8 +215,13 @@ impl MemberLog for MemberDisk {
             let (place, reason) = ("a simulated disk".to_owned(), "it is full".to_owned());
             return Err(LogError::NoRoom { place, reason });
         }
-        state.written.put(write, bytes);
-        state.unsynced.push_back((write.clone(), bytes.to_vec()));
+        let watermarks = state.foreign;
+        state.written.put(write, bytes, watermarks);
+        state.unsynced.push_back(Unsynced {
+            write: write.clone(),
+            bytes: bytes.to_vec(),
+            watermarks,
+        });
         Ok(())
     }
 
@@ -249,6 +268,10 @@ impl MemberLog for MemberDisk {
         state.written.release(lsn);
         state.synced.release(lsn);
         state.written.saved.base.lsn
+    }
+
+    fn raise_watermarks(&self, watermarks: Watermarks) {
+        self.state.lock().foreign.raise(watermarks);
     }
 
     fn watermarks(&self) -> Result<Watermarks, LogError> {

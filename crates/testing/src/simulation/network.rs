@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Every process lives on the host with its name, which keeps its address when the process is
-//! started again. Two directed *links* join each pair of hosts, and each link has its own faults.
-//! The effect of a fault depends on the connection's promise:
+//! started again. An address may name a host instead; other names can move from host to host. Two
+//! directed *links* join each pair of hosts, and each link has its own faults. The effect of a
+//! fault depends on the connection's promise:
 //!
 //! ```text
 //!                  Delivery::InOrder                            Delivery::Loose
@@ -40,7 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::event::Event;
-use firn_base::network::Address;
+use firn_base::network::{Address, HostName};
 use parking_lot::Mutex;
 
 pub(super) use self::endpoint::HostNetwork;
@@ -116,6 +117,8 @@ struct State {
     random: Option<Random>,
     links: Links,
     hosts: Vec<Arc<str>>,
+    /// Names that were given to hosts, beside their own.
+    names: BTreeMap<HostName, HostId>,
     processes: BTreeMap<ProcessId, ProcessNetwork>,
     listeners: BTreeMap<(HostId, Endpoint), Arc<Mutex<Backlog>>>,
     pipes: BTreeMap<PipeId, Pipe>,
@@ -166,6 +169,7 @@ impl SimulatedNetwork {
             random: None,
             links: Links::default(),
             hosts: Vec::new(),
+            names: BTreeMap::new(),
             processes: BTreeMap::new(),
             listeners: BTreeMap::new(),
             pipes: BTreeMap::new(),
@@ -197,6 +201,16 @@ impl SimulatedNetwork {
     pub fn address(&self, host: &str, port: u16) -> Address {
         let host = self.state.lock().host(host);
         Address::Tcp(SocketAddr::new(ip(host), port))
+    }
+
+    /// From now on a name is that of this host. A host has its own name without this.
+    ///
+    /// # Panics
+    /// If the text is not the name of a host.
+    pub fn give_name(&self, name: &str, host: &str) {
+        let mut state = self.state.lock();
+        let host = state.host(host);
+        state.names.insert(name.parse().expect("the name of a host"), host);
     }
 
     /// Sets the faults of all links that [`SimulatedNetwork::set_link`] does not name.
@@ -300,6 +314,12 @@ impl State {
             self.hosts.push(name.into());
             self.hosts.len() - 1
         })
+    }
+
+    /// The host that has a name now.
+    fn host_of_name(&self, name: &HostName) -> Option<HostId> {
+        let own = || self.hosts.iter().position(|host| host.eq_ignore_ascii_case(name.as_str()));
+        self.names.get(name).copied().or_else(own)
     }
 
     fn host_of(&self, process: ProcessId) -> HostId {

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::task::{self, sleep};
-use firn_link::{Body, CallError, FIRST_SERVICE_CODE, MAX_PAYLOAD_BYTES, ServiceId};
+use firn_link::{
+    Body, CallError, Caller, CallerSettings, FIRST_SERVICE_CODE, MAX_PAYLOAD_BYTES, ServiceId,
+};
 use firn_testing::simulation::{LinkFaults, assert_replays, for_each_seed};
 
 use crate::support::{
-    MS, Record, SECOND, SHORT, WINDOW, WORK, request, start_client, start_server, word,
+    MS, PORT, Record, SECOND, SHORT, WINDOW, WORK, node, request, serve, start_client,
+    start_server, word,
 };
 
 #[test]
@@ -158,6 +161,22 @@ fn a_cast_at_once_is_sent_or_refused_without_a_wait() {
 }
 
 #[test]
+fn a_link_that_sends_only_casts_stays_up() {
+    for_each_seed(0..3, |world| {
+        let record = Record::default();
+        let (_b, _server) = start_server(world, &record);
+        let (_a, caller) = start_client(world);
+        // The server has nothing to say for longer than the silence that ends a link.
+        for number in 0..20 {
+            caller.cast(SHORT, request(number, Duration::ZERO), 60 * SECOND).unwrap();
+            sleep(SECOND);
+        }
+        assert_eq!(caller.connections(), 1);
+        assert_eq!(record.lock().casts, (0..20).collect::<Vec<_>>());
+    });
+}
+
+#[test]
 fn a_slow_server_slows_its_callers_and_not_its_memory_up() {
     for_each_seed(0..20, |world| {
         let record = Record::default();
@@ -272,6 +291,32 @@ fn a_peer_without_power_is_noticed_by_its_silence() {
         let (_b, _server) = start_server(world, &record);
         assert_eq!(word(&caller.call(WORK, request(3, MS), 60 * SECOND).unwrap(), 0), 3);
         assert_eq!(caller.statistics().connections, 2);
+    });
+}
+
+#[test]
+fn a_link_to_a_name_finds_the_host_that_has_it_now() {
+    for_each_seed(0..10, |world| {
+        let record = Record::default();
+        let client = world.start("a", &world.new_disk());
+        let mut settings = CallerSettings::new(format!("database:{PORT}").parse().unwrap());
+        settings.connect_timeout = SECOND;
+        let caller = Caller::new(&client.environment(), node(1, 1, "a", 0), settings);
+        let unknown = caller.call(WORK, request(0, MS), 300 * MS).unwrap_err();
+        assert!(matches!(unknown, CallError::NotSent { .. }), "{unknown}");
+        assert!(unknown.to_string().contains("database:7000 cannot be resolved"), "{unknown}");
+        for (number, host) in [(1, "b"), (2, "c"), (3, "b")] {
+            let process = world.start(host, &world.new_disk());
+            let _server = serve(&process, node(1, 2, "database", 0), &record);
+            world.network().give_name("database", host);
+            let answer = caller.call(WORK, request(number, MS), 60 * SECOND).unwrap();
+            assert_eq!(word(&answer, 0), number);
+            process.crash();
+            // The machine tells nobody; the link notices by its silence.
+            let lost = caller.call(WORK, request(9, MS), 60 * SECOND).unwrap_err();
+            assert!(matches!(lost, CallError::Unknown { .. }), "{lost}");
+        }
+        assert_eq!(record.lock().calls, [1, 2, 3]);
     });
 }
 

@@ -224,7 +224,7 @@ impl Outside {
         let (term, fault) = (Term(writer.epoch().0), self.fault);
         let surely_leads: SurelyLeads =
             Arc::new(move || fault == Some(Fault::NoLease) || store.surely_leads(term));
-        service.begin(Arc::new(writer), surely_leads);
+        service.begin(Arc::new(writer), surely_leads, None);
         let engine = Arc::new(engine);
         let tasks = (0..KEYS).map(|number| {
             let (own, engine) = (self.clone(), Arc::clone(&engine));
@@ -357,10 +357,14 @@ impl Outside {
         let freshness = node.freshness().expect("a replica waits");
         let acknowledged = self.numbers.acknowledged[number].load(Ordering::SeqCst);
         if self.fault != Some(Fault::SkippedWait) {
-            let wanted = ReadConsistency::Strong { shares: random.chance(0.8) };
-            if freshness.catch_up(wanted, PATIENCE, &Cancellation::default()).is_err() {
-                self.counts.refused.fetch_add(1, Ordering::SeqCst);
-                return sleep(MS);
+            let by_page = random.chance(0.5);
+            let wanted = ReadConsistency::Strong { shares: random.chance(0.8), by_page };
+            match freshness.catch_up(wanted, PATIENCE, &Cancellation::default()) {
+                Ok(awaited) => assert_eq!(awaited, None, "another machine tells of no pages"),
+                Err(_) => {
+                    self.counts.refused.fetch_add(1, Ordering::SeqCst);
+                    return sleep(MS);
+                }
             }
         }
         if let Some(found) = self.read(replica, number) {

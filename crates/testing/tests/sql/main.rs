@@ -13,6 +13,7 @@ mod client;
 mod counting_link;
 mod executors;
 mod faulty_link;
+mod fronted;
 mod kept_columns;
 mod kill;
 mod messages;

@@ -2,6 +2,10 @@
 //!
 //! `FIRN_SQL_NODE=messages` puts the codec of the row messages between SQL and the node: every call
 //! is encoded, decoded and then made, as with a remote node.
+//!
+//! `FIRN_SQL_SESSIONS=messages` has clients connect to a front, whose sessions run in the server:
+//! each command and each answer travels over a link. With `replica` statements that only read run
+//! at a replica of the same process.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -18,11 +22,14 @@ use firn_node::node::{Node, NodeOptions};
 use firn_row_service::{Link, Loopback, RemoteNode};
 use firn_sql_collation::Collations;
 
+use crate::fronted::Fronted;
+
 /// A node's tables and transactions.
 type Rows = Arc<dyn DatabaseNode>;
 
 /// A running server; it ends when this is dropped.
 pub(crate) struct Server {
+    fronted: Option<Fronted>,
     endpoint: Endpoint,
     state: Arc<LocalServerState>,
     node: Arc<Node>,
@@ -65,7 +72,8 @@ impl Server {
         let state = Arc::new(state);
         let rows = reach(open_rows(&node).expect("a dictionary"));
         let endpoint = start_endpoint(environment, &node, &state, rows, directory.path(), &files);
-        Server { endpoint, state, node, directory }
+        let fronted = Fronted::if_wanted(environment, &endpoint, &node, directory.path());
+        Server { fronted, endpoint, state, node, directory }
     }
 
     /// Starts another compute node of the server, over these rows.
@@ -95,7 +103,8 @@ impl Server {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.endpoint.address().expect("it listens at TCP").port()
+        let of_front = self.fronted.as_ref().map(Fronted::port);
+        of_front.unwrap_or_else(|| self.endpoint.address().expect("it listens at TCP").port())
     }
 }
 
@@ -134,6 +143,7 @@ fn as_wanted(rows: Rows) -> Rows {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        drop(self.fronted.take());
         self.endpoint.shutdown(Duration::from_secs(1));
     }
 }

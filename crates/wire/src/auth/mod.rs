@@ -98,6 +98,12 @@ impl Credentials {
         }
     }
 
+    /// Whether there is such an account.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.exists
+    }
+
     /// Credentials of a user without an account: no password matches, and the check takes as long
     /// as a real one. They look like an account of `caching_sha2_password`; a client can
     /// distinguish them from an account of `mysql_native_password`.

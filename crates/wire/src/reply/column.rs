@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::flags::ColumnFlags;
-use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH, PayloadWriter};
+use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH, Malformed, PayloadReader, PayloadWriter};
 use crate::value::ColumnType;
 
 /// A column's description for the client.
@@ -121,6 +121,15 @@ impl EncodedColumns {
         EncodedColumns { inner: Arc::new(Inner { packets, definitions, kinds }) }
     }
 
+    /// The columns whose [`EncodedColumns::packets`] these are.
+    ///
+    /// # Errors
+    /// If they are not packets of columns.
+    pub fn from_packets(packets: Vec<u8>) -> Result<EncodedColumns, NotColumns> {
+        let (kinds, definitions) = decode_packets(&packets)?;
+        Ok(EncodedColumns { inner: Arc::new(Inner { packets, definitions, kinds }) })
+    }
+
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.kinds.len()
@@ -132,7 +141,8 @@ impl EncodedColumns {
     }
 
     /// The number of columns and their definitions, as packets that are numbered from 1.
-    pub(crate) fn packets(&self) -> &[u8] {
+    #[must_use]
+    pub fn packets(&self) -> &[u8] {
         &self.inner.packets
     }
 
@@ -146,13 +156,68 @@ impl EncodedColumns {
     }
 }
 
-fn kind(column: &ColumnDefinition) -> ColumnKind {
-    let zerofill = column.flags.contains(ColumnFlags::ZEROFILL);
-    ColumnKind {
-        column_type: column.column_type,
-        zerofill_width: if zerofill { column.length_bytes.min(255) as u8 } else { 0 },
-        decimals: column.decimals,
+/// The bytes are not packets of column definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not the packets of column definitions")]
+pub struct NotColumns;
+
+impl From<Malformed> for NotColumns {
+    fn from(_: Malformed) -> NotColumns {
+        NotColumns
     }
+}
+
+/// The kinds of the columns, and where their definitions begin.
+fn decode_packets(packets: &[u8]) -> Result<(ColumnKinds, usize), NotColumns> {
+    let mut rest = packets;
+    let count = PayloadReader::new(take_packet(&mut rest)?).length_encoded_integer()?;
+    let definitions = packets.len() - rest.len();
+    let mut kinds = ColumnKinds::new();
+    while !rest.is_empty() {
+        kinds.push(decode_kind(take_packet(&mut rest)?)?);
+    }
+    match kinds.len() as u64 == count {
+        true => Ok((kinds, definitions)),
+        false => Err(NotColumns),
+    }
+}
+
+fn take_packet<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], NotColumns> {
+    let ([a, b, c, _], after) = rest.split_first_chunk::<HEADER_LENGTH>().ok_or(NotColumns)?;
+    let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+    let (payload, after) = after.split_at_checked(length).ok_or(NotColumns)?;
+    *rest = after;
+    Ok(payload)
+}
+
+/// Reads what [`put_definition`] has put.
+fn decode_kind(payload: &[u8]) -> Result<ColumnKind, NotColumns> {
+    let mut reader = PayloadReader::new(payload);
+    for _ in 0..6 {
+        reader.length_encoded_bytes()?;
+    }
+    reader.take(3)?;
+    let length_bytes = reader.u32()?;
+    let column_type = ColumnType::from_code(reader.u8()?).ok_or(NotColumns)?;
+    let flags = ColumnFlags::from_bits_truncate(reader.u16()?);
+    let decimals = reader.u8()?;
+    reader.take(2)?;
+    Ok(kind_of(column_type, flags, length_bytes, decimals))
+}
+
+fn kind(column: &ColumnDefinition) -> ColumnKind {
+    kind_of(column.column_type, column.flags, column.length_bytes, column.decimals)
+}
+
+fn kind_of(
+    column_type: ColumnType,
+    flags: ColumnFlags,
+    length_bytes: u32,
+    decimals: u8,
+) -> ColumnKind {
+    let zerofill = flags.contains(ColumnFlags::ZEROFILL);
+    let zerofill_width = if zerofill { length_bytes.min(255) as u8 } else { 0 };
+    ColumnKind { column_type, zerofill_width, decimals }
 }
 
 fn put_packet(packets: &mut Vec<u8>, number: &mut u8, put: impl FnOnce(&mut Vec<u8>)) {

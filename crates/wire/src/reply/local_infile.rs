@@ -33,6 +33,11 @@ impl<'a> LocalInfile<'a> {
         buffer.put_u8(0xfb);
         buffer.put(name);
         channel.output.commit();
+        LocalInfile::requested(channel)
+    }
+
+    /// The file that the last packet of the output asks for.
+    pub(super) fn requested(channel: &'a mut Channel) -> Result<LocalInfile<'a>, WireError> {
         channel.flush()?;
         Ok(LocalInfile { channel, packet: Vec::new(), taken: 0, ended: false, cancelled: None })
     }

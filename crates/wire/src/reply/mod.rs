@@ -27,6 +27,7 @@ mod column;
 mod completion;
 mod local_infile;
 mod number;
+mod relay;
 mod result_set;
 mod row;
 mod temporal;
@@ -42,10 +43,12 @@ use crate::error::{ServerError, WireError};
 use crate::flags::{Capabilities, Status};
 
 pub(crate) use column::put_definition;
-pub use column::{ColumnDefinition, EncodedColumns};
+pub use column::{ColumnDefinition, EncodedColumns, NotColumns};
 pub use completion::{Completion, SessionChange};
 pub(crate) use completion::{put_completion, put_end_of_rows, put_error};
 pub use local_infile::LocalInfile;
+use relay::Arriving;
+pub use relay::{CursorEnd, RelayChannel, RelayStream, RelayedRows};
 pub(crate) use result_set::CursorRows;
 pub use result_set::ResultSet;
 pub use row::Row;
@@ -80,6 +83,8 @@ pub struct Replies<'a> {
     progress: Progress,
     /// Where rows go if the client asked for a cursor.
     cursor: Option<&'a mut Option<CursorRows>>,
+    /// The packet of a relayed answer that has arrived in part.
+    arriving: Arriving,
 }
 
 impl<'a> Replies<'a> {
@@ -91,6 +96,7 @@ impl<'a> Replies<'a> {
             status: Status::AUTOCOMMIT,
             progress: Progress::Owed,
             cursor: None,
+            arriving: Arriving::default(),
         }
     }
 
@@ -135,6 +141,12 @@ impl<'a> Replies<'a> {
             && !self.more_results
             && self.cursor.is_none()
             && self.channel.can_answer_late()
+    }
+
+    /// Whether a part of the answer was given: the command cannot be run again elsewhere.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.progress != Progress::Owed
     }
 
     /// How rows will be encoded.

@@ -23,7 +23,7 @@ impl Client {
     /// Connects and takes the greeting.
     pub(crate) fn connect(port: u16) -> Client {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Client {
             stream,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
+use firn_base::task::monotonic;
 use firn_wire::{LimitValues, Limits, Server, ServerOptions};
 
 pub(crate) use client::Client;
@@ -28,7 +29,9 @@ impl Running {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut LimitValues)) -> Running {
-        let mut limits = LimitValues::default();
+        // On a busy machine, the key of a server takes long to make: a login may wait for it.
+        let connect_timeout = Duration::from_secs(600);
+        let mut limits = LimitValues { connect_timeout, ..LimitValues::default() };
         change(&mut limits);
         Running::of(ServerOptions {
             listen: vec![Address::Tcp(([127, 0, 0, 1], 0).into())],
@@ -46,7 +49,7 @@ impl Running {
     pub(crate) fn port(&self) -> u16 {
         match &self.server.addresses()[0] {
             Address::Tcp(address) => address.port(),
-            Address::Unix(_) => panic!("the first address is TCP"),
+            Address::Named(..) | Address::Unix(_) => panic!("the first address is TCP"),
         }
     }
 
@@ -63,14 +66,12 @@ impl Running {
     }
 }
 
-/// Waits until `holds` returns true; panics after some seconds.
+/// Waits until `holds` returns true; panics after a minute.
 #[track_caller]
 pub(crate) fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if holds() {
-            return;
-        }
+    let end = monotonic() + Duration::from_secs(60);
+    while !holds() {
+        assert!(monotonic() < end, "not soon: {what}");
         Event::new().wait_until(Some(Duration::from_millis(10)), || false);
     }
-    panic!("not soon: {what}");
 }

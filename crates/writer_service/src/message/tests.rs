@@ -2,11 +2,12 @@ use super::*;
 
 #[test]
 fn questions_have_these_bytes() {
-    let cases: [(Ask, &[u8]); 4] = [
-        (Ask::TakePlace { replica: "r-1".to_owned() }, &[1, 0, 3, b'r', b'-', b'1']),
-        (Ask::Look { place: 300, needed: Cts(7) }, &[1, 1, 0xac, 2, 7]),
-        (Ask::GiveBack { place: 2 }, &[1, 2, 2]),
-        (Ask::Newest, &[1, 3]),
+    let cases: [(Ask, &[u8]); 5] = [
+        (Ask::TakePlace { replica: "r-1".to_owned() }, &[2, 0, 3, b'r', b'-', b'1']),
+        (Ask::Look { place: 300, needed: Cts(7) }, &[2, 1, 0xac, 2, 7]),
+        (Ask::GiveBack { place: 2 }, &[2, 2, 2]),
+        (Ask::Newest, &[2, 3]),
+        (Ask::Regions, &[2, 4]),
     ];
     for (ask, bytes) in cases {
         assert_eq!(encode(&ask), bytes, "{ask:?}");
@@ -23,16 +24,18 @@ fn answers_have_these_bytes() {
         visible: Cts(41),
         handed_out: Cts(42),
     };
-    let cases: [(Answer, &[u8]); 6] = [
+    let regions = SharedRegions { socket: "/a".to_owned(), epoch: 300, layout: 1 };
+    let cases: [(Answer, &[u8]); 7] = [
         (
             Answer::Place { place: 2, snapshot: Cts(40), lease_ms: 300, epoch: 3 },
-            &[1, 0, 2, 40, 0xac, 2, 3],
+            &[2, 0, 2, 40, 0xac, 2, 3],
         ),
-        (Answer::Positions(positions), &[1, 1, 3, 40, 0xac, 2, 41, 42]),
-        (Answer::GivenBack, &[1, 2]),
-        (Answer::NotHere { reason: "a".to_owned() }, &[1, 3, 1, b'a']),
-        (Answer::Gone { reason: "b".to_owned() }, &[1, 4, 1, b'b']),
-        (Answer::NoPlace, &[1, 5]),
+        (Answer::Positions(positions), &[2, 1, 3, 40, 0xac, 2, 41, 42]),
+        (Answer::GivenBack, &[2, 2]),
+        (Answer::NotHere { reason: "a".to_owned() }, &[2, 3, 1, b'a']),
+        (Answer::Gone { reason: "b".to_owned() }, &[2, 4, 1, b'b']),
+        (Answer::NoPlace, &[2, 5]),
+        (Answer::Regions(regions), &[2, 6, 2, b'/', b'a', 0xac, 2, 1]),
     ];
     for (answer, bytes) in cases {
         assert_eq!(encode(&answer), bytes, "{answer:?}");
@@ -48,5 +51,5 @@ fn other_bytes_are_refused() {
     }
     let longer = [&bytes[..], &[0]].concat();
     assert_eq!(decode::<Ask>(&longer), Err(NotAMessage));
-    assert_eq!(decode::<Ask>(&[&[2], &bytes[1..]].concat()), Err(NotAMessage));
+    assert_eq!(decode::<Ask>(&[&[1], &bytes[1..]].concat()), Err(NotAMessage));
 }

@@ -32,7 +32,7 @@ impl Stage {
 
 fn take(context: &LockContext, table: TableId, lock: MetadataLock) -> RowsResult<()> {
     let patience =
-        LockPatience { timeout: Duration::from_secs(20), cancelled: None, transaction: None };
+        LockPatience { timeout: Duration::from_secs(60), cancelled: None, transaction: None };
     context.acquire(table, lock, LockDuration::Transaction, &patience)
 }
 
@@ -105,7 +105,7 @@ fn a_wait_ends_with_its_time_or_when_it_is_called_off() {
     let cancellation = Cancellation::default();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let timeout = Duration::from_secs(20);
+            let timeout = Duration::from_secs(60);
             let patience =
                 LockPatience { timeout, cancelled: Some(&cancellation), transaction: None };
             waiter.acquire(T, Exclusive, LockDuration::Transaction, &patience)
@@ -133,7 +133,7 @@ fn a_circle_through_a_row_is_found() {
         let change = scope.spawn(|| take(&b, T, Exclusive));
         stage.until_waiting(1);
         let reader = scope.spawn(|| {
-            let timeout = Duration::from_secs(20);
+            let timeout = Duration::from_secs(60);
             let patience = LockPatience { timeout, cancelled: None, transaction: Some(1) };
             a.acquire(T, Read, LockDuration::Transaction, &patience)
         });

@@ -36,6 +36,11 @@ impl WriterNode for Slow {
     }
 }
 
+/// What the writer says.
+fn commits(visible: u64) -> NewestCommits {
+    NewestCommits { visible: Cts(visible), durable: Lsn::default() }
+}
+
 struct Scene {
     newest: Arc<Newest>,
     go: mpsc::Sender<Result<(), WriterError>>,
@@ -56,7 +61,7 @@ fn scene() -> Scene {
 
 impl Scene {
     /// Starts a read that has arrived.
-    fn read(&self, arrival: Arrival) -> mpsc::Receiver<Result<Cts, WriterError>> {
+    fn read(&self, arrival: Arrival) -> mpsc::Receiver<Result<NewestCommits, WriterError>> {
         let (done, result) = mpsc::channel();
         let newest = Arc::clone(&self.newest);
         let body = move || done.send(newest.since(arrival)).unwrap();
@@ -74,13 +79,17 @@ fn a_read_takes_only_answers_whose_questions_began_after_it() {
     // Two that come while the first question is under way cannot use its answer.
     let late = [scene.read(scene.newest.arrive()), scene.read(scene.newest.arrive())];
     scene.go.send(Ok(())).unwrap();
-    assert_eq!(first.recv().unwrap(), Ok(Cts(44)));
+    assert_eq!(first.recv().unwrap(), Ok(commits(44)));
     scene.asked.recv().unwrap();
     scene.go.send(Ok(())).unwrap();
     for read in late {
-        assert_eq!(read.recv().unwrap(), Ok(Cts(45)), "they share one question");
+        assert_eq!(read.recv().unwrap(), Ok(commits(45)), "they share one question");
     }
-    assert_eq!(scene.newest.since(early), Ok(Cts(45)), "no question for one that arrived before");
+    assert_eq!(
+        scene.newest.since(early),
+        Ok(commits(45)),
+        "no question for one that arrived before"
+    );
     assert_eq!(scene.newest.questions(), 2);
 }
 
@@ -96,8 +105,8 @@ fn a_failure_is_told_to_those_that_waited_for_it_and_no_others() {
     let next = scene.read(scene.newest.arrive());
     scene.asked.recv().unwrap();
     scene.go.send(Ok(())).unwrap();
-    assert_eq!(next.recv().unwrap(), Ok(Cts(45)));
-    assert_eq!(scene.newest.since(early), Ok(Cts(45)));
+    assert_eq!(next.recv().unwrap(), Ok(commits(45)));
+    assert_eq!(scene.newest.since(early), Ok(commits(45)));
 }
 
 #[test]
@@ -106,8 +115,8 @@ fn a_bounded_read_takes_an_answer_that_is_young_enough() {
     let first = scene.read(scene.newest.arrive());
     scene.go.send(Ok(())).unwrap();
     first.recv().unwrap().unwrap();
-    assert_eq!(scene.newest.within(Duration::from_secs(600)), Ok(Cts(44)));
+    assert_eq!(scene.newest.within(Duration::from_secs(600)), Ok(commits(44)));
     firn_base::task::sleep(Duration::from_millis(2));
     scene.go.send(Ok(())).unwrap();
-    assert_eq!(scene.newest.within(Duration::from_millis(1)), Ok(Cts(45)));
+    assert_eq!(scene.newest.within(Duration::from_millis(1)), Ok(commits(45)));
 }

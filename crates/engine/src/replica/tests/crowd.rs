@@ -21,14 +21,14 @@ const ATTEMPTS: usize = 400;
 const ROUNDS: u64 = 4;
 
 /// Threads that change rows and definitions, and threads that compare.
-struct Crowd<'a> {
-    writer: &'a Writer,
-    stop: AtomicBool,
-    compared: AtomicU32,
+pub(super) struct Crowd<'a> {
+    pub(super) writer: &'a Writer,
+    pub(super) stop: AtomicBool,
+    pub(super) compared: AtomicU32,
 }
 
 /// Ends a crowd when it is dropped, which includes a panic.
-struct StopAtEnd<'a>(&'a AtomicBool);
+pub(super) struct StopAtEnd<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
     fn drop(&mut self) {
@@ -37,19 +37,28 @@ impl Drop for StopAtEnd<'_> {
 }
 
 /// How a replica differs from the writer.
-type Compared = Result<(), String>;
+pub(super) type Compared = Result<(), String>;
 
-fn at(snapshot: Cts, what: impl std::fmt::Display) -> String {
+pub(super) fn at(snapshot: Cts, what: impl std::fmt::Display) -> String {
     format!("at {snapshot}: {what}")
 }
 
-impl Crowd<'_> {
+impl<'a> Crowd<'a> {
+    pub(super) fn of(writer: &'a Writer) -> Crowd<'a> {
+        Crowd { writer, stop: AtomicBool::new(false), compared: 0.into() }
+    }
+
+    /// One comparison has found no difference.
+    pub(super) fn count(&self) {
+        self.compared.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Inserts, updates and deletes rows of random tables; conflicts roll the transaction back.
-    fn write(&self, seed: u64) {
+    pub(super) fn write(&self, seed: u64) {
         let random = SplitMix::new(seed);
         let below = |bound: u64| random.next_u64() % bound;
         while !self.is_over() {
@@ -119,7 +128,7 @@ impl Crowd<'_> {
     }
 
     /// Creates, drops, empties and renames tables.
-    fn define(&self, seed: u64) {
+    pub(super) fn define(&self, seed: u64) {
         let random = SplitMix::new(seed);
         let below = |bound: u64| random.next_u64() % bound;
         let mut number = 0;
@@ -170,12 +179,12 @@ impl Crowd<'_> {
             if there != here.unwrap() {
                 return Err(at(snapshot, format_args!("rows of {} differ", table.id())));
             }
-            self.compared.fetch_add(1, Ordering::Relaxed);
+            self.count();
         }
         Ok(())
     }
 
-    fn same_snapshot(&self, snapshot: Cts) -> Result<Transaction, String> {
+    pub(super) fn same_snapshot(&self, snapshot: Cts) -> Result<Transaction, String> {
         let system = self.writer.engine.system();
         Transaction::begin_at(system, IsolationLevel::RepeatableRead, snapshot)
             .map_err(|error| at(snapshot, error))
@@ -226,7 +235,7 @@ fn run_at(writer: Writer, seed: u64, fault: Option<Fault>) -> Result<u32, String
     for name in ["x", "y", "z"] {
         writer.create(name);
     }
-    let crowd = Crowd { writer: &writer, stop: AtomicBool::new(false), compared: 0.into() };
+    let crowd = Crowd::of(&writer);
     let compared: Compared = std::thread::scope(|scope| {
         let _stop = StopAtEnd(&crowd.stop);
         for number in 0..3 {

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use firn_api::WriterError;
-use firn_api::rows::{Cancellation, Freshness, ReadConsistency, RowsError, RowsResult};
-use firn_base::Cts;
+use firn_api::rows::{Awaited, Cancellation, Freshness, ReadConsistency, RowsError, RowsResult};
 use firn_base::task::monotonic;
+use firn_base::{Cts, Lsn};
+
+use crate::error::EngineError;
+use crate::replica::NewestCommits;
 
 use super::ReplicaNode;
 
@@ -18,13 +21,15 @@ impl Freshness for ReplicaNode {
         wanted: ReadConsistency,
         patience: Duration,
         cancelled: &Cancellation,
-    ) -> RowsResult<()> {
+    ) -> RowsResult<Option<Awaited>> {
         let wait =
             Wait { node: self, until: monotonic().saturating_add(patience), patience, cancelled };
-        match wait.target(wanted)? {
-            Some(target) => wait.until_visible(target),
-            None => Ok(()),
+        let Some(awaited) = wait.target(wanted)? else { return Ok(None) };
+        if wait.may_begin(wanted, awaited) {
+            return Ok(Some(awaited));
         }
+        self.replica.catch_up(awaited, wait.until, cancelled.flag())?;
+        Ok(None)
     }
 }
 
@@ -39,19 +44,24 @@ struct Wait<'a> {
 
 impl Wait<'_> {
     /// What has to be visible; `None`: nothing more than there is.
-    fn target(&self, wanted: ReadConsistency) -> RowsResult<Option<Cts>> {
+    fn target(&self, wanted: ReadConsistency) -> RowsResult<Option<Awaited>> {
+        let patience = self.patience;
         let newest = self.node.replica.newest();
         let arrival = newest.arrive();
         loop {
             let asked = match wanted {
                 ReadConsistency::Stale => return Ok(None),
-                ReadConsistency::Position(cts) => return Ok(Some(cts)),
-                ReadConsistency::Strong { shares: true } => newest.since(arrival),
-                ReadConsistency::Strong { shares: false } => newest.ask_alone(),
+                ReadConsistency::Position(commits) => {
+                    return Ok(Some(Awaited { commits, position: Lsn::MAX, patience }));
+                }
+                ReadConsistency::Strong { shares: true, .. } => newest.since(arrival),
+                ReadConsistency::Strong { shares: false, .. } => newest.ask_alone(),
                 ReadConsistency::Bounded(age) => newest.within(age),
             };
             match asked {
-                Ok(target) => return Ok(Some(target)),
+                Ok(NewestCommits { visible: commits, durable: position }) => {
+                    return Ok(Some(Awaited { commits, position, patience }));
+                }
                 Err(error @ WriterError::Ended { .. }) => return Err(self.refusal(&error)),
                 Err(error) if monotonic() >= self.until => return Err(self.refusal(&error)),
                 // A replica that has failed is not waited for, and does not become newer.
@@ -63,21 +73,13 @@ impl Wait<'_> {
         }
     }
 
-    fn until_visible(&self, target: Cts) -> RowsResult<()> {
+    /// Whether a read may begin before it can see what is awaited, and wait if it meets a change.
+    fn may_begin(&self, wanted: ReadConsistency, awaited: Awaited) -> bool {
         let replica = &self.node.replica;
-        loop {
-            let left = self.until.saturating_sub(monotonic());
-            if replica.wait_until_visible(target, left.min(LOOK)) {
-                return Ok(());
-            }
-            self.check_cancelled()?;
-            if let Some(failure) = replica.failure() {
-                return Err(self.refusal(&failure));
-            }
-            if left.is_zero() {
-                return Err(self.refusal(&"the log has not come so far"));
-            }
-        }
+        let by_page = matches!(wanted, ReadConsistency::Strong { by_page: true, .. });
+        by_page
+            && !replica.has_reached(awaited)
+            && replica.by_page().is_some_and(|by_page| by_page.has_newest_definitions())
     }
 
     /// Waits a moment for a writer that does not answer.
@@ -93,11 +95,6 @@ impl Wait<'_> {
     }
 
     fn refusal(&self, why: &dyn std::fmt::Display) -> RowsError {
-        let reason = format!(
-            "this replica could not learn and apply what is newest within {:?} ({why}); SET \
-             firn_read_consistency = 'STALE' reads what it has",
-            self.patience
-        );
-        RowsError::Unavailable { reason: reason.into() }
+        EngineError::NotCaughtUp { patience: self.patience, reason: why.to_string() }.into()
     }
 }

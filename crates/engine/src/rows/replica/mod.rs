@@ -80,7 +80,8 @@ fn not_leader<T>() -> RowsResult<T> {
 
 impl DatabaseNode for ReplicaNode {
     fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>> {
-        Ok(Box::new(ReplicaTransaction::begin(self.dictionary(), isolation)?))
+        let transaction = ReplicaTransaction::begin(self.dictionary(), isolation)?;
+        Ok(Box::new(transaction.with_changes_by_page(self.replica.by_page())))
     }
 
     /// Waits until the log is applied so far.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, ExpressionEvaluator, Grouping, IsolationLevel, Prepared, ReadMode,
-    RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef,
+    Awaited, Cancellation, DetachedLocks, ExpressionEvaluator, Grouping, IsolationLevel, Prepared,
+    ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef,
     Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
@@ -16,6 +16,7 @@ use firn_format::value::ValueRef;
 
 use crate::dictionary::DictionaryReader;
 use crate::error::EngineError;
+use crate::replica::by_page::ByPage;
 use crate::rows::buffers::SpareBuffers;
 use crate::rows::engine_table;
 use crate::rows::reading::{self, OverReader};
@@ -27,6 +28,8 @@ use super::not_leader;
 pub struct ReplicaTransaction {
     inner: ReadTransaction,
     dictionary: Arc<DictionaryReader>,
+    /// For reads that wait only if they meet a change.
+    by_page: Option<Arc<ByPage>>,
     buffers: SpareBuffers,
 }
 
@@ -59,9 +62,14 @@ impl ReplicaTransaction {
         Ok(transaction)
     }
 
+    /// The same transaction, which can read before everything is applied that it must see.
+    pub(super) fn with_changes_by_page(self, by_page: Option<&Arc<ByPage>>) -> ReplicaTransaction {
+        ReplicaTransaction { by_page: by_page.map(Arc::clone), ..self }
+    }
+
     fn over(dictionary: &Arc<DictionaryReader>, inner: ReadTransaction) -> ReplicaTransaction {
-        let buffers = SpareBuffers::default();
-        ReplicaTransaction { inner, dictionary: Arc::clone(dictionary), buffers }
+        let (dictionary, buffers) = (Arc::clone(dictionary), SpareBuffers::default());
+        ReplicaTransaction { inner, dictionary, by_page: None, buffers }
     }
 }
 
@@ -108,6 +116,15 @@ impl RowsTransaction for ReplicaTransaction {
 
     fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>) {
         self.inner.set_cancelled(Arc::clone(cancellation.flag()));
+    }
+
+    /// Without [`ReplicaTransaction::with_changes_by_page`] nothing is ever awaited.
+    fn must_see(&mut self, awaited: Option<Awaited>) {
+        let behind = awaited.map(|awaited| {
+            let by_page = self.by_page.as_ref().expect("what is awaited is found by page");
+            by_page.behind(awaited)
+        });
+        self.inner.must_see(behind);
     }
 
     fn open_snapshot(&mut self) {

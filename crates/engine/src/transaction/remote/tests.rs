@@ -23,7 +23,7 @@ use crate::transaction::commit_order::{CommitOrder, REGION_WORDS};
 use crate::transaction::snapshots::{SnapshotSlot, Snapshots};
 use crate::transaction::table::TransactionTable;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const SOCKET_VARIABLE: &str = "FIRN_TEST_FABRIC";
 
 /// The regions of an owner, without the rest of an engine.

@@ -183,6 +183,14 @@ impl Overflow {
         }
     }
 
+    /// The transactions that are here.
+    pub(super) fn ids(&self) -> Vec<TrxId> {
+        let _changing = self.changing.lock();
+        let words = self.segments().flat_map(|segment| segment.words().chunks_exact(ENTRY_WORDS));
+        let ids = words.map(|words| TrxId(words[ID].load(Ordering::Relaxed)));
+        ids.filter(|trx| *trx != TrxId::NONE).collect()
+    }
+
     /// The memory of the segments in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         self.segments().map(|segment| size_of_val(segment.words())).sum()

@@ -23,6 +23,19 @@ fn the_log_begins_where_a_majority_has_it() {
 }
 
 #[test]
+fn a_member_that_is_gone_counts_for_nothing() {
+    let mut members = Members(vec![member(100, 900), member(300, 950), member(200, 900)]);
+    members.0[2].kept.insert(7, kept(100, 100));
+    members.0[2].is_gone = true;
+    assert_eq!((members.majority(), members.heard()), (2, 2));
+    assert_eq!(members.truncated(), Some(Lsn(300)));
+    assert!(!members.is_held(7));
+    assert!(members.is_ahead_elsewhere(Lsn(900), 0));
+    assert!(!members.is_ahead_elsewhere(Lsn(900), 1));
+    assert_eq!(members.order(Lsn(300), 2, SECOND, SECOND), [0, 1]);
+}
+
+#[test]
 fn a_reader_stands_by_its_majority() {
     let mut members = Members::new(3);
     let standing = |members: &Members| members.standing(7);

@@ -1,13 +1,14 @@
 //! The values of functions and operators.
 
+use firn_sql_functions::AggregateFunction;
 use firn_sql_logical::PlanContext;
-use firn_sql_logical::expression::Expression;
+use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
-use firn_sql_types::{Display, SqlType, TypeKind};
+use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
-use super::super::{Typing, mean};
-use super::choice::common_display;
+use super::super::{Typing, literal, mean};
+use super::choice::{self, common_display};
 use super::{fixed_double, text};
 use crate::binder::display;
 
@@ -16,6 +17,16 @@ const LONGEST_MADE_CHARS: u32 = 16_777_216;
 
 /// Digits of the seconds since 1970 up to the year 3001.
 const SECONDS_DIGITS: u8 = 11;
+
+/// Characters of a moment and of a time, without a fraction of a second.
+const MOMENT_CHARS: u32 = 19;
+const TIME_CHARS: u32 = 10;
+/// The most digits of a fraction of a second.
+const SECOND_DIGITS: u8 = 6;
+
+/// Characters of a double that has no fixed digits after the point, and of a float.
+const LONGEST_DOUBLE_CHARS: u32 = 22;
+const FLOAT_CHARS: u32 = 12;
 
 /// The most digits reported for an integer quotient.
 const LONGEST_QUOTIENT_DIGITS: u32 = 21;
@@ -79,6 +90,62 @@ const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
     (20, &["DAY_MICROSECOND"]),
 ];
 
+/// `GREATEST` and `LEAST`: with room for a time or a moment, with all digits of a second that one
+/// of the values has, where one of them makes texts of the others.
+fn of_extreme(
+    typing: &Typing<'_>,
+    arguments: &[Expression],
+    values: &[(&SqlType, Display)],
+    ty: &SqlType,
+) -> Display {
+    let own = arguments.iter().map(|argument| choice::own_fixed_type(&typing.frame, argument));
+    let own: Vec<Option<SqlType>> = own.collect();
+    let as_columns: Vec<(&SqlType, Display)> = values
+        .iter()
+        .zip(&own)
+        .map(|((of, display), own)| (own.as_ref().unwrap_or(of), *display))
+        .collect();
+    let common = common_display(&as_columns, ty);
+    let is_moment = |kind: &TypeKind| kind.has_date() && *kind != TypeKind::Date;
+    let any = |test: fn(&TypeKind) -> bool| values.iter().any(|(of, _)| test(&of.kind));
+    let chars = match () {
+        () if !ty.kind.is_string() => return common,
+        () if any(is_moment) => MOMENT_CHARS,
+        () if any(TypeKind::has_date) => return common,
+        () if any(|kind| matches!(kind, TypeKind::Time { .. })) => TIME_CHARS,
+        () => return common,
+    };
+    let digits = arguments.iter().zip(values).map(|(argument, (of, shown))| match of.kind {
+        TypeKind::Float | TypeKind::Double if shown.decimals != NOT_FIXED_DECIMALS => {
+            shown.decimals.min(SECOND_DIGITS).into()
+        }
+        _ => digits_of(argument, of),
+    });
+    let digits = digits.max().unwrap_or(0);
+    let chars = chars + digits + u32::from(digits > 0);
+    Display { length: common.length.max(chars), ..common }
+}
+
+/// The digits of a second that a value has beside a moment; those of a text that is no moment are
+/// unknown.
+fn digits_of(argument: &Expression, of: &SqlType) -> u32 {
+    match (&argument.kind, &of.kind) {
+        (_, kind) if kind.is_temporal() => kind.fsp().into(),
+        _ if literal::written_bytes(argument).is_some() => 0,
+        (_, TypeKind::Decimal { scale, .. }) => (*scale).min(SECOND_DIGITS).into(),
+        (_, kind) if kind.is_integer() || matches!(kind, TypeKind::Null | TypeKind::Year) => 0,
+        (ExpressionKind::Literal(Datum::Text(text)), kind) if kind.is_text() => {
+            let digits = |byte: &&u8| byte.is_ascii_digit();
+            if text.iter().filter(digits).count() < 2 {
+                return SECOND_DIGITS.into();
+            }
+            let fraction = text.iter().skip_while(|byte| **byte != b'.').skip(1);
+            (fraction.take_while(digits).count() as u32).min(SECOND_DIGITS.into())
+        }
+        _ => SECOND_DIGITS.into(),
+    }
+}
+
 pub(super) fn of_call(
     typing: &Typing<'_>,
     name: &str,
@@ -88,14 +155,22 @@ pub(super) fn of_call(
     let values: Vec<(&SqlType, Display)> =
         arguments.iter().map(|argument| display::shown_operand(typing, argument)).collect();
     match (name, values.as_slice()) {
-        ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
+        ("+" | "-" | "*" | "%", [left, right]) => {
+            let [left, right] = [(left, 0), (right, 1)]
+                .map(|((of, display), at)| (*of, of_places(&arguments[at], *display)));
+            of_arithmetic(name, &left, &right, ty)
+        }
         ("/", [left, right]) => of_quotient(typing.context, left, right, ty),
         ("DIV", [_, _]) => {
-            let [left, right] = [0, 1].map(|at| display::written(typing, &arguments[at]));
+            let [left, right] = [0, 1].map(|at| of_divided(typing, &arguments[at]));
             of_whole_quotient(&left, &right, ty)
         }
         ("NEG", [one]) => of_negative(one, ty),
-        (mean::SHOWN, [(_, display)]) => *display,
+        (mean::SHOWN | "WHOLE", [(_, display)]) => *display,
+        // Bytes count as characters, and characters as they are.
+        ("DECODED", [(_, display)]) => {
+            Display { length: display.length, ..Display::of_expression(ty) }
+        }
         ("ABS", [one]) => {
             let shown = of_same(one, ty);
             // Bits are a signed number.
@@ -104,15 +179,27 @@ pub(super) fn of_call(
             Display { unsigned: shown.unsigned && !is_signed, ..shown }
         }
         ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
-            let digits = arguments.get(1).map_or(Some(0), text::constant_integer);
-            of_rounded(name, one, digits, ty)
+            let digits =
+                arguments.get(1).map_or(Some(0), |one| text::constant_integer(typing, one));
+            let shown = of_rounded(name, one, digits, ty);
+            // To NULL digits: none is left.
+            match arguments.get(1).is_some_and(|one| text::is_constant_null(typing, one)) {
+                true => {
+                    let before = shown.precision(&ty.kind).saturating_sub(ty.kind.scale());
+                    Display::exact(ty, before, 0)
+                }
+                false => shown,
+            }
         }
         ("FLOOR" | "CEILING", [one]) if is_exact(ty) && one.1.decimals == 0 => of_same(one, ty),
         ("UNIX_TIMESTAMP", _) if is_exact(ty) => {
             let scale = ty.kind.scale();
             Display::exact(ty, SECONDS_DIGITS + scale, scale)
         }
-        ("GREATEST" | "LEAST", _) => common_display(&values, ty),
+        ("ANY_VALUE", [_]) => {
+            display::of_aggregate(typing, AggregateFunction::AnyValue, arguments, ty)
+        }
+        ("GREATEST" | "LEAST", _) => of_extreme(typing, arguments, &values, ty),
         ("CURTIME" | "UTC_TIME", _) => {
             // Without a sign, and with two digits for hours.
             let of_type = Display::of_expression(ty);
@@ -121,7 +208,7 @@ pub(super) fn of_call(
         ("PI", _) => Display { length: 8, decimals: 6, ..Display::of_expression(ty) },
         ("EXTRACT", _) => {
             let unit = match arguments.first().map(|unit| &unit.kind) {
-                Some(firn_sql_logical::expression::ExpressionKind::Literal(unit)) => {
+                Some(ExpressionKind::Literal(unit)) => {
                     unit.as_bytes().and_then(|unit| std::str::from_utf8(unit).ok())
                 }
                 _ => None,
@@ -137,7 +224,11 @@ pub(super) fn of_call(
         ("CONCAT" | "||", _) if ty.kind.is_string() => made(of_concatenation(&values, 0, ty), ty),
         ("CONCAT_WS", [separator, texts @ ..]) => {
             let times = texts.len().saturating_sub(1) as u32;
-            let separators = text::length_in(separator, ty).saturating_mul(times);
+            let separators = match (&separator.0.kind, separator.1.decimals) {
+                (TypeKind::Double, NOT_FIXED_DECIMALS) => LONGEST_DOUBLE_CHARS,
+                _ => text::length_in(separator, ty),
+            };
+            let separators = separators.saturating_mul(times);
             made(of_concatenation(texts, separators, ty), ty)
         }
         (
@@ -150,7 +241,7 @@ pub(super) fn of_call(
             let length = text::length(typing, name, arguments, &texts, ty);
             made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
         }
-        ("SPACE", _) if text::is_null_or_negative(&arguments[0]) => Display {
+        ("SPACE", _) if text::is_null_or_negative(typing, &arguments[0]) => Display {
             length: 0,
             type_code: Some(type_code::VAR_STRING),
             ..Display::of_expression(ty)
@@ -158,11 +249,14 @@ pub(super) fn of_call(
         ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
             let of_type = Display::of_expression(ty);
             let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
-            let chars = text::repeated(name, texts.unwrap_or(1), arguments, ty);
+            let chars = text::repeated(typing, name, texts.unwrap_or(1), arguments, ty);
             Display { length: chars.unwrap_or(LONGEST_MADE_CHARS), ..of_type }
         }
-        ("REGEXP_REPLACE", _) => {
-            Display { length: LONGEST_MADE_CHARS / 4, ..Display::of_expression(ty) }
+        ("REGEXP_REPLACE", _) => Display { length: longest_made(ty), ..Display::of_expression(ty) },
+        ("<<" | ">>" | "~" | "&" | "|" | "^", [one, others @ ..]) if ty.kind.is_binary() => {
+            let of_pair = others.iter().filter(|_| matches!(name, "&" | "|" | "^"));
+            let length = of_pair.map(|other| other.1.length).fold(one.1.length, u32::max);
+            Display { length, ..Display::of_expression(ty) }
         }
         _ if ty.kind.is_string() => {
             let of_type = Display::of_expression(ty);
@@ -293,6 +387,11 @@ fn of_whole_quotient(
     let is_double = left.kind == TypeKind::Double && of_left.decimals == NOT_FIXED_DECIMALS;
     let digits = match left.kind.is_numeric() || left.kind.is_temporal() {
         true if is_double => Display::of_expression(left).length,
+        true if left.kind == TypeKind::Double => LONGEST_DOUBLE_CHARS,
+        true if left.kind == TypeKind::Float => match of_left.decimals {
+            NOT_FIXED_DECIMALS => FLOAT_CHARS,
+            _ => of_left.length,
+        },
         true => u32::from(of_left.precision(&left.kind)),
         false => of_left.length,
     };
@@ -335,7 +434,8 @@ fn of_doubles(sides: [(&SqlType, &Display); 2], ty: &SqlType) -> Display {
 fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
     match &ty.kind {
         TypeKind::Integer { .. } if of.kind.is_numeric() => {
-            Display::integer(ty, display.length + u32::from(display.unsigned))
+            let has_no_sign = display.unsigned || display.length == display::TRUTH_CHARS;
+            Display::integer(ty, display.length + u32::from(has_no_sign))
         }
         TypeKind::Decimal { .. } => {
             Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
@@ -345,6 +445,26 @@ fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
             fixed_double(ty, display.decimals)
         }
         _ => Display::of_expression(ty),
+    }
+}
+
+/// An operand of `DIV`: an exact number with the digits to which it was cast.
+fn of_divided<'e>(typing: &Typing<'_>, argument: &'e Expression) -> (&'e SqlType, Display) {
+    let ty = &argument.ty;
+    let is_cast = matches!(argument.kind, ExpressionKind::Cast(_) | ExpressionKind::Literal(_));
+    match is_cast && is_exact(ty) && ty.coercibility == Coercibility::Implicit {
+        true => (ty, display::display(typing, argument)),
+        false => display::written(typing, argument),
+    }
+}
+
+/// The number of places of `INTERVAL` has two digits, and no room for a sign.
+pub(super) fn of_places(argument: &Expression, display: Display) -> Display {
+    match &argument.kind {
+        ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
+            Display { unsigned: true, ..display }
+        }
+        _ => display,
     }
 }
 

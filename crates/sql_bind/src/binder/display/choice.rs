@@ -2,6 +2,7 @@
 
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
+use firn_sql_types::unify::unify;
 use firn_sql_types::{Datum, Display, SqlType, TypeKind};
 
 use super::super::{Frame, Typing, literal};
@@ -27,18 +28,116 @@ pub(super) fn of_choice<'e>(
     {
         return shown;
     }
+    let is_zero_filled_decimal = values.iter().any(|value| match value.kind {
+        ExpressionKind::Slot(slot) => {
+            let column = typing.frame.table_column(slot);
+            column.is_some_and(|column| column.zerofill) && ty.kind.is_numeric()
+        }
+        _ => false,
+    }) && matches!(ty.kind, TypeKind::Decimal { .. });
+    let has_made_long_text = values.iter().any(|value| is_made_long_text(value));
     let values: Vec<(SqlType, Display)> = values
         .into_iter()
         .filter(|value| !is_null(value))
         .map(|value| {
             let value = without_zeros(value);
-            let (of, display) = display::shown_operand(typing, value);
-            (own_fixed_type(&typing.frame, value).unwrap_or_else(|| of.clone()), display)
+            let text = within_text(typing, value);
+            let (of, display) = text.unwrap_or_else(|| display::shown_operand(typing, value));
+            let of = match of.kind {
+                // A written cast to bytes is no column of so many.
+                TypeKind::Binary { max_bytes } => SqlType::varbinary(max_bytes),
+                _ => of.clone(),
+            };
+            (own_fixed_type(&typing.frame, value).unwrap_or(of), display)
         })
         .collect();
     let values: Vec<(&SqlType, Display)> =
         values.iter().map(|(of, display)| (of, *display)).collect();
-    common_display(&values, ty)
+    if let Some(number) = number_as_text(&values, ty) {
+        return number;
+    }
+    let common = common_display(&values, ty);
+    let known: Vec<_> = values.iter().filter(|(of, _)| of.kind != TypeKind::Null).collect();
+    match known.as_slice() {
+        // A name that nothing stands beside is told of as one, though it is a text.
+        [(of, _)] if of.kind.is_enum_or_set() && is_text_of_name(of, ty) => {
+            let code = match of.kind {
+                TypeKind::Enum { .. } => type_code::ENUM,
+                _ => type_code::SET,
+            };
+            Display { type_code: Some(code), ..common }
+        }
+        [_] if is_zero_filled_decimal => {
+            let length = common.length + u32::from(common.unsigned);
+            Display { length, unsigned: false, ..common }
+        }
+        _ if has_made_long_text => Display { type_code: None, ..common },
+        _ => common,
+    }
+}
+
+/// The text of a choice among numbers: as long as that of the number that it would be.
+fn number_as_text(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<Display> {
+    let is_number = |(of, _): &(&SqlType, Display)| of.kind.is_numeric();
+    let is_bits = |(of, _): &(&SqlType, Display)| matches!(of.kind, TypeKind::Bit { .. });
+    if !ty.kind.is_text() || !values.iter().all(is_number) || values.iter().any(is_bits) {
+        return None;
+    }
+    let types: Vec<SqlType> = values.iter().map(|(of, _)| (*of).clone()).collect();
+    let number = unify(&types, ty.collation()?, "case").ok()?;
+    let shown = common_display(values, &number).as_text_of(&number);
+    Some(Display { length: shown.length, ..Display::of_expression(ty) })
+}
+
+/// Whether a text type is that of the names of an `ENUM` or a `SET`, with no cast in between.
+fn is_text_of_name(name: &SqlType, text: &SqlType) -> bool {
+    matches!(text.kind, TypeKind::Varchar { max_chars, .. } if max_chars == name.max_text_chars())
+        && text.collation() == name.collation()
+}
+
+/// Whether a long text was worked out: a column keeps its own type, which such a text has not.
+fn is_made_long_text(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Cast(inner) if inner.ty.kind.is_string() => is_made_long_text(inner),
+        ExpressionKind::Case { branches, otherwise } => {
+            let values = branches.iter().map(|(_, value)| value);
+            values.chain(otherwise.as_deref()).any(is_made_or_document)
+        }
+        ExpressionKind::Coalesce(list) => list.iter().any(is_made_or_document),
+        ExpressionKind::Call { .. } => {
+            value.ty.kind.is_string() && value.ty.max_text_bytes() > LONGEST_MEDIUM_BYTES
+        }
+        _ => false,
+    }
+}
+
+fn is_made_or_document(value: &Expression) -> bool {
+    let is_document =
+        matches!(&value.kind, ExpressionKind::Cast(inner) if inner.ty.kind == TypeKind::Json);
+    let was_document =
+        value.ty.before.get().is_some_and(|before| before.written.0.kind == TypeKind::Json);
+    is_document || was_document || value.ty.kind == TypeKind::Json || is_made_long_text(value)
+}
+
+/// The longest `MEDIUMTEXT`.
+const LONGEST_MEDIUM_BYTES: u32 = 16_777_215;
+
+/// A text that the choice casts to a longer one, or to another character set: it is no longer for
+/// that.
+fn within_text<'e>(typing: &Typing<'_>, value: &'e Expression) -> Option<(&'e SqlType, Display)> {
+    let ExpressionKind::Cast(inner) = &value.kind else { return None };
+    let TypeKind::Varchar { max_chars: most, .. } = value.ty.kind else { return None };
+    if !matches!(inner.ty.kind, TypeKind::Varchar { .. }) {
+        return None;
+    }
+    let (of, display) = match within_text(typing, inner) {
+        Some(shown) => shown,
+        None => display::shown_operand(typing, inner),
+    };
+    // A longer type does not cut.
+    let cuts = most < inner.ty.max_text_chars();
+    let length = if cuts { display.length.min(most) } else { display.length };
+    Some((of, Display { length, ..display }))
 }
 
 /// The value of `NULLIF`, where it is told of as the value alone would not be in a choice.
@@ -77,12 +176,16 @@ fn without_zeros(value: &Expression) -> &Expression {
 }
 
 /// The type of a `CHAR` or `BINARY` column, which is a `VARCHAR` in an expression.
-fn own_fixed_type(frame: &Frame, value: &Expression) -> Option<SqlType> {
+pub(super) fn own_fixed_type(frame: &Frame, value: &Expression) -> Option<SqlType> {
     // Beside longer texts it is cast.
     let slot = match &value.kind {
         ExpressionKind::Cast(inner) if !is_written_cast(value) => &inner.kind,
         kind => kind,
     };
+    if let (ExpressionKind::Call { .. }, ExpressionKind::Cast(inner)) = (slot, &value.kind) {
+        // A moment as a text of its own.
+        return matches!(inner.ty.kind, TypeKind::Char { .. }).then(|| inner.ty.clone());
+    }
     let ExpressionKind::Slot(slot) = *slot else { return None };
     let kind = display::column_kind(frame, slot)?;
     let is_fixed = matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
@@ -146,9 +249,18 @@ fn common_code(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
             kinds.all(is_long).then_some(type_code::BLOB)
         }
         TypeKind::Varchar { .. } | TypeKind::Varbinary { .. } => {
-            let is_short = |kind: &TypeKind| !kind.is_string() && !kind.is_enum_or_set();
-            let keeps = kinds.clone().all(|kind| is_fixed(kind) || is_short(kind));
-            (keeps && kinds.any(is_fixed)).then_some(type_code::STRING)
+            let keeps = kinds.clone().all(|kind| is_fixed(kind) || !kind.is_string());
+            // What comes before must not have made another text of itself: a number does beside a
+            // time, and a name beside anything else.
+            let before: Vec<&TypeKind> = kinds.clone().take_while(|kind| !is_fixed(kind)).collect();
+            let stays = match before[..] {
+                [only] if only.is_enum_or_set() => true,
+                _ => {
+                    before.iter().all(|kind| kind.is_numeric())
+                        || before.iter().all(|kind| kind.is_temporal())
+                }
+            };
+            (keeps && stays && kinds.any(is_fixed)).then_some(type_code::STRING)
         }
         _ => None,
     }

@@ -122,6 +122,14 @@ fn of_cast(typing: &Typing<'_>, operand: &Expression, ty: &SqlType) -> Display {
     if let TypeKind::Binary { .. } = ty.kind {
         return Display { type_code: Some(type_code::VAR_STRING), ..of_type };
     }
+    let is_chosen =
+        matches!(operand.kind, ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_));
+    if is_chosen
+        && matches!((&ty.kind, &operand.ty.kind), (TypeKind::Blob { .. }, TypeKind::Text { .. }))
+    {
+        let bytes = operand.ty.charset().map_or(1, |charset| charset.max_character_bytes());
+        return Display { length: of_type.length / bytes * bytes, ..of_type };
+    }
     let has_own_length = match ty.kind {
         TypeKind::Varchar { max_chars: length, .. } | TypeKind::Varbinary { max_bytes: length } => {
             length == operand.ty.max_text_chars() || length == operand.ty.max_text_bytes()
@@ -160,6 +168,7 @@ pub(super) fn shown_operand<'e>(
             && matches!(number.ty.kind, TypeKind::Float | TypeKind::Double)
             && matches!(inner.ty.kind, TypeKind::Decimal { .. })
             && matches!(number.kind, ExpressionKind::Slot(_))
+            && !is_written_cast(inner)
         {
             return shown_operand(typing, number);
         }
@@ -169,6 +178,13 @@ pub(super) fn shown_operand<'e>(
         && let Some(before) = expression.ty.before.get()
     {
         return (&before.operand.0, before.operand.1);
+    }
+    // The digits of a zero-filled column are those of a number.
+    if let ExpressionKind::Call { function, arguments } = &expression.kind
+        && function.name == "ZEROFILL"
+        && let Some(ExpressionKind::Cast(number)) = arguments.first().map(|text| &text.kind)
+    {
+        return (&number.ty, display(typing, expression));
     }
     let display = display(typing, expression);
     match (&expression.kind, &expression.ty.kind) {
@@ -251,11 +267,8 @@ pub(crate) fn of_aggregate(
     let worked_out = Display::of_expression(ty);
     let Some(argument) = arguments.first() else { return worked_out };
     let (of, display) = shown_operand(typing, argument);
-    let display = match &argument.kind {
-        // Of two digits, and no room for a sign.
-        ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
-            Display { unsigned: true, ..display }
-        }
+    let display = match function {
+        AggregateFunction::Sum | AggregateFunction::Average => call::of_places(argument, display),
         _ => display,
     };
     match function {
@@ -278,9 +291,13 @@ pub(crate) fn of_aggregate(
                 _ => None,
             };
             let type_code = code.or(display.type_code);
+            let display = match function {
+                AggregateFunction::AnyValue => of_any_value(typing, of, argument, display),
+                _ => display,
+            };
             let shown = match literal::written_bytes(argument) {
-                Some(_) => display.as_stored(),
-                None => display.as_expression(),
+                Some(_) if function != AggregateFunction::AnyValue => display.as_stored(),
+                _ => display.as_expression(),
             };
             Display { nullable: None, type_code, ..shown }
         }
@@ -293,6 +310,33 @@ pub(crate) fn of_aggregate(
             Display { length: length.min(u32::MAX.into()) as u32, ..worked_out }
         }
         _ => worked_out,
+    }
+}
+
+/// The number of a column in `ANY_VALUE`: with the width of its type, and room for a sign.
+fn of_any_value(
+    typing: &Typing<'_>,
+    of: &SqlType,
+    argument: &Expression,
+    display: Display,
+) -> Display {
+    let ExpressionKind::Slot(slot) = argument.kind else {
+        return Display { unsigned: display.unsigned && !of.kind.is_binary(), ..display };
+    };
+    let column = typing.frame.table_column(slot);
+    let is_zero_filled = display.zerofill || column.is_some_and(|column| column.zerofill);
+    match of.kind {
+        TypeKind::Float | TypeKind::Double if display.decimals == NOT_FIXED_DECIMALS => {
+            Display { length: Display::of_expression(of).length, ..display }
+        }
+        TypeKind::Decimal { .. } if is_zero_filled => {
+            let length = display.length + u32::from(display.unsigned);
+            Display { length, unsigned: false, zerofill: false, ..display }
+        }
+        TypeKind::Integer { .. } if is_zero_filled => {
+            Display { length: Display::of_column(of).length, ..display }
+        }
+        _ => display,
     }
 }
 
@@ -400,9 +444,12 @@ fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
 fn is_implied(from: &SqlType, to: &SqlType) -> bool {
     let is_number = |ty: &SqlType| ty.kind.is_numeric();
     match &to.kind {
+        TypeKind::Float => is_number(from),
         TypeKind::Double | TypeKind::Decimal { .. } => is_number(from) || from.kind.is_temporal(),
         TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),
         TypeKind::Text { .. } | TypeKind::Blob { .. } => true,
+        // Only a written cast has this type.
+        TypeKind::Binary { .. } => false,
         TypeKind::Varbinary { .. } => {
             !from.kind.is_binary() || matches!(from.kind, TypeKind::Binary { .. })
         }

@@ -58,6 +58,8 @@ const BY_ARGUMENTS: &[&str] = &[
     "DAY OF TEXT",
     "DATE OF YEAR",
     "BOTH",
+    "WHOLE",
+    "TIME OF TEXT",
     "LENGTH",
     "CHAR_LENGTH",
     "BIT_LENGTH",
@@ -160,7 +162,7 @@ fn adds_null<'e>(
                 return false;
             }
             // Bytes that are not valid text become NULL; clients see this only in strict modes.
-            if operand.ty.kind.is_binary() && ty.kind.is_text() {
+            if operand.ty.kind.is_binary() && ty.kind.is_text() && !is_written_out(operand) {
                 return typing.context.evaluation.sql_mode.is_strict();
             }
             return ty.nullable && !operand.ty.nullable;
@@ -200,6 +202,14 @@ fn call_adds_null<'e>(
     nullable: bool,
     left: &mut Vec<&'e Expression>,
 ) -> bool {
+    // Bytes that are written are known to be text, or refused.
+    if function.name == "DECODED" && arguments.iter().all(is_written_out) {
+        return false;
+    }
+    if function.name == "ANY_VALUE" {
+        left.extend(arguments);
+        return false;
+    }
     if may_be_null(context, function, result) {
         return true;
     }
@@ -213,15 +223,24 @@ fn call_adds_null<'e>(
     false
 }
 
+fn is_written_out(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => !datum.is_null(),
+        ExpressionKind::Cast(inner) => is_written_out(inner),
+        _ => false,
+    }
+}
+
 /// Whether MySQL considers a function's value nullable even if no argument is.
 fn may_be_null(context: &PlanContext<'_>, function: &Function, result: &TypeKind) -> bool {
     match function.name {
         "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
-        "DATE OF TEXT" | "DAY OF TEXT" | "DATE OF YEAR" => false,
+        "DATE OF TEXT" | "DAY OF TEXT" | "DATE OF YEAR" | "TIME OF TEXT" => false,
         "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME" | "UTC_TIMESTAMP" => {
             false
         }
         name if name.starts_with("JSON_") => true,
+        "MAKE_SET" | "&" | "|" | "^" | "~" | "<<" | ">>" => false,
         // A text longer than a packet would be NULL.
         _ if result.is_string() => context.evaluation.sql_mode.is_strict(),
         name => result.is_temporal() || NULLABLE.contains(&name),

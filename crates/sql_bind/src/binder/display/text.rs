@@ -1,11 +1,14 @@
 //! How long the texts returned by functions are.
 
-use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_collation::Charset;
+use firn_sql_logical::expression::{Expression, ExpressionKind, fold};
 use firn_sql_types::decimal::Rounding;
-use firn_sql_types::{Datum, Decimal, Display, SqlType, TypeKind};
+use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
+use firn_sql_types::{Coercibility, Datum, Decimal, Display, SqlType, TypeKind};
 
 use super::super::Typing;
 use super::call::longest_made;
+use crate::binder::coerce::is_written_cast;
 use crate::binder::display;
 
 /// The length of the text `NULL`, and the least length of a `SOUNDEX`.
@@ -33,13 +36,24 @@ pub(super) fn length(
 ) -> Option<u32> {
     let chars = |at: usize| operands.get(at).map(|operand| operand.1.length);
     let bytes = |at: usize| operands.get(at).map(octets);
-    let number = |at: usize| arguments.get(at).and_then(constant_integer);
+    let number = |at: usize| arguments.get(at).and_then(|one| constant_integer(typing, one));
     Some(match name {
         "TRIM" | "TRIM LEADING" | "TRIM TRAILING" | "LTRIM" | "RTRIM" | "UPPER" | "LOWER"
         | "REVERSE" | "SUBSTRING_INDEX" => chars(0)?,
-        "REPLACE" => replaced(length_in(operands.first()?, ty), length_in(operands.get(2)?, ty)),
+        "REGEXP_SUBSTR" => length_in(operands.first()?, ty),
+        "REPLACE" => {
+            let is_number = operands.get(2)?.0.kind.is_numeric();
+            let to = constant_chars(typing, arguments.get(2)?).filter(|_| is_number);
+            let to = to.unwrap_or(length_in(operands.get(2)?, ty));
+            replaced(length_in(operands.first()?, ty), to)
+        }
+        "ELT" if ty.kind.is_binary() => operands.get(1..)?.iter().map(chars_of_long).max()?,
         "ELT" => operands.get(1..)?.iter().map(|operand| operand.1.length).max()?,
-        "INSERT" => chars(0)?.saturating_add(chars(3)?),
+        "INSERT" => {
+            let inserted = constant_chars(typing, arguments.get(3)?);
+            let inserted = inserted.unwrap_or(length_in(operands.get(3)?, ty));
+            chars(0)?.saturating_add(inserted)
+        }
         "UNCOMPRESS" => u32::MAX,
         "SUBSTRING" if is_null(arguments.get(1)?) => chars(0)?,
         "LEFT" | "RIGHT" => cut(chars(0)?, number(1)),
@@ -61,7 +75,7 @@ pub(super) fn length(
         "BIN" | "OCT" | "CONV" => 65,
         "INET_NTOA" => 31,
         "FORMAT" => {
-            let digits = arguments.first().map(|one| display::written(typing, one).1.length)?;
+            let digits = digits_of_formatted(typing, arguments.first()?);
             digits.saturating_add(digits / 3 + 2 + FORMATTED_DECIMALS)
         }
         "SHA2" => match number(1) {
@@ -82,23 +96,91 @@ pub(super) fn length(
             shown.saturating_add(separator.saturating_mul(EXPORTED_BITS - 1))
         }
         "MAKE_SET" => {
-            let parts = operands.get(1..)?.iter().map(|operand| operand.1.length);
-            parts.fold(operands.len() as u32 - 2, u32::saturating_add)
+            // MySQL counts the bytes of the result with 32 bits, which may not be enough.
+            let parts = operands.get(1..)?.iter().zip(arguments.get(1..)?);
+            let parts = parts.map(|(operand, argument)| match argument.kind {
+                // A literal becomes bytes at once.
+                ExpressionKind::Literal(_) => u64::from(length_in(operand, ty)),
+                _ => u64::from(chars_of_long(operand)),
+            });
+            let chars = parts.sum::<u64>() + operands.len() as u64 - 2;
+            let bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
+            let counted = (chars * u64::from(bytes)) as u32;
+            match counted > u32::MAX - bytes {
+                true => u32::MAX,
+                false => counted / bytes,
+            }
         }
         _ => return None,
     })
 }
 
+/// The characters of a number or a time that becomes text, if it is the same in every row.
+fn constant_chars(typing: &Typing<'_>, argument: &Expression) -> Option<u32> {
+    let of = display::written(typing, argument).0;
+    let is_text = of.kind.is_string() || of.kind.is_enum_or_set() || of.kind == TypeKind::Json;
+    let value = fold::constant_value(argument, typing.context.evaluation)?;
+    let chars = match &value {
+        Datum::Null => 0,
+        Datum::Text(text) => text.to_str_lossy().chars().count() as u32,
+        _ => return None,
+    };
+    (!is_text).then_some(chars)
+}
+
+/// Characters of an operand; those of a document or a `LONGTEXT` are as many as have room if each
+/// takes all the bytes that it may.
+fn chars_of_long((of, shown): &Operand<'_>) -> u32 {
+    let is_text = matches!(of.kind, TypeKind::Json | TypeKind::Text { .. });
+    let bytes = of.charset().map_or(4, |charset| charset.max_character_bytes());
+    match is_text && shown.length >= u32::MAX / bytes {
+        true => u32::MAX / bytes,
+        false => shown.length,
+    }
+}
+
+/// The digits that `FORMAT` counts of its number: of one that was worked out as many as its type
+/// has, of a text as many as it has characters.
+fn digits_of_formatted(typing: &Typing<'_>, number: &Expression) -> u32 {
+    const DOUBLE_DIGITS: u32 = 22;
+    let (of, written) = display::written(typing, number);
+    let is_double = matches!(of.kind, TypeKind::Float | TypeKind::Double);
+    if is_double && (written.decimals == NOT_FIXED_DECIMALS || !is_column(number)) {
+        return DOUBLE_DIGITS;
+    }
+    match &number.kind {
+        ExpressionKind::Cast(_) if is_written_cast(number) => {
+            display::display(typing, number).length
+        }
+        // A date or a time has the length of its text, unless a cast to a number is written.
+        ExpressionKind::Literal(_)
+            if of.kind.is_numeric() || number.ty.coercibility == Coercibility::Implicit =>
+        {
+            display::display(typing, number).length
+        }
+        _ => written.length,
+    }
+}
+
+fn is_column(number: &Expression) -> bool {
+    match &number.kind {
+        ExpressionKind::Slot(_) => true,
+        ExpressionKind::Cast(inner) => is_column(inner),
+        _ => false,
+    }
+}
+
 /// The characters of a text that is repeated or padded; `None` if the number is not constant. A
 /// negative number counts as a large one.
 pub(super) fn repeated(
+    typing: &Typing<'_>,
     name: &str,
     chars: u32,
     arguments: &[Expression],
     ty: &SqlType,
 ) -> Option<u32> {
     let place = usize::from(name != "SPACE");
-    let number = constant_integer(arguments.get(place)?)?.cast_unsigned();
+    let number = constant_integer(typing, arguments.get(place)?)?.cast_unsigned();
     let times = if name == "REPEAT" { u64::from(chars) } else { 1 };
     let longest = longest_made(ty);
     Some(number.saturating_mul(times).min(longest.into()) as u32)
@@ -116,7 +198,8 @@ fn replaced(chars: u32, to: u32) -> u32 {
 /// The length of an operand in a result of a type: if that is bytes, each character counts as many
 /// as it may have.
 pub(super) fn length_in((of, shown): &Operand<'_>, ty: &SqlType) -> u32 {
-    let bytes = match ty.kind.is_binary() && of.kind.is_text() {
+    let is_text = of.kind.is_text() || of.kind.is_enum_or_set();
+    let bytes = match ty.kind.is_binary() && is_text {
         true => of.charset().map_or(1, |charset| charset.max_character_bytes()),
         false => 1,
     };
@@ -134,6 +217,7 @@ fn weights(argument: &Expression, operand: &Operand<'_>) -> u32 {
     }
     let collation = match of.kind.is_text() || of.kind.is_enum_or_set() {
         true => of.collation(),
+        false if of.kind == TypeKind::Json => Some(Charset::Utf8mb4.binary_collation()),
         false => None,
     };
     let Some(collation) = collation.map(firn_sql_collation::get) else {
@@ -145,12 +229,15 @@ fn weights(argument: &Expression, operand: &Operand<'_>) -> u32 {
         _ if collation.name.ends_with("general_ci") => 2,
         _ => 16,
     };
-    octets(operand).saturating_mul(times).max(LEAST)
+    let chars = chars_of_long(operand);
+    let octets = if chars < shown.length { chars } else { octets(operand) };
+    octets.saturating_mul(times).max(LEAST)
 }
 
 /// Whether an argument is NULL or a negative number in every row.
-pub(super) fn is_null_or_negative(argument: &Expression) -> bool {
-    is_null(argument) || constant_integer(argument).is_some_and(|number| number < 0)
+pub(super) fn is_null_or_negative(typing: &Typing<'_>, argument: &Expression) -> bool {
+    is_constant_null(typing, argument)
+        || constant_integer(typing, argument).is_some_and(|number| number < 0)
 }
 
 /// Bytes of a text in its own character set; for numbers and times, the characters.
@@ -165,21 +252,20 @@ fn octets((ty, display): &Operand<'_>) -> u32 {
     }
 }
 
+/// Whether an argument that was worked out is NULL in every row.
+pub(super) fn is_constant_null(typing: &Typing<'_>, argument: &Expression) -> bool {
+    let value = fold::constant_value(argument, typing.context.evaluation);
+    value.is_some_and(|value| value.is_null())
+}
+
 /// The number that an argument is in every row.
-pub(super) fn constant_integer(argument: &Expression) -> Option<i64> {
-    match &argument.kind {
-        ExpressionKind::Literal(Datum::Int(number)) => Some(*number),
-        ExpressionKind::Literal(Datum::UInt(number)) => {
-            Some(i64::try_from(*number).unwrap_or(i64::MAX))
+pub(super) fn constant_integer(typing: &Typing<'_>, argument: &Expression) -> Option<i64> {
+    match fold::constant_value(argument, typing.context.evaluation)? {
+        Datum::Int(number) => Some(number),
+        Datum::UInt(number) => Some(i64::try_from(number).unwrap_or(i64::MAX)),
+        Datum::Text(text) => {
+            Decimal::parse_prefix(&text).number.round(0, Rounding::Truncate)?.to_i64()
         }
-        ExpressionKind::Literal(Datum::Text(text)) => {
-            Decimal::parse_prefix(text).number.round(0, Rounding::Truncate)?.to_i64()
-        }
-        // Not folded, so that each execution warns about it.
-        ExpressionKind::Cast(operand) => match &operand.kind {
-            ExpressionKind::Literal(Datum::Text(_)) => constant_integer(operand),
-            _ => None,
-        },
         _ => None,
     }
 }

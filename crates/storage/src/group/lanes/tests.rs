@@ -51,6 +51,10 @@ impl Inbox for NoInbox {
     fn read(&self, _: Lsn, _: Lsn, _: &mut Vec<u8>) -> Result<(), LogError> {
         panic!("no log is on a disk");
     }
+
+    fn read_watermarks(&self, _: &mut Vec<u8>) -> Result<(), LogError> {
+        panic!("no member begins at a base");
+    }
 }
 
 /// A message to member 2.

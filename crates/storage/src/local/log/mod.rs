@@ -282,7 +282,7 @@ impl LocalLog {
     pub(crate) fn open_member(
         directory: &Arc<LocalDirectory>,
         options: LogOptions,
-        founding: Option<Base>,
+        founding: Option<(Base, Watermarks)>,
     ) -> Result<(Arc<LocalLog>, Saved), OpenError> {
         let (shared, saved) = group::open_member(directory, options, founding)?;
         Ok((LocalLog::start(shared), saved))
@@ -334,6 +334,11 @@ impl LocalLog {
     pub fn watermarks_of_durable(&self) -> Result<Watermarks, LogError> {
         self.shared.wait_until_indexed(self.shared.durable())?;
         Ok(*self.shared.watermarks.lock())
+    }
+
+    /// Log that is not here had these watermarks. The next restart makes that durable.
+    pub(crate) fn raise_watermarks(&self, watermarks: Watermarks) {
+        self.shared.watermarks.lock().raise(watermarks);
     }
 
     /// Ends the log for good, because another one cannot be opened in its place.

@@ -424,6 +424,8 @@ impl Materialiser {
         }
         self.named = batch.applied;
         self.enter(&batch, slots);
+        // Somebody who waits for this then finds the pages.
+        self.shared.named.store(batch.applied.0, Ordering::Release);
         self.count_stored(images);
         Ok(images.len())
     }

@@ -127,6 +127,8 @@ struct Shared {
     room: Event,
     is_closing: AtomicBool,
     hurry_to: AtomicU64,
+    /// The position that the page map names, durably, as applied.
+    named: AtomicU64,
     /// Whether the base is copied as fast as possible.
     hurries_base: AtomicBool,
     durable_at_open: Lsn,
@@ -192,8 +194,8 @@ impl LocalPages {
         *self.shared.images.write() = None;
     }
 
-    /// Blocks until everything that ends at or before `lsn` is in stored images; the store hurries
-    /// meanwhile.
+    /// Blocks until everything that ends at or before `lsn` is in stored images, durably, so that
+    /// the store opens again without log from before; the store hurries meanwhile.
     ///
     /// # Errors
     /// An error of the disk or the log.
@@ -201,12 +203,21 @@ impl LocalPages {
         self.shared.materialise_up_to(lsn)
     }
 
-    /// Up to about `limit` pages after `after` that the store knows, sorted; some of them may be of
-    /// dropped spaces. Empty if there are no more. Pages of a base that were not copied yet are
-    /// not among them. Does not block.
-    #[must_use]
-    pub fn pages_after(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
-        self.shared.table.pages_after(after, limit)
+    /// Up to about `limit` pages after `after`, sorted; empty if there are no more. Each page that
+    /// the durable log up to `position` changes is among them; some may be newer, or of dropped
+    /// spaces. Pages of a base that were not copied yet are missing. Blocks until the log up to
+    /// there has been reported.
+    ///
+    /// # Errors
+    /// An error of the log.
+    pub fn pages_after(
+        &self,
+        position: Lsn,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<PageId>, PageStoreError> {
+        self.shared.wait_until_told(position)?;
+        Ok(self.shared.table.pages_after(after, limit))
     }
 
     /// Whether every page is in the directory, and none only in its base. Does not block.
@@ -373,6 +384,7 @@ fn open_parts(
         room: Event::new(),
         is_closing: AtomicBool::new(false),
         hurry_to: AtomicU64::new(0),
+        named: AtomicU64::new(named.0),
         hurries_base: AtomicBool::new(false),
         log,
     });
@@ -454,10 +466,10 @@ impl Shared {
         let failures = self.failure_count();
         self.hurry_to.fetch_max(lsn.0, Ordering::AcqRel);
         self.work.notify_all();
-        let is_over =
-            || self.table.applied() >= lsn || self.failure_count() != failures || self.is_closing();
+        let is_done = || self.named.load(Ordering::Acquire) >= lsn.0 && self.table.applied() >= lsn;
+        let is_over = || is_done() || self.failure_count() != failures || self.is_closing();
         self.progress.wait_until(None, is_over);
-        if self.table.applied() >= lsn {
+        if is_done() {
             return Ok(());
         }
         Err(self.last_failure())

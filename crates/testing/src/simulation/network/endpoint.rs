@@ -55,6 +55,7 @@ impl HostNetwork {
                 let host = if is_own { Some(self.host) } else { known() };
                 (host, Endpoint::Port(address.port()))
             }
+            Address::Named(name, port) => (state.host_of_name(name), Endpoint::Port(*port)),
         }
     }
 
@@ -62,6 +63,10 @@ impl HostNetwork {
     fn find(&self, peer: &Address) -> NetworkResult<Option<(HostId, Arc<Mutex<Backlog>>)>> {
         let state = self.network.enter();
         let (host, endpoint) = self.resolve(peer, &state);
+        if let (Address::Named(..), None) = (peer, host) {
+            let reason = "no host has it".to_owned();
+            return Err(NetworkError::Unresolved { peer: peer.clone(), reason });
+        }
         let Some(host) = host.filter(|host| {
             let is_cut = |from, to| state.links.is_cut(from, to);
             state.is_up(*host) && !is_cut(self.host, *host) && !is_cut(*host, self.host)
@@ -99,7 +104,7 @@ impl HostNetwork {
         state.pipes.insert(outgoing, Pipe::new(here, there, incoming, delivery));
         state.pipes.insert(incoming, Pipe::new(there, here, outgoing, delivery));
         let from = match peer {
-            Address::Tcp(_) => self.address(state.next_port),
+            Address::Tcp(_) | Address::Named(..) => self.address(state.next_port),
             Address::Unix(path) => Address::Unix(path.clone()),
         };
         backlog.waiting.push_back(Accepted { outgoing: incoming, incoming: outgoing, peer: from });

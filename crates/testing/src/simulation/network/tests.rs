@@ -398,3 +398,26 @@ fn a_unix_socket_is_known_on_its_own_host_alone() {
         assert!(matches!(taken, Err(NetworkError::System { .. })));
     });
 }
+
+#[test]
+fn a_name_leads_to_the_host_that_has_it_now() {
+    Simulation::new(1).run(|world| {
+        let (a, b) = two(world);
+        let c = world.start("c", &world.new_disk());
+        let listeners = [&b, &c].map(|process| {
+            listen(&process.environment(), &format!("0.0.0.0:{PORT}").parse().unwrap())
+        });
+        let named = |name: &str| format!("{name}:{PORT}").parse::<Address>().unwrap();
+        let connect = |name: &str| connect(&a.environment(), &named(name), Delivery::InOrder);
+        let unknown = connect("database").map(drop);
+        assert!(matches!(unknown, Err(NetworkError::Unresolved { .. })), "{unknown:?}");
+        for (name, listener) in [("b", 0), ("database", 0), ("database", 1)] {
+            world.network().give_name("database", ["b", "c"][listener]);
+            let here = connect(name).unwrap();
+            assert_eq!(*here.peer(), named(name));
+            send(&*here, 7).unwrap();
+            let there = listeners[listener].accept(Some(PATIENCE)).unwrap();
+            assert_eq!(receive(&*there, PATIENCE).unwrap(), 7);
+        }
+    });
+}

@@ -26,7 +26,7 @@ use crate::client::Client;
 use crate::server::Server;
 
 /// The longest wait for the replica to see a commit.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The executors of the replica. They may return rows in different orders.
 const EXECUTORS: [&str; 2] = ["ROW", "VECTORISED"];
 

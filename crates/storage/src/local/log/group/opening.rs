@@ -22,12 +22,12 @@ use crate::local::log::recovery::{
 use crate::local::log::segment::{self, Segment, SegmentHeader, SegmentIndex};
 use crate::local::log::{LogOptions, Shared};
 
-/// Opens the log of a group's member. In a new directory, makes one that begins at `founding`.
-/// Blocks for I/O.
+/// Opens the log of a group's member. In a new directory, makes one that begins at `founding`, and
+/// has these watermarks of the time before. Blocks for I/O.
 pub(in crate::local::log) fn open_member(
     directory: &Arc<LocalDirectory>,
     options: LogOptions,
-    founding: Option<Base>,
+    founding: Option<(Base, Watermarks)>,
 ) -> Result<(Shared, Saved), OpenError> {
     let folder = open_folder(directory)?;
     let mut files = list_files(directory, &folder)?;
@@ -78,7 +78,7 @@ fn open_state(
     options: &LogOptions,
     folder: &Path,
     files: &Files,
-    founding: Option<Base>,
+    founding: Option<(Base, Watermarks)>,
 ) -> Result<StateFile, OpenError> {
     let disk = directory.environment().disk.as_ref();
     let path = folder.join(GROUP_FILE);
@@ -96,7 +96,8 @@ fn open_state(
         return Err(OpenError::NotOfGroup { directory: directory.path().display().to_string() });
     }
     let missing = || damaged(&path, 0, "the file is missing");
-    let saved = Saved::empty(founding.ok_or_else(missing)?);
+    let (base, watermarks) = founding.ok_or_else(missing)?;
+    let saved = Saved::empty(base);
     let state = GroupState {
         stream: options.stream,
         database: directory.database(),
@@ -107,7 +108,7 @@ fn open_state(
         base: saved.base,
         base_incarnation: 0,
         is_restarting: true,
-        watermarks: Watermarks::default(),
+        watermarks,
     };
     StateFile::create(disk, folder, state).at(&path)
 }

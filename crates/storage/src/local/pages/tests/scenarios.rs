@@ -29,6 +29,17 @@ fn a_page_that_is_only_in_the_log_is_read_from_it() {
 }
 
 #[test]
+fn pages_of_log_that_was_not_told_yet_are_listed() {
+    let mut store = Store::new(small_options());
+    let known = store.change(&[A], 1);
+    let end = store.change_unindexed(B, 1);
+    assert_eq!(store.pages.pages_after(known, None, 10).unwrap(), [A]);
+    assert_eq!(store.pages.pages_after(end, None, 10).unwrap(), [A, B]);
+    assert_eq!(store.pages.pages_after(end, Some(A), 10).unwrap(), [B]);
+    assert_eq!(store.pages.pages_after(end, Some(B), 10).unwrap(), []);
+}
+
+#[test]
 fn settling_stores_images_and_releases_the_log() {
     let mut store = Store::new(small_options());
     for value in 0..20 {

@@ -1,10 +1,9 @@
-//! The part of HTTP that a scrape needs: one `GET`, one answer, then the connection ends.
+//! The part of HTTP that scrapes and probes need: one `GET`, one answer, then the connection ends.
 //!
 //! One client is served at a time. It has [`PATIENCE`] for its request and as much for each write
 //! of the answer, so that clients occupy one thread only, and each of them only for a short time.
 //! `httparse` parses requests.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -25,32 +24,69 @@ const LONGEST_REQUEST_BYTES: usize = 8 << 10;
 /// More header lines are refused.
 const MOST_HEADERS: usize = 64;
 
-/// Makes the page; called for each scrape.
-pub(super) type Text = Box<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
+/// The answer to a `GET`.
+pub struct Reply {
+    status: &'static str,
+    kind: &'static str,
+    body: String,
+}
 
-/// Serves the page until it is dropped.
-pub struct MetricsServer {
+impl Reply {
+    #[must_use]
+    pub fn text(body: impl Into<String>) -> Reply {
+        Reply { status: OK, kind: PLAIN, body: body.into() }
+    }
+
+    /// The text of a scrape.
+    #[must_use]
+    pub fn metrics(body: String) -> Reply {
+        Reply { status: OK, kind: OPEN_METRICS, body }
+    }
+
+    /// What is asked for cannot be answered now.
+    #[must_use]
+    pub fn unavailable(reason: impl Into<String>) -> Reply {
+        Reply { status: "503 Service Unavailable", kind: PLAIN, body: reason.into() }
+    }
+
+    fn failed(status: &'static str) -> Reply {
+        Reply { status, kind: PLAIN, body: format!("{status}\n") }
+    }
+}
+
+/// What is at a path; `None`: nothing. Called for each request.
+pub type Pages = Box<dyn Fn(&str) -> Option<Reply> + Send + Sync>;
+
+/// Serves pages until it is dropped.
+pub struct HttpServer {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
     task: Option<Box<dyn TaskHandle>>,
 }
 
-impl MetricsServer {
-    pub(super) fn start(
+impl HttpServer {
+    /// Starts answering at an address.
+    ///
+    /// # Errors
+    /// If the server cannot listen there.
+    pub fn start(
         environment: &Environment,
         address: SocketAddr,
-        text: Text,
-    ) -> io::Result<MetricsServer> {
+        pages: Pages,
+    ) -> io::Result<HttpServer> {
         let listener = TcpListener::bind(address).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot listen at {address} for metrics: {error}"))
+            io::Error::new(
+                error.kind(),
+                format!("cannot listen at {address} for scrapes and probes: {error}"),
+            )
         })?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let ends = Arc::new(AtomicBool::new(false));
         let (seen, clock) = (Arc::clone(&ends), environment.clock.clone());
-        let body = move || serve(&listener, &seen, &*clock, &text);
-        let task = environment.spawner.spawn("metrics", Box::new(body));
-        Ok(MetricsServer { address, ends, task: Some(task) })
+        let body = move || serve(&listener, &seen, &*clock, &pages);
+        let task = environment.spawner.spawn("http", Box::new(body));
+        Ok(HttpServer { address, ends, task: Some(task) })
     }
 
     /// The address, with the port that the system has chosen.
@@ -60,7 +96,7 @@ impl MetricsServer {
     }
 }
 
-impl Drop for MetricsServer {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(task) = self.task.take() {
@@ -69,26 +105,26 @@ impl Drop for MetricsServer {
     }
 }
 
-fn serve(listener: &TcpListener, ends: &AtomicBool, clock: &dyn Clock, text: &Text) {
+fn serve(listener: &TcpListener, ends: &AtomicBool, clock: &dyn Clock, pages: &Pages) {
     while !ends.load(Ordering::Relaxed) {
         let mut wait = [PollFd::new(listener, PollFlags::IN)];
         // Interrupted or not, the code below checks for a client.
         let _ = poll(&mut wait, Some(&LOOK));
         let Ok((stream, _)) = listener.accept() else { continue };
-        if let Err(error) = answer(stream, clock, text) {
-            tracing::debug!(%error, "a scrape was given up");
+        if let Err(error) = answer(stream, clock, pages) {
+            tracing::debug!(%error, "a scrape or probe was given up");
         }
     }
 }
 
-fn answer(mut stream: TcpStream, clock: &dyn Clock, text: &Text) -> io::Result<()> {
+fn answer(mut stream: TcpStream, clock: &dyn Clock, pages: &Pages) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let deadline = clock.monotonic() + PATIENCE;
     let mut request = Vec::new();
-    let (status, body) = loop {
-        match respond(&request, text) {
+    let reply = loop {
+        match respond(&request, pages) {
             Some(response) => break response,
             None if clock.monotonic() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
             None => {}
@@ -99,10 +135,7 @@ fn answer(mut stream: TcpStream, clock: &dyn Clock, text: &Text) -> io::Result<(
             length => request.extend_from_slice(&part[..length]),
         }
     };
-    let kind = match status {
-        OK => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        _ => "text/plain; charset=utf-8",
-    };
+    let Reply { status, kind, body } = reply;
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
@@ -112,10 +145,12 @@ fn answer(mut stream: TcpStream, clock: &dyn Clock, text: &Text) -> io::Result<(
 }
 
 const OK: &str = "200 OK";
+const PLAIN: &str = "text/plain; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Status and body for a request; `None` while the request is incomplete.
-fn respond(request: &[u8], text: &Text) -> Option<(&'static str, String)> {
-    let refused = |status: &'static str| Some((status, format!("{status}\n")));
+/// The reply to a request; `None` while the request is incomplete.
+fn respond(request: &[u8], pages: &Pages) -> Option<Reply> {
+    let refused = |status: &'static str| Some(Reply::failed(status));
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {
@@ -126,11 +161,10 @@ fn respond(request: &[u8], text: &Text) -> Option<(&'static str, String)> {
     }
     let path = parsed.path.unwrap_or("").split('?').next().unwrap_or("");
     match (parsed.method, path) {
-        (Some("GET"), "/metrics") => match text() {
-            Ok(text) => Some((OK, text)),
-            Err(_) => refused("500 Internal Server Error"),
+        (Some("GET"), path) => match pages(path) {
+            Some(reply) => Some(reply),
+            None => refused("404 Not Found"),
         },
-        (Some("GET"), _) => refused("404 Not Found"),
         _ => refused("405 Method Not Allowed"),
     }
 }
@@ -142,14 +176,21 @@ mod tests {
     use super::*;
 
     fn status(request: &[u8]) -> Option<&'static str> {
-        let text: Text = Box::new(|| Ok("firn_x 1\n".to_owned()));
-        respond(request, &text).map(|(status, _)| status)
+        let page = |path: &str| match path {
+            "/metrics" => Some(Reply::metrics("firn_x 1\n".to_owned())),
+            "/ready" => Some(Reply::unavailable("not yet\n")),
+            _ => None,
+        };
+        let pages: Pages = Box::new(page);
+        respond(request, &pages).map(|reply| reply.status)
     }
 
     #[test]
-    fn only_the_page_is_served() {
+    fn only_the_pages_are_served() {
         assert_eq!(status(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), Some(OK));
         assert_eq!(status(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Some(OK));
+        let unavailable = Some("503 Service Unavailable");
+        assert_eq!(status(b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n"), unavailable);
         assert_eq!(status(b"GET / HTTP/1.1\r\n\r\n"), Some("404 Not Found"));
         assert_eq!(status(b"POST /metrics HTTP/1.1\r\n\r\n"), Some("405 Method Not Allowed"));
         assert_eq!(status(b"GET /metrics HTTP/1.1\r\n"), None);

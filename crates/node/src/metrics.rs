@@ -8,11 +8,8 @@
 //! Names begin with `firn_` and end with the unit (`_seconds`, `_bytes`); `_total` follows for
 //! counters. Nothing is gathered between scrapes.
 
-mod http;
-
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use firn_compute::Instance;
@@ -23,7 +20,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-pub use http::MetricsServer;
+use crate::http::Reply;
 
 /// The classes of statements whose durations are counted, in the order of their counts.
 const CLASSES: [&str; 3] = ["read", "write", "other"];
@@ -128,35 +125,26 @@ fn encode_durations(
 
 /// The page of a server.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub struct MetricsPage {
     registry: Registry,
 }
 
-impl Page {
-    pub(crate) fn new(instance: Arc<Instance>, connections: Arc<Connections>) -> Page {
+impl MetricsPage {
+    pub(crate) fn new(instance: Arc<Instance>, connections: Arc<Connections>) -> MetricsPage {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Figures { instance, connections }));
-        Page { registry }
+        MetricsPage { registry }
     }
 
-    /// The text of one scrape.
-    fn text(&self) -> Result<String, fmt::Error> {
+    /// The answer to one scrape.
+    #[must_use]
+    pub fn reply(&self) -> Reply {
         let mut text = String::with_capacity(32 << 10);
-        text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        match text::encode(&mut text, &self.registry) {
+            Ok(()) => Reply::metrics(text),
+            Err(_) => Reply::unavailable("the figures cannot be written\n"),
+        }
     }
-}
-
-/// Starts answering scrapes at an address.
-///
-/// # Errors
-/// If the server cannot listen at the address.
-pub(crate) fn serve(
-    environment: &firn_base::Environment,
-    address: SocketAddr,
-    page: Page,
-) -> std::io::Result<MetricsServer> {
-    MetricsServer::start(environment, address, Box::new(move || page.text()))
 }
 
 #[cfg(test)]

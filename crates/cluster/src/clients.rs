@@ -1,0 +1,187 @@
+//! The clients of a process with the role `database`, `replica` or `proxy`. It answers them at its
+//! port as long as it lives: their sessions run in its own engine while that writes, and at the
+//! node that writes otherwise. Statements that only read run in its own replica while that is open.
+//!
+//! ```text
+//!   clients ──► door ──► front ──┬─► endpoint of the own engine     while it writes
+//!                                ├─► sessions at the other nodes    otherwise
+//!                                └─► endpoint of the own replica    what only reads, while it is open
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::network::{NodeId, Role};
+use firn_node::endpoint::{ClientDoor, Endpoint, EndpointOptions};
+use firn_node::statement_effect::{StatementEffect, effect_of};
+use firn_node::statement_route::{StatementRoute, StatementRoutes};
+use firn_session_service::{
+    BackendLinks, Backends, Front, FrontOptions, Route, SessionService, StatementClass,
+};
+
+use crate::links::Links;
+use crate::view::View;
+
+/// How long a client waits for a node that writes.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many connections a node has at most, so that no two nodes give the same number.
+const CONNECTIONS_OF_A_NODE: u32 = 1 << 20;
+
+/// The clients of this process.
+pub(crate) struct Clients {
+    front: Arc<Front>,
+    door: Arc<ClientDoor>,
+    /// Runs sessions of other nodes' clients while the engine is open.
+    sessions: Arc<SessionService>,
+}
+
+/// The nodes that may write, with two links to each.
+pub(crate) struct Writers {
+    pub(crate) own: NodeId,
+    pub(crate) view: Arc<View>,
+    pub(crate) commands: Links,
+    pub(crate) control: Links,
+}
+
+impl Backends for Writers {
+    fn links(&self) -> Vec<BackendLinks> {
+        let layout = self.view.layout();
+        self.commands.keep(|node| layout.node(node).is_some());
+        self.control.keep(|node| layout.node(node).is_some());
+        let others = layout.with_role(Role::Database).filter(|node| node.number != self.own);
+        let links = others.map(|node| BackendLinks {
+            commands: self.commands.to(node),
+            control: self.control.to(node),
+        });
+        links.collect()
+    }
+}
+
+impl Clients {
+    /// Listens where the options say.
+    pub(crate) fn start(
+        environment: &Environment,
+        writers: Writers,
+        options: &EndpointOptions,
+        sessions: &Arc<SessionService>,
+    ) -> io::Result<Clients> {
+        let ids = connection_ids(writers.own);
+        let routes = StatementRoutes::default();
+        let front_options = FrontOptions {
+            patience: PATIENCE,
+            judge: Arc::new(class_of),
+            router: Arc::new(move |text| route_of(&routes, text)),
+        };
+        let front = Front::new(environment, Arc::new(writers), front_options);
+        let door = ClientDoor::start(environment, options, ids, Arc::clone(&front) as _)?;
+        Ok(Clients { front, door: Arc::new(door), sessions: Arc::clone(sessions) })
+    }
+
+    pub(crate) fn door(&self) -> &Arc<ClientDoor> {
+        &self.door
+    }
+
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.door.address()
+    }
+
+    /// Whether statements can be run somewhere now.
+    pub(crate) fn has_writer(&self) -> bool {
+        self.front.is_attached()
+    }
+
+    /// The process's engine runs sessions from now on: those of its own clients and of others'.
+    pub(crate) fn begin(&self, endpoint: &Endpoint) {
+        self.front.begin_local(Arc::clone(endpoint.service()) as _);
+        let connections = Arc::clone(endpoint.connections());
+        self.sessions.begin(Arc::clone(endpoint.service()) as _, connections);
+    }
+
+    /// Has all sessions go on at another node, as soon as one writes; those in a transaction at its
+    /// end, see [`Clients::hand_over`]. Waits until none is left here, at most so long; whether none is.
+    pub(crate) fn leave(&self, limit: Duration) -> bool {
+        // Both at once, so that no front sends the other's sessions here.
+        self.sessions.begin_leaving();
+        self.front.begin_leaving();
+        self.sessions.wait_until_left(limit) && self.front.wait_until_left(limit)
+    }
+
+    /// Has sessions that are leaving go on in the middle of transactions, too, which they leave with
+    /// the engine's endpoint. Waits until no statement runs here, at most so long; whether none does.
+    pub(crate) fn hand_over(&self, limit: Duration) -> bool {
+        self.sessions.begin_handing_over();
+        self.front.begin_handing_over();
+        self.sessions.wait_until_idle(limit) && self.front.wait_until_idle(limit)
+    }
+
+    /// The engine runs no sessions any more. Waits for running statements, at most so long.
+    pub(crate) fn end(&self, patience: Duration) -> bool {
+        let of_others = self.sessions.end(patience);
+        self.front.end_local(patience) && of_others
+    }
+
+    /// The process's replica answers what only reads from now on.
+    pub(crate) fn begin_reading(&self, endpoint: &Endpoint) {
+        self.front.begin_reading(Arc::clone(endpoint.service()) as _);
+    }
+
+    /// The replica answers nothing any more. Waits for running statements, at most so long.
+    pub(crate) fn end_reading(&self, patience: Duration) -> bool {
+        self.front.end_reading(patience)
+    }
+
+    /// Ends what runs sessions of other nodes' clients.
+    pub(crate) fn close(&self) {
+        self.sessions.close();
+    }
+
+    /// Accepts no more statements, and waits for running ones, at most so long.
+    pub(crate) fn shut_down(&self, patience: Duration) {
+        if !self.door.shutdown(patience) {
+            tracing::warn!("some connections did not end in time");
+        }
+        self.front.close();
+    }
+}
+
+/// The numbers of a node's connections: sessions of all nodes' clients may run at one node.
+fn connection_ids(node: NodeId) -> RangeInclusive<u32> {
+    let place = (node.0 % u64::from(u32::MAX / CONNECTIONS_OF_A_NODE)) as u32;
+    let first = place * CONNECTIONS_OF_A_NODE;
+    first + 1..=first + CONNECTIONS_OF_A_NODE
+}
+
+fn class_of(text: &[u8]) -> StatementClass {
+    match effect_of(text) {
+        StatementEffect::Reads => StatementClass::Reads,
+        StatementEffect::Writes => StatementClass::Writes,
+        StatementEffect::Commits => StatementClass::Commits,
+        StatementEffect::StaysInTransaction => StatementClass::StaysInTransaction,
+        StatementEffect::Begins => StatementClass::Begins,
+        StatementEffect::Other => StatementClass::Other,
+    }
+}
+
+fn route_of(routes: &StatementRoutes, text: &[u8]) -> Route {
+    match routes.of(text) {
+        StatementRoute::Reads => Route::Reads,
+        StatementRoute::Follows => Route::Follows,
+        StatementRoute::Writer => Route::Writer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_nodes_give_the_same_number() {
+        let ids: Vec<_> = (1..=4094).map(|node| connection_ids(NodeId(node))).collect();
+        assert!(ids.windows(2).all(|pair| pair[0].end() < pair[1].start()));
+        assert!(ids.iter().all(|ids| *ids.start() > 0));
+    }
+}

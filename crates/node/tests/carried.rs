@@ -1,0 +1,213 @@
+//! What is carried of a session to go on with it at another server, after its own has ended
+//! without a word.
+
+mod support;
+
+use std::sync::Arc;
+
+use firn_compute::{Instance, SqlService};
+use firn_node::endpoint::Endpoint;
+use firn_wire::{
+    Capabilities, Carried, ConnectionControl, Connections, Execution, LastResults, Login,
+    Parameter, PeerAddress, Query, ReplyRecorder, RowFormat, Service, Session, WireError,
+};
+
+use support::Database;
+
+fn login(instance: &Instance) -> Login {
+    let ids = instance.connection_ids();
+    Login {
+        connection: Arc::new(ConnectionControl::relayed(*ids.end(), PeerAddress::Unix)),
+        connections: Arc::new(Connections::new(ids)),
+        user: "root".to_owned(),
+        account: "root@localhost".to_owned(),
+        schema: Some("shop".to_owned()),
+        collation: 255,
+        capabilities: Capabilities::PROTOCOL_41,
+        attributes: Vec::new(),
+        tls: None,
+    }
+}
+
+fn service(endpoint: &Endpoint) -> SqlService {
+    SqlService::new(Arc::clone(endpoint.instance()))
+}
+
+fn open(endpoint: &Endpoint) -> Box<dyn Session> {
+    service(endpoint).open(login(endpoint.instance())).unwrap()
+}
+
+fn ask(session: &mut dyn Session, text: &str) -> Result<Vec<u8>, String> {
+    let mut recorder = ReplyRecorder::new(RowFormat::Text);
+    let query = Query { text: text.as_bytes(), attributes: &[], multi_statements: false };
+    match session.query(query, &mut recorder.replies()) {
+        Ok(()) => Ok(recorder.take()),
+        Err(WireError::Refused(error)) => Err(format!("{} {}", error.code, error.message)),
+        Err(error) => panic!("{text}: {error}"),
+    }
+}
+
+fn run(session: &mut dyn Session, text: &str) {
+    ask(session, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+}
+
+/// A database with a schema and a table.
+fn database() -> (Database, Endpoint) {
+    let database = Database::open();
+    let endpoint = database.start("one");
+    let mut session =
+        service(&endpoint).open(Login { schema: None, ..login(endpoint.instance()) }).unwrap();
+    run(&mut *session, "CREATE DATABASE shop");
+    run(&mut *session, "CREATE TABLE shop.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT)");
+    drop(session);
+    (database, endpoint)
+}
+
+#[test]
+fn a_session_is_written_down_only_when_it_has_changed() {
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint);
+    assert_eq!(session.carried().document, None, "the login says all");
+    for text in ["SELECT * FROM t", "INSERT INTO t (b) VALUES (1)", "BEGIN", "COMMIT", "SELECT @a"]
+    {
+        run(&mut *session, text);
+        assert_eq!(session.carried().document, None, "{text}");
+    }
+    for text in [
+        "SET @a = 1",
+        "SELECT @a := 2",
+        "SELECT 3 INTO @a",
+        "SET SESSION lock_wait_timeout = 7",
+        "SET TRANSACTION READ ONLY",
+        // The next transaction takes that away.
+        "SELECT 1 FROM t",
+        "USE shop",
+        "SET ROLE NONE",
+        "SET NAMES latin1",
+        "PREPARE one FROM 'SELECT 1'",
+        "DEALLOCATE PREPARE one",
+    ] {
+        run(&mut *session, text);
+        assert!(session.carried().document.is_some(), "{text}");
+        assert_eq!(session.carried().document, None, "once is enough");
+    }
+    session.prepare(7, b"SELECT ?").unwrap();
+    assert!(session.carried().document.is_some());
+    session.close_statement(7);
+    assert_eq!(session.carried().document, None, "the process that has the client knows it");
+}
+
+#[test]
+fn a_session_keeps_the_global_values_that_it_began_with() {
+    let ((_one, first), (_other, second)) = (database(), database());
+    run(&mut *open(&first), "SET GLOBAL lock_wait_timeout = 7, GLOBAL sql_mode = ''");
+    run(&mut *open(&second), "SET GLOBAL max_error_count = 3, GLOBAL lock_wait_timeout = 9");
+    let mut old = open(&first);
+    let document = old.carried().document.expect("the login does not say that");
+    let text = "SELECT @@lock_wait_timeout, @@sql_mode, @@max_error_count";
+    let resume = |document: Option<&[u8]>| {
+        let login = login(second.instance());
+        service(&second).resume(login, document, &LastResults::default()).unwrap()
+    };
+    assert_eq!(ask(&mut *resume(Some(&document)), text), ask(&mut *old, text));
+    // And a session of a server whose values were the built-in ones.
+    let (_third, third) = database();
+    let mut plain = open(&third);
+    assert_eq!(plain.carried().document, None);
+    assert_eq!(ask(&mut *resume(None), text), ask(&mut *plain, text));
+    // What the login says is a value that can be taken back.
+    run(&mut *old, "SET NAMES utf8mb4");
+    let document = old.carried().document.unwrap();
+    let latin = Login { collation: 8, ..login(second.instance()) };
+    let mut new = service(&second).resume(latin, Some(&document), &LastResults::default()).unwrap();
+    let text = "SELECT @@character_set_client, @@collation_connection";
+    assert_eq!(ask(&mut *new, text), ask(&mut *old, text));
+}
+
+#[test]
+fn reads_of_the_server_itself_are_known() {
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint);
+    assert!(!session.carried().sees_server);
+    run(&mut *session, "USE information_schema");
+    assert!(session.carried().sees_server);
+}
+
+#[test]
+fn a_session_that_wants_its_own_writes_tells_up_to_where_they_are() {
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint);
+    run(&mut *session, "INSERT INTO t (b) VALUES (1)");
+    assert_eq!(session.carried().last.written, 0, "nobody asks");
+    run(&mut *session, "SET SESSION firn_read_consistency = 'SESSION'");
+    let before = session.carried().last.written;
+    assert!(before > 0);
+    run(&mut *session, "INSERT INTO t (b) VALUES (2)");
+    assert!(session.carried().last.written > before);
+}
+
+#[test]
+fn what_ends_with_the_server_binds_the_session_to_it() {
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint);
+    for (begin, end) in [
+        ("CREATE TEMPORARY TABLE u (a INT)", &["DROP TABLE u"][..]),
+        ("DO GET_LOCK('x', 0)", &["DO RELEASE_LOCK('x')"]),
+        ("LOCK TABLES t READ", &["UNLOCK TABLES"]),
+        ("FLUSH TABLES WITH READ LOCK", &["UNLOCK TABLES"]),
+        ("HANDLER t OPEN", &["HANDLER t CLOSE"]),
+        ("XA START 'x'", &["XA END 'x'", "XA ROLLBACK 'x'"]),
+    ] {
+        assert!(!session.carried().is_bound, "before {begin}");
+        run(&mut *session, begin);
+        assert!(session.carried().is_bound, "{begin}");
+        end.iter().for_each(|text| run(&mut *session, text));
+    }
+    assert!(!session.carried().is_bound);
+}
+
+#[test]
+fn a_session_goes_on_at_another_server() {
+    let ((_one, first), (_other, second)) = (database(), database());
+    let mut old = open(&first);
+    let mut document = None;
+    for text in [
+        "SET @a = 'text', @b = 1.50",
+        "SET SESSION time_zone = '+03:00'",
+        "PREPARE named FROM 'SELECT @a, ?'",
+        "INSERT INTO t (b) VALUES (1), (2)",
+        "BEGIN",
+        // What is set up in a transaction outlives it.
+        "SET @b = 2.50",
+        "INSERT INTO t (b) VALUES (3)",
+    ] {
+        run(&mut *old, text);
+        let carried = old.carried();
+        document = carried.document.or(document);
+    }
+    old.prepare(7, b"SELECT b FROM t WHERE a = ?").unwrap();
+    let Carried { document: newest, last, is_bound, .. } = old.carried();
+    assert!(!is_bound);
+    assert_eq!(last, LastResults { last_insert_id: 3, row_count: 1, ..last });
+    let document = newest.or(document).expect("the session was set up");
+    run(&mut *old, "ROLLBACK");
+
+    let login = login(second.instance());
+    let mut new = service(&second).resume(login, Some(&document), &last).unwrap();
+    for (text, is_as_before) in [
+        ("SELECT LAST_INSERT_ID(), DATABASE(), @a, @b, @@time_zone", true),
+        ("EXECUTE named USING @b", true),
+        ("SELECT COUNT(*) FROM t", false),
+    ] {
+        let (before, after) = (ask(&mut *old, text), ask(&mut *new, text));
+        assert!(after.is_ok(), "{text}: {after:?}");
+        assert_eq!(before == after, is_as_before, "{text}");
+    }
+    let mut recorder = ReplyRecorder::new(RowFormat::Binary);
+    let parameters = [Parameter::Int(1)];
+    let execution = Execution { statement: 7, parameters: &parameters, attributes: &[] };
+    new.execute(execution, &mut recorder.replies()).unwrap();
+    let none = service(&second);
+    let broken = none.resume(self::login(second.instance()), Some(b"{}"), &last).err().unwrap();
+    assert_eq!(broken.code, 1105);
+}

@@ -1,0 +1,200 @@
+//! Sessions that run in the front's own process, while it has an engine: they answer their clients
+//! directly, and are lost and opened elsewhere like those at other nodes.
+//!
+//! Latch rule: a session's mutex is held while it runs a command, as that of a backend's session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use firn_base::event::Event;
+use firn_wire::{CancelReason, Canceller, Service, Session, Status};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+/// How long sessions may take to end after they were told to.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// The sessions of one life of the process's engine.
+pub(super) struct LocalSessions {
+    pub(super) service: Arc<dyn Service>,
+    is_over: AtomicBool,
+    /// See S7.
+    is_leaving: AtomicBool,
+    hands_over: AtomicBool,
+    sessions: Mutex<FxHashMap<u64, Arc<LocalSession>>>,
+    next: AtomicU64,
+    /// Notified when a session has ended.
+    ended: Event,
+}
+
+/// One session.
+pub(super) struct LocalSession {
+    number: u64,
+    pub(super) canceller: Arc<dyn Canceller>,
+    /// Whether it cannot go on elsewhere, as of its last command.
+    is_bound: AtomicBool,
+    has_ended: AtomicBool,
+    inside: Mutex<Option<Box<dyn Session>>>,
+}
+
+impl LocalSession {
+    /// Whether it may go on elsewhere, outside of a command; with its transaction left here, if that
+    /// is handed over.
+    fn may_leave(&self, session: &mut dyn Session, hands_over: bool) -> bool {
+        !self.is_bound.load(Ordering::SeqCst)
+            && (!session.status().contains(Status::IN_TRANSACTION)
+                || (hands_over && session.leave_transaction()))
+    }
+}
+
+/// A session and those that it belongs to.
+pub(super) struct LocalPlace {
+    pub(super) all: Arc<LocalSessions>,
+    pub(super) session: Arc<LocalSession>,
+}
+
+impl LocalSessions {
+    pub(super) fn new(service: Arc<dyn Service>) -> Arc<LocalSessions> {
+        Arc::new(LocalSessions {
+            service,
+            is_over: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
+            hands_over: AtomicBool::new(false),
+            sessions: Mutex::default(),
+            next: AtomicU64::new(0),
+            ended: Event::new(),
+        })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Takes a session that was opened.
+    pub(super) fn enter(self: &Arc<Self>, session: Box<dyn Session>) -> LocalPlace {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let canceller = session.canceller();
+        let session = Arc::new(LocalSession {
+            number,
+            canceller,
+            is_bound: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            inside: Mutex::new(Some(session)),
+        });
+        self.sessions.lock().insert(number, Arc::clone(&session));
+        LocalPlace { all: Arc::clone(self), session }
+    }
+
+    /// Has the sessions go on elsewhere (S7). Does not wait.
+    pub(super) fn begin_leaving(&self) {
+        self.is_leaving.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::SeqCst)
+    }
+
+    /// Has sessions go on elsewhere in the middle of transactions, too (S7). Does not wait.
+    pub(super) fn begin_handing_over(&self) {
+        self.hands_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a session that is leaving has nothing to do here any more.
+    fn has_left(&self, session: &LocalSession, inside: &mut dyn Session) -> bool {
+        self.is_leaving() && session.may_leave(inside, self.hands_over.load(Ordering::SeqCst))
+    }
+
+    /// Waits until no session is left, at most so long; whether none is.
+    pub(super) fn wait_until_left(&self, limit: Duration) -> bool {
+        self.ended.wait_until(Some(limit), || self.end_idle())
+    }
+
+    /// Waits until no command runs, at most so long; whether none does. What is left then cannot go
+    /// on elsewhere.
+    pub(super) fn wait_until_idle(&self, limit: Duration) -> bool {
+        self.ended.wait_until(Some(limit), || {
+            self.end_idle();
+            let left = self.sessions.lock();
+            left.values().all(|session| session.inside.try_lock().is_some())
+        })
+    }
+
+    /// Runs no more commands, waits for running ones, at most so long, interrupts them then, and
+    /// ends all sessions. False if some have not ended within a few seconds after that.
+    pub(super) fn end(&self, patience: Duration) -> bool {
+        self.is_over.store(true, Ordering::SeqCst);
+        let all_ended = |timeout| self.ended.wait_until(Some(timeout), || self.end_idle());
+        if all_ended(patience) {
+            return true;
+        }
+        let left: Vec<_> = self.sessions.lock().values().cloned().collect();
+        left.iter().for_each(|session| session.canceller.cancel(CancelReason::Shutdown));
+        all_ended(LAST_WAIT)
+    }
+
+    /// Ends the sessions that run nothing; whether none is left.
+    fn end_idle(&self) -> bool {
+        let all: Vec<_> = self.sessions.lock().values().cloned().collect();
+        all.iter().for_each(|session| self.try_end(session));
+        self.sessions.lock().is_empty()
+    }
+
+    fn try_end(&self, session: &LocalSession) {
+        let Some(mut inside) = session.inside.try_lock() else { return };
+        let ends =
+            |inside: &mut Box<dyn Session>| self.is_over() || self.has_left(session, &mut **inside);
+        if !inside.as_mut().is_none_or(ends) {
+            return;
+        }
+        let ended = inside.take();
+        session.has_ended.store(true, Ordering::SeqCst);
+        drop(inside);
+        drop(ended);
+        self.sessions.lock().remove(&session.number);
+    }
+}
+
+impl LocalPlace {
+    /// Uses the session; `None` if it has ended.
+    pub(super) fn with<T>(&self, run: impl FnOnce(&mut dyn Session) -> T) -> Option<T> {
+        let mut inside = self.session.inside.lock();
+        let has_left = match &mut *inside {
+            Some(session) => self.all.has_left(&self.session, &mut **session),
+            None => false,
+        };
+        // Its transaction may be gone from it: nothing more runs in it.
+        let left = if has_left { inside.take() } else { None };
+        let done = match &mut *inside {
+            _ if self.all.is_over() => None,
+            Some(session) => Some(run(&mut **session)),
+            None => None,
+        };
+        drop(inside);
+        drop(left);
+        if self.all.is_over() || self.all.is_leaving() {
+            self.all.try_end(&self.session);
+            self.all.ended.notify_all();
+        }
+        done
+    }
+
+    /// Whether the session is not here any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.all.is_over() || self.session.has_ended.load(Ordering::SeqCst)
+    }
+
+    /// Says whether the session cannot go on elsewhere.
+    pub(super) fn set_bound(&self, is_bound: bool) {
+        self.session.is_bound.store(is_bound, Ordering::SeqCst);
+    }
+
+    /// Ends the session.
+    pub(super) fn leave(&self) {
+        let ended = self.session.inside.lock().take();
+        self.session.has_ended.store(true, Ordering::SeqCst);
+        drop(ended);
+        self.all.sessions.lock().remove(&self.session.number);
+        self.all.ended.notify_all();
+    }
+}

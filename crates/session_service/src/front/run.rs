@@ -1,0 +1,171 @@
+//! One command at the node where the session is open.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_link::{Body, CallError, Follower, Next, Payload};
+use firn_wire::{Replies, WireError};
+
+use super::attachment::Attachment;
+use super::session::{FrontSession, Lost, Place, Running};
+use super::{is_leaving, unreadable, was_not_executed};
+use crate::SESSION_SERVICE;
+use crate::message::{Ask, Command, Done, decode, encode, push};
+
+/// Bytes of answers that a node may be ahead of the client.
+const WINDOW_BYTES: u64 = 512 << 10;
+/// A longer body goes in parts before the command (S6).
+const SHORT_BYTES: usize = 4 << 10;
+const PART_BYTES: usize = 256 << 10;
+/// How long a part may take.
+const PART_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a command that is to be interrupted is told of again.
+const SLICE: Duration = Duration::from_millis(50);
+/// Content of a file that is sent at a time.
+const CONTENT_BYTES: usize = 128 << 10;
+
+impl FrontSession {
+    /// Sends a command and passes its answer on.
+    pub(super) fn run(
+        &mut self,
+        command: &Command,
+        body: &[u8],
+        replies: Option<&mut Replies<'_>>,
+    ) -> Result<Done, Lost> {
+        let session = self.login.connection.id();
+        let last = self.news().map(Into::into);
+        let Some(Place::Remote { attachment, number }) = &mut self.place else {
+            return Err(Lost::NotExecuted);
+        };
+        *number += 1;
+        let (attachment, number) = (Arc::clone(attachment), *number);
+        let rest = self.send_parts(&attachment, body)?;
+        let ask = Ask::Run {
+            front: attachment.front,
+            session,
+            number,
+            closes: self.closes.clone(),
+            last,
+            command: command.clone(),
+        };
+        let mut message = Body::from(encode(&ask));
+        message.push(rest.to_vec());
+        let running = Running { attachment: Arc::clone(&attachment), session, number };
+        self.interruption.set_running(Some(running));
+        let follower = attachment.links.commands.follow(
+            SESSION_SERVICE,
+            message,
+            WINDOW_BYTES,
+            self.shared.options.patience,
+        );
+        let answered = follower
+            .map_err(|error| lost(&attachment, &error, false))
+            .and_then(|follower| self.take_answer(&attachment, &follower, replies));
+        self.interruption.set_running(None);
+        answered
+    }
+
+    /// Sends the beginning of a long body; returns the rest.
+    fn send_parts<'b>(&self, attachment: &Attachment, body: &'b [u8]) -> Result<&'b [u8], Lost> {
+        let session = self.login.connection.id();
+        let mut rest = body;
+        while rest.len() > SHORT_BYTES {
+            let (part, later) = rest.split_at(rest.len().min(PART_BYTES));
+            let mut message = Body::from(encode(&Ask::Part { front: attachment.front, session }));
+            message.push(part.to_vec());
+            let sent = attachment.links.commands.call(SESSION_SERVICE, message, PART_TIMEOUT);
+            // The command itself was not sent.
+            sent.map_err(|error| {
+                let _ = lost(attachment, &error, false);
+                Lost::NotExecuted
+            })?;
+            rest = later;
+        }
+        Ok(rest)
+    }
+
+    /// Takes the pushes and the end of an answer.
+    fn take_answer(
+        &self,
+        attachment: &Attachment,
+        follower: &Follower,
+        mut replies: Option<&mut Replies<'_>>,
+    ) -> Result<Done, Lost> {
+        let mut has_answered = false;
+        loop {
+            let next = follower.next(Some(SLICE));
+            let next = next.map_err(|error| lost(attachment, &error, has_answered))?;
+            match next {
+                Next::Nothing => self.interruption.tell(),
+                Next::Message(message) => {
+                    has_answered = true;
+                    let replies = replies.as_deref_mut().ok_or_else(no_answer)?;
+                    self.take_push(&message, replies)?;
+                }
+                Next::End(message) => {
+                    let (done, rest) = decode::<Done>(&message).map_err(|_| no_answer())?;
+                    if let Some(replies) = replies
+                        && !rest.is_empty()
+                    {
+                        replies.relay(&rest).map_err(Lost::Broken)?;
+                    }
+                    return Ok(done);
+                }
+            }
+        }
+    }
+
+    fn take_push(&self, message: &Payload, replies: &mut Replies<'_>) -> Result<(), Lost> {
+        let taken = match &message[..] {
+            [push::PACKETS, packets @ ..] => replies.relay(packets),
+            [push::ROWS, rows @ ..] => replies.relay_rows(rows),
+            [push::FILE] => self.send_file(replies),
+            _ => return Err(no_answer()),
+        };
+        taken.map_err(Lost::Broken)
+    }
+
+    /// Sends the client's file to the node, to its end.
+    fn send_file(&self, replies: &mut Replies<'_>) -> Result<(), WireError> {
+        let Some(Place::Remote { attachment, .. }) = &self.place else { return Ok(()) };
+        let (front, session) = (attachment.front, self.login.connection.id());
+        let is_wanted = Arc::clone(&self.interruption.is_wanted);
+        let mut file = replies.relay_infile()?.until(is_wanted);
+        let mut is_end = false;
+        while !is_end {
+            let mut content = Vec::with_capacity(CONTENT_BYTES);
+            let read = file.by_ref().take(CONTENT_BYTES as u64).read_to_end(&mut content);
+            is_end = match read {
+                Ok(read) => read < CONTENT_BYTES,
+                // The node is told to end the command, if it was not.
+                Err(_) if self.interruption.wanted().is_some() => true,
+                Err(error) => return Err(error.into()),
+            };
+            let mut message = Body::from(encode(&Ask::Content { front, session, is_end }));
+            message.push(content);
+            let links = &attachment.links;
+            if links.commands.call(SESSION_SERVICE, message, PART_TIMEOUT).is_err() {
+                // The command's own answer says why. The rest of the file is read and dropped.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lost(attachment: &Attachment, error: &CallError, has_answered: bool) -> Lost {
+    // The answer may come before the event that says so.
+    match is_leaving(error) {
+        true => attachment.begin_leaving(),
+        false => tracing::warn!(%error, "a command has no answer"),
+    }
+    match was_not_executed(error) && !has_answered {
+        true => Lost::NotExecuted,
+        false => Lost::Unknown { reason: error.to_string(), has_answered },
+    }
+}
+
+fn no_answer() -> Lost {
+    Lost::Broken(unreadable(&"the node has answered with what is no answer").into())
+}

@@ -1,0 +1,170 @@
+//! A front before a server: clients connect to it, and their sessions run in the server. With a
+//! replica, what only reads runs there.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
+use firn_compute::statement_effect::{StatementEffect, effect_of};
+use firn_compute::statement_route::{StatementRoute, StatementRoutes};
+use firn_engine::replica::{Replica, ReplicaOptions};
+use firn_engine::rows::replica::ReplicaNode;
+use firn_link::{Caller, CallerSettings, LocalNode, Server as LinkServer, ServerSettings};
+use firn_node::endpoint::{Endpoint, EndpointOptions};
+use firn_node::node::Node;
+use firn_node::replica::open_beside;
+use firn_session_service::{
+    BackendLinks, Backends, Front, FrontOptions, Route, SessionService, StatementClass,
+};
+use firn_sql_evaluation::PureEvaluator;
+use firn_wire::{LimitValues, Limits, Server as WireServer, ServerOptions};
+
+/// A front, and the service of the server that it leads to.
+pub(crate) struct Fronted {
+    clients: WireServer,
+    front: Arc<Front>,
+    service: Arc<SessionService>,
+    links: LinkServer,
+    reader: Option<Reader>,
+}
+
+/// A replica in this process.
+struct Reader {
+    endpoint: Endpoint,
+    replica: Arc<Replica>,
+}
+
+impl Reader {
+    fn of(environment: &Environment, node: &Node, directory: &Path) -> Reader {
+        let replica = open_beside(environment, node, ReplicaOptions::default());
+        let replica = replica.expect("a replica");
+        let rows = ReplicaNode::new(Arc::clone(&replica), Duration::from_secs(60))
+            .with_evaluator(Arc::new(PureEvaluator));
+        let data_dir = directory.join("reader");
+        std::fs::create_dir(&data_dir).expect("a directory for the replica");
+        let options = EndpointOptions { data_dir, ..EndpointOptions::default() };
+        let endpoint = Endpoint::start_replica(environment, Arc::new(rows), &options);
+        Reader { endpoint: endpoint.expect("an endpoint"), replica }
+    }
+}
+
+struct One(BackendLinks);
+
+impl Backends for One {
+    fn links(&self) -> Vec<BackendLinks> {
+        vec![self.0.clone()]
+    }
+}
+
+fn node(number: u64) -> Arc<LocalNode> {
+    let identity = NodeIdentity {
+        cluster: ClusterId(1),
+        node: NodeId(number),
+        name: format!("node-{number}"),
+        roles: Roles::of(&[]),
+    };
+    Arc::new(LocalNode::new(identity, 0))
+}
+
+/// What a statement does.
+pub(crate) fn class_of(text: &[u8]) -> StatementClass {
+    match effect_of(text) {
+        StatementEffect::Reads => StatementClass::Reads,
+        StatementEffect::Writes => StatementClass::Writes,
+        StatementEffect::Commits => StatementClass::Commits,
+        StatementEffect::StaysInTransaction => StatementClass::StaysInTransaction,
+        StatementEffect::Begins => StatementClass::Begins,
+        StatementEffect::Other => StatementClass::Other,
+    }
+}
+
+/// Where a statement may run.
+fn router() -> firn_session_service::Router {
+    let routes = StatementRoutes::default();
+    Arc::new(move |text| match routes.of(text) {
+        StatementRoute::Reads => Route::Reads,
+        StatementRoute::Follows => Route::Follows,
+        StatementRoute::Writer => Route::Writer,
+    })
+}
+
+impl Fronted {
+    /// A front, if the environment variable wants one.
+    pub(crate) fn if_wanted(
+        environment: &Environment,
+        endpoint: &Endpoint,
+        node: &Node,
+        directory: &Path,
+    ) -> Option<Fronted> {
+        let reader = match std::env::var("FIRN_SQL_SESSIONS").as_deref() {
+            Ok("messages") => None,
+            Ok("replica") => Some(Reader::of(environment, node, directory)),
+            Ok(other) => {
+                panic!("FIRN_SQL_SESSIONS is 'messages', 'replica' or not set, not {other:?}")
+            }
+            Err(_) => return None,
+        };
+        Some(Fronted::of(environment, endpoint, reader))
+    }
+
+    fn of(environment: &Environment, endpoint: &Endpoint, reader: Option<Reader>) -> Fronted {
+        let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let service = SessionService::new(environment);
+        service.begin(Arc::clone(endpoint.service()) as _, Arc::clone(endpoint.connections()));
+        let (address, settings) = (Address::Tcp(any_port), ServerSettings::default());
+        let links =
+            LinkServer::start(environment, node(1), &address, settings, vec![service.offer()]);
+        let links = links.expect("a server of links");
+        let local = node(2);
+        let link = || {
+            let settings = CallerSettings::new(links.address());
+            Arc::new(Caller::new(environment, Arc::clone(&local), settings))
+        };
+        let backends = Arc::new(One(BackendLinks { commands: link(), control: link() }));
+        let options = FrontOptions {
+            patience: Duration::from_secs(60),
+            judge: Arc::new(class_of),
+            router: router(),
+        };
+        let front = Front::new(environment, backends, options);
+        if let Some(reader) = &reader {
+            front.begin_reading(Arc::clone(reader.endpoint.service()) as _);
+        }
+        let limits = LimitValues { max_connections: 1000, ..LimitValues::default() };
+        let options = ServerOptions {
+            listen: vec![Address::Tcp(any_port)],
+            server_version: firn_compute::session_facts::SERVER_VERSION.to_owned(),
+            connection_ids: endpoint.instance().connection_ids(),
+            limits: Arc::new(Limits::new(&limits)),
+            ..ServerOptions::default()
+        };
+        let clients = WireServer::start(environment.clone(), options, Arc::clone(&front) as _);
+        let clients = clients.expect("a server of clients");
+        Fronted { clients, front, service, links, reader }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        match &self.clients.addresses()[0] {
+            Address::Tcp(address) => address.port(),
+            other => panic!("it listens at {other}"),
+        }
+    }
+}
+
+impl Drop for Fronted {
+    fn drop(&mut self) {
+        self.clients.shutdown(Duration::from_secs(1));
+        self.front.end_reading(Duration::ZERO);
+        self.front.close();
+        if let Some(Reader { endpoint, replica }) = self.reader.take() {
+            endpoint.shutdown(Duration::ZERO);
+            drop(endpoint);
+            replica.close();
+        }
+        self.service.close();
+        self.links.close();
+    }
+}
