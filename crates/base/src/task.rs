@@ -6,6 +6,7 @@
 //! [`yield_now`] and every disk call, and a seeded scheduler chooses the next task. No latch is
 //! held across any of these calls, so a simulated task never meets a latch that another task holds.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::event::Event;
@@ -24,6 +25,16 @@ pub trait TaskHandle: Send {
 pub trait Spawner: Send + Sync {
     /// Starts `body` as a task. Logs and debuggers show `name` (at most 15 bytes of it).
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle>;
+}
+
+/// Raises a flag when it is dropped, which includes a panic: tasks that run until then end, and so
+/// does the scope that waits for them.
+pub struct StopAtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Blocks for `duration` of the environment's time.

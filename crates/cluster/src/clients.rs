@@ -115,7 +115,9 @@ impl Clients {
     pub(crate) fn hand_over(&self, limit: Duration) -> bool {
         self.sessions.begin_handing_over();
         self.front.begin_handing_over();
-        self.sessions.wait_until_idle(limit) && self.front.wait_until_idle(limit)
+        // Neither is left out: sessions that run nothing leave in it.
+        let are_idle = self.sessions.wait_until_idle(limit);
+        self.front.wait_until_idle(limit) && are_idle
     }
 
     /// The engine runs no sessions any more. Waits for running statements, at most so long.

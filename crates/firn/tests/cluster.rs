@@ -29,6 +29,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use firn_base::network::Role;
+use firn_base::task::StopAtEnd;
 use firn_cluster::Layout;
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, OptsBuilder, Row};
@@ -273,6 +274,7 @@ fn kill_nodes(arguments: &[&str]) {
     let stop = AtomicBool::new(false);
     let acknowledged = Acknowledged::default();
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (cluster, stop, acknowledged) = (&cluster, &stop, &acknowledged);
         for writer in 0..WRITERS {
             scope.spawn(move || write(cluster, writer, stop, acknowledged));
@@ -288,7 +290,6 @@ fn kill_nodes(arguments: &[&str]) {
             }
             drop(cluster.connect());
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let acknowledged = acknowledged.into_inner().unwrap();
     check_kept(&cluster, &acknowledged);
@@ -374,6 +375,7 @@ fn a_replica_answers_reads_while_nodes_of_each_tier_are_killed() {
     let stop = AtomicBool::new(false);
     let (acknowledged, answered) = (Acknowledged::default(), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (cluster, stop, acknowledged) = (&cluster, &stop, &acknowledged);
         for writer in 0..2 {
             scope.spawn(move || write(cluster, writer, stop, acknowledged));
@@ -391,7 +393,6 @@ fn a_replica_answers_reads_while_nodes_of_each_tier_are_killed() {
         }
         let before = answered.load(Ordering::Relaxed);
         wait_until("a read", || answered.load(Ordering::Relaxed) > before);
-        stop.store(true, Ordering::Relaxed);
     });
     let acknowledged = acknowledged.into_inner().unwrap();
     assert!(!acknowledged.is_empty());
@@ -427,6 +428,7 @@ fn a_page_node_joins_under_load_and_another_one_leaves() {
     let stop = AtomicBool::new(false);
     let acknowledged = Acknowledged::default();
     let mut joined = std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
         for writer in 0..WRITERS {
             scope.spawn(move || write(running, writer, stop, acknowledged));
@@ -446,7 +448,6 @@ fn a_page_node_joins_under_load_and_another_one_leaves() {
         assert!(cluster.command(&["copies", "2"]).status().unwrap().success());
         assert!(cluster.command(&["remove", "pages-1"]).status().unwrap().success());
         cluster.wait_for_status(|text| !text.contains("\npages-1"));
-        stop.store(true, Ordering::Relaxed);
         joined
     });
     let acknowledged = acknowledged.into_inner().unwrap();
@@ -505,6 +506,7 @@ fn all_members_of_the_log_are_replaced_one_after_the_other_under_load() {
     let stop = AtomicBool::new(false);
     let acknowledged = Acknowledged::default();
     let mut joined = std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
         for writer in 0..WRITERS {
             scope.spawn(move || write(running, writer, stop, acknowledged));
@@ -539,7 +541,6 @@ fn all_members_of_the_log_are_replaced_one_after_the_other_under_load() {
             let is_written = || acknowledged.lock().unwrap().len() > before;
             wait_until("something is written meanwhile", is_written);
         }
-        stop.store(true, Ordering::Relaxed);
         joined
     });
     let acknowledged = acknowledged.into_inner().unwrap();

@@ -6,7 +6,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use firn_base::task::StopAtEnd;
 use mysql::prelude::Queryable;
 use support::Server;
 
@@ -23,6 +25,8 @@ const CHANGES: &[&str] = &[
     "RENAME TABLE t TO s, other TO t, s TO other",
 ];
 const ROUNDS: usize = 4;
+/// How long a client may need for one statement.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn single_statements_do_not_notice_that_a_table_is_altered() {
@@ -41,6 +45,7 @@ fn single_statements_do_not_notice_that_a_table_is_altered() {
     }
     let (is_over, ran) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&is_over);
         for number in 0..3 {
             let (server, is_over, ran) = (&server, &is_over, &ran);
             scope.spawn(move || {
@@ -70,14 +75,14 @@ fn single_statements_do_not_notice_that_a_table_is_altered() {
         for change in std::iter::repeat_n(CHANGES, ROUNDS).flatten() {
             let before = ran.load(Ordering::Relaxed);
             let done = admin.query_drop(change);
-            is_over.fetch_or(done.is_err(), Ordering::Relaxed);
             done.unwrap_or_else(|error| panic!("{change}: {error}"));
             // Some statement runs between two changes.
+            let until = Instant::now() + PATIENCE;
             while ran.load(Ordering::Relaxed) == before {
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                assert!(Instant::now() < until, "no statement runs");
+                std::thread::sleep(Duration::from_millis(1));
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 
@@ -156,8 +161,9 @@ fn copies_beside_writers(id: &str) {
                 scope.spawn(move || write_rows(&mut client, number, stop))
             })
             .collect();
+        let stopping = StopAtEnd(&stop);
         let changed = COPIES.iter().try_for_each(|change| admin.query_drop(change));
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         let rows = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         changed.unwrap();
         rows

@@ -19,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use firn_base::network::Role;
+use firn_base::task::StopAtEnd;
 use firn_cluster::Layout;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -255,6 +256,7 @@ fn clients_of_a_proxy_keep_their_connections_when_the_writer_is_killed() {
     let fates = Mutex::new(BTreeMap::new());
     let read = AtomicUsize::new(0);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         for writer in 0..WRITERS {
             let connection = cluster.proxy();
             let (stop, fates) = (&stop, &fates);
@@ -412,6 +414,7 @@ fn no_client_sees_a_planned_switch() {
     ports.extend(cluster.ports(Role::Proxy).into_values());
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let mut transacting = Vec::new();
         for (row, port) in (0..).zip(ports.iter().chain(&ports)) {
             first.query_drop(format!("INSERT INTO kept.t VALUES ({row}, 0)")).unwrap();
@@ -490,6 +493,7 @@ fn a_writer_that_is_told_to_end_hands_over(cluster: &Cluster) {
     first.query_drop("INSERT INTO kept.t VALUES (3000, 0)").unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (connection, of_client) = (cluster.proxy(), &stop);
         let client = scope.spawn(move || transact(connection, 3000, of_client));
         let before = cluster.leader();

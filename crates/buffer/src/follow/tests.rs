@@ -7,6 +7,7 @@ use std::time::Duration;
 use firn_api::PageStoreError;
 use firn_api::page_store::conformance;
 use firn_base::random::{RandomSource, SplitMix};
+use firn_base::task::StopAtEnd;
 use firn_base::{Lsn, PageId};
 use firn_format::page::{PageBuf, PageKind};
 use firn_format::redo::{Change, Group, GroupBuilder};
@@ -134,8 +135,8 @@ fn a_group_is_seen_on_all_its_pages_or_on_none() {
                 }
             });
         }
+        let _stop = StopAtEnd(&done);
         while log.feed(&mut applier) {}
-        done.store(true, Ordering::SeqCst);
     });
     assert_eq!(read_pair(&pool, page(0), page(3)), (GROUPS, GROUPS));
 }

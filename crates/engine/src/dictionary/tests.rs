@@ -4,6 +4,7 @@ use expect_test::expect;
 use firn_api::Room;
 use firn_api::rows::NewIndex;
 use firn_base::SpaceId;
+use firn_base::task::StopAtEnd;
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, TableDefinition,
 };
@@ -401,6 +402,7 @@ fn an_index_is_built_while_the_table_is_written() {
     fill(&database, &table, 0..4000);
     let (stop, written) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         for thread in 0..3_u64 {
             let (database, stop, written, id) = (&database, &stop, &written, table.id());
             scope.spawn(move || {
@@ -441,7 +443,6 @@ fn an_index_is_built_while_the_table_is_written() {
                 database.clean_up();
             }
         }
-        stop.store(true, Ordering::Release);
     });
     assert_clean(&database);
 }
@@ -480,6 +481,7 @@ fn concurrent_ddl_and_writers_leave_a_sound_table() {
     fill(&database, &table, 0..500);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         for thread in 0..3_i64 {
             let (database, stop, id) = (&database, &stop, table.id());
             scope.spawn(move || {
@@ -506,7 +508,6 @@ fn concurrent_ddl_and_writers_leave_a_sound_table() {
             ddl(&database, |ddl| ddl.drop_column(table.id(), ordinal));
             database.clean_up();
         }
-        stop.store(true, Ordering::Release);
     });
     assert_clean(&database);
 }

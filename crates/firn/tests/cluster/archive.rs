@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use firn_base::network::Role;
 use firn_base::random::{RandomSource, SplitMix};
+use firn_base::task::StopAtEnd;
 use mysql::prelude::Queryable;
 
 use super::server::Server;
@@ -42,6 +43,7 @@ fn kill(cluster: &Cluster, name: &str) {
 fn load(cluster: &Cluster) -> (Vec<Written>, u64) {
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&ends);
         let (running, ends) = (cluster, &ends);
         let writers = [0, 1]
             .map(|number| scope.spawn(move || write(&|| Some(running.connect()), number, 2, ends)));

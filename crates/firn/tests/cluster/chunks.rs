@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+
+use firn_base::task::StopAtEnd;
 
 use super::{
     Acknowledged, Cluster, ONE_AT_A_TIME, WRITERS, check_kept, kill_nodes, signal, wait_until,
@@ -47,6 +49,7 @@ fn four_page_nodes_with_two_copies_have_half_of_the_pages_each() {
     let stop = AtomicBool::new(false);
     let acknowledged = Acknowledged::default();
     let mut dead = std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
         for writer in 0..WRITERS {
             scope.spawn(move || write(running, writer, stop, acknowledged));
@@ -77,7 +80,6 @@ fn four_page_nodes_with_two_copies_have_half_of_the_pages_each() {
         joined.kill().unwrap();
         cluster
             .wait_for_status(|text| !counts(text).contains_key("pages-5") && is_at_rest(text, 2));
-        stop.store(true, Ordering::Relaxed);
         joined
     });
     let acknowledged = acknowledged.into_inner().unwrap();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_base::network::Role;
+use firn_base::task::StopAtEnd;
 use mysql::prelude::Queryable;
 
 use super::archive::audit::{Written, check, ids, moment_of, now_ms, run, time_of, write};
@@ -18,6 +19,7 @@ fn load(cluster: &Cluster) -> (Vec<Written>, u64) {
     create(cluster);
     let ends = AtomicBool::new(false);
     let (written, time) = std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&ends);
         let ends = &ends;
         let writers = [0, 1]
             .map(|number| scope.spawn(move || write(&|| Some(cluster.connect()), number, 2, ends)));

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::AtomicU64;
 
+use firn_base::task::StopAtEnd;
+
 use super::*;
 
 /// Rows that the checker's writers count up, one each.
@@ -347,6 +349,7 @@ fn no_read_at_any_endpoint_is_older_than_a_write_at_any_other() {
     assert_eq!(ports.len(), COUNTERS);
     let (counts, stop) = ([const { AtomicU64::new(0) }; COUNTERS], AtomicBool::new(false));
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         let (counts, stop, cluster) = (&counts, &stop, &cluster);
         for (row, port) in ports.iter().enumerate() {
             let client = cluster.connect(|| Some(*port));

@@ -12,7 +12,7 @@ use firn_wire::{
     Execution, FieldDefinition, LastResults, Login, Query, RelayChannel, Replies, RowFormat,
     ServerError, Session, Status, TlsInformation, WireError,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::outlet::{Content, Inlet, Outlet};
 use super::{FrontDesk, REFUSED_DAMAGED, peer};
@@ -132,12 +132,21 @@ impl Held {
     /// Ends the session if it may go on elsewhere (S7), leaving its transaction if that is handed
     /// over; whether it did. Waits until its command has ended.
     pub(super) fn end_if_left(&self, hands_over: bool) -> bool {
+        self.leave(self.inside.lock(), hands_over)
+    }
+
+    /// The same without waiting; `None` if a command runs, or the session is being opened or ended.
+    pub(super) fn try_end_if_left(&self, hands_over: bool) -> Option<bool> {
+        let inside = self.inside.try_lock().filter(|inside| inside.session.is_some())?;
+        Some(self.leave(inside, hands_over))
+    }
+
+    fn leave(&self, mut inside: MutexGuard<'_, Inside>, hands_over: bool) -> bool {
         let may_leave = |session: &mut Box<dyn Session>| {
             !self.is_bound.load(Ordering::SeqCst)
                 && (!session.status().contains(Status::IN_TRANSACTION)
                     || (hands_over && session.leave_transaction()))
         };
-        let mut inside = self.inside.lock();
         let ended = inside.session.as_mut().is_some_and(may_leave);
         let ended = ended.then(|| inside.session.take());
         drop(inside);
@@ -145,10 +154,6 @@ impl Held {
             self.end();
         }
         ended.is_some()
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        self.running.lock().is_running
     }
 
     /// Ends the session. Waits until its command has ended.

@@ -6,6 +6,8 @@
 
 mod held;
 mod outlet;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +65,8 @@ pub(crate) struct Serving {
     /// See S7.
     is_leaving: AtomicBool,
     hands_over: AtomicBool,
-    /// Notified when a session has ended; while sessions are leaving, after each command.
+    /// Notified when a session has ended; while sessions are leaving, also after each command and
+    /// when one was opened.
     ended: Event,
 }
 
@@ -163,9 +166,7 @@ impl SessionService {
     /// on elsewhere.
     pub fn wait_until_idle(&self, limit: Duration) -> bool {
         let Some(serving) = self.shared.serving.lock().clone() else { return true };
-        serving
-            .ended
-            .wait_until(Some(limit), || !serving.all().iter().any(|held| held.is_running()))
+        serving.ended.wait_until(Some(limit), || serving.end_idle())
     }
 
     /// Takes no more commands, waits for running ones, at most so long, interrupts them then, and
@@ -254,6 +255,21 @@ impl Serving {
         has_left
     }
 
+    /// Ends the sessions that run nothing and may go on elsewhere; whether no other one runs
+    /// anything.
+    fn end_idle(&self) -> bool {
+        let hands_over = self.hands_over.load(Ordering::SeqCst);
+        let mut are_idle = true;
+        for held in self.all() {
+            let has_left = held.try_end_if_left(hands_over);
+            are_idle &= has_left.is_some();
+            if has_left == Some(true) {
+                self.forget(&held);
+            }
+        }
+        are_idle
+    }
+
     /// Why a session is not here.
     fn absence(&self) -> u16 {
         if self.is_leaving() { REFUSED_LEAVING } else { REFUSED_NOT_HERE }
@@ -313,6 +329,7 @@ impl Shared {
         let (serving, held) = (Arc::clone(serving), Arc::clone(held));
         self.workers.submit(move || {
             serving.end_if_left(&held);
+            serving.ended.notify_all();
         });
     }
 

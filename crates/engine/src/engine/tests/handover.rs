@@ -9,6 +9,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use firn_base::task::StopAtEnd;
+
 use super::*;
 use crate::error::EngineError;
 use crate::transaction::WaitPolicy;
@@ -244,6 +246,7 @@ fn nothing_commits_between_the_list_of_commits_and_the_next_writer() {
     let oldest = reader.snapshot().unwrap();
     let has_stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&has_stopped);
         let writers: Vec<_> = (0..3_u8)
             .map(|writer| {
                 let (node, has_stopped) = (&node, &has_stopped);

@@ -3,10 +3,11 @@
 
 use firn_api::rows::Awaited;
 use firn_base::random::{RandomSource, SplitMix};
+use firn_base::task::StopAtEnd;
 use firn_format::definition::TableDefinition;
 use firn_format::key::KeyRange;
 
-use super::crowd::{Compared, Crowd, StopAtEnd, at};
+use super::crowd::{Compared, Crowd, at};
 use super::*;
 use crate::dictionary::stored;
 

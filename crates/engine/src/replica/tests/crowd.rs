@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicU32;
 
 use firn_base::random::{RandomSource, SplitMix};
+use firn_base::task::StopAtEnd;
 use firn_format::definition::TableDefinition;
 
 use super::*;
@@ -25,15 +26,6 @@ pub(super) struct Crowd<'a> {
     pub(super) writer: &'a Writer,
     pub(super) stop: AtomicBool,
     pub(super) compared: AtomicU32,
-}
-
-/// Ends a crowd when it is dropped, which includes a panic.
-pub(super) struct StopAtEnd<'a>(pub(super) &'a AtomicBool);
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// How a replica differs from the writer.

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use firn_base::task::StopAtEnd;
+
 use super::*;
 use crate::test_support::{HybridClock, Oracle};
 use crate::transaction::Prepared;
@@ -98,9 +100,8 @@ fn definitions_that_change_while_a_replica_starts_are_followed() {
                         }
                     }
                 });
-                let replica = writer.replica();
-                is_over.store(true, Ordering::SeqCst);
-                replica
+                let _stop = StopAtEnd(&is_over);
+                writer.replica()
             });
             writer.wait_for(&replica);
             let tables = replica.dictionary().tables();

@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use firn_base::task::StopAtEnd;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -150,6 +151,7 @@ fn a_total_is_the_same_at_every_commit() {
         written.load(Ordering::Relaxed) > 20 && answered.min() >= Some(ENOUGH)
     };
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&is_over);
         let (follower, is_over, written) = (&follower, &is_over, &written);
         let writers = [1, 2].map(|seed| scope.spawn(move || write(port, seed, is_over, written)));
         let mut met = met.iter();
