@@ -87,7 +87,7 @@ pub enum Refusal {
     Spread(ChunkId),
     #[error("page {page} is not within chunk {chunk}")]
     NotWithin { chunk: ChunkId, page: PageNo },
-    #[error("log group {0} has no leader; its members change once one is elected")]
+    #[error("log group {0} has no leader now; try again once one is elected")]
     NoLeader(GroupId),
     #[error("the control group chooses its leader by itself")]
     ControlGroup,

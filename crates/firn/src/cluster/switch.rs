@@ -14,6 +14,8 @@ use super::surveyor;
 use crate::CommandError;
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a node may take until control knows it as the one that writes.
+const WRITER_LIMIT: Duration = Duration::from_secs(10);
 /// A switch that has not ended by then is stopped.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -23,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// If there is no such node, control refuses, or the node that writes goes on writing.
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let surveyor = surveyor(matches)?;
-    let catalog = surveyor.catalog()?;
+    let catalog = wait_for_writer(&surveyor)?;
     let name = matches.get_one::<String>("node");
     let to = name.map(|name| find(&catalog, name)).transpose()?;
     let before = writer(&catalog).unwrap_or_else(|| "nobody".to_owned());
@@ -42,6 +44,20 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
             Ok(())
         }
         (_, now) => Err(CommandError::NotSwitched(now.unwrap_or_else(|| "nobody".to_owned()))),
+    }
+}
+
+/// The catalog with a node that writes: control hears of a new one a little later than clients. As it
+/// is if that takes too long.
+fn wait_for_writer(surveyor: &Surveyor) -> Result<Catalog, CommandError> {
+    let clock = Environment::system().clock;
+    let end = clock.monotonic() + WRITER_LIMIT;
+    loop {
+        let catalog = surveyor.catalog()?;
+        if writer(&catalog).is_some() || clock.monotonic() >= end {
+            return Ok(catalog);
+        }
+        sleep(LOOK_INTERVAL);
     }
 }
 
