@@ -23,6 +23,7 @@ mod server_figures;
 pub mod service;
 pub mod session;
 pub mod session_facts;
+mod statement_cut;
 pub mod statement_effect;
 pub mod statement_kind;
 pub mod statement_route;

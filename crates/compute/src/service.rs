@@ -193,7 +193,10 @@ impl Session for SqlSession {
 
     fn query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
-        self.run_query(query, replies)
+        self.begin_command();
+        let done = self.run_query(query, replies);
+        self.end_command(replies);
+        done
     }
 
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
@@ -207,7 +210,10 @@ impl Session for SqlSession {
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
-        self.execute_numbered(execution, replies)
+        self.begin_command();
+        let done = self.execute_numbered(execution, replies);
+        self.end_command(replies);
+        done
     }
 
     fn close_statement(&mut self, statement: u32) {
@@ -243,6 +249,10 @@ impl Session for SqlSession {
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
         self.fields_of(table, pattern).map_err(wire_error)
+    }
+
+    fn was_cut(&mut self) -> bool {
+        self.take_cut()
     }
 
     fn carried(&mut self) -> Carried {

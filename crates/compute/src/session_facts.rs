@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::accounts::AccountName;
 use crate::logs::secrets;
+use crate::statement_cut::Cut;
 use crate::status::Status;
 
 /// The version that clients see.
@@ -42,6 +43,8 @@ pub struct Facts {
     pub(crate) found_rows: AtomicU64,
     is_running: AtomicBool,
     is_ending: AtomicBool,
+    /// Whether the running statement can be run elsewhere in place of here.
+    pub(crate) cut: Cut,
     woken: Event,
     /// What the running statement waits for, as the process list shows it.
     waits_for: Mutex<Option<&'static str>>,
@@ -118,6 +121,7 @@ impl Facts {
             found_rows: AtomicU64::new(0),
             is_running: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
+            cut: Cut::default(),
             woken: Event::new(),
             waits_for: Mutex::new(None),
             deadline: Mutex::new(None),
@@ -138,7 +142,13 @@ impl Facts {
     /// A command begins: later cancellations are meant for it.
     pub(crate) fn begin_command(&self) {
         self.cancelled.reset(self.is_ending.load(Ordering::Relaxed));
+        self.cut.begin_command();
         self.is_running.store(true, Ordering::Release);
+    }
+
+    /// What has been cut was done already: the rest of its command runs on.
+    pub(crate) fn outlive_cut(&self) {
+        self.cancelled.reset(self.is_ending.load(Ordering::Relaxed));
     }
 
     /// A command has ended: later cancellations find nothing to cancel.
@@ -211,7 +221,18 @@ impl Canceller for Facts {
         if reason != CancelReason::KillQuery {
             self.is_ending.store(true, Ordering::Relaxed);
         }
+        // A statement that was cut runs elsewhere, however this server ends.
+        if reason != CancelReason::Shutdown {
+            self.cut.kill();
+        }
         if self.is_running.load(Ordering::Acquire) {
+            self.cancelled.cancel();
+            self.woken.notify_all();
+        }
+    }
+
+    fn cut(&self) {
+        if self.cut.cut() {
             self.cancelled.cancel();
             self.woken.notify_all();
         }
@@ -301,6 +322,7 @@ impl SessionFacts for Facts {
             self.woken.wait_until(Some(longest), || self.is_cancelled())
         });
         match is_woken {
+            true if self.cut.is_cut() => SleepEnd::Cut,
             false if longest == duration => SleepEnd::Elapsed,
             _ => SleepEnd::Killed,
         }

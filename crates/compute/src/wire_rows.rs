@@ -16,6 +16,7 @@ use firn_sql::types::{ByteString, Datum, SqlType, TimeZone, TypeKind};
 use firn_wire::{Completion, EncodedColumns, Replies, ResultSet, Row, WireError};
 
 use crate::columns;
+use crate::statement_cut::Cut;
 
 /// How values are presented to a client.
 #[derive(Debug, Clone)]
@@ -42,6 +43,8 @@ pub struct WireSink<'s, 'r, 'a> {
     decimal: String,
     /// Rows that were begun.
     rows: u64,
+    /// The statement, while nothing of the result has been sent.
+    cut: Option<&'s Cut>,
 }
 
 impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
@@ -60,7 +63,14 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
             broken: None,
             decimal: String::new(),
             rows: 0,
+            cut: None,
         }
+    }
+
+    /// The rows are those of a statement that can be cut until some of them are sent.
+    pub(crate) fn of_statement(mut self, cut: &'s Cut) -> WireSink<'s, 'r, 'a> {
+        self.cut = Some(cut);
+        self
     }
 
     /// How many rows were written.
@@ -85,6 +95,21 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
     /// Why nothing more could be sent.
     pub fn into_broken(self) -> Option<WireError> {
         self.broken
+    }
+
+    /// Counts a row that begins. From the first one on before which rows are sent, the statement
+    /// cannot be cut.
+    #[inline]
+    fn count_row(&mut self) -> Result<()> {
+        self.rows += 1;
+        let sends = || self.set.as_ref().is_some_and(ResultSet::is_full);
+        match self.cut {
+            Some(cut) if sends() => {
+                self.cut = None;
+                if cut.may_go_on() { Ok(()) } else { Err(SqlError::interrupted()) }
+            }
+            _ => Ok(()),
+        }
     }
 
     fn keep<T>(&mut self, sent: std::result::Result<T, WireError>) -> Result<T> {
@@ -139,7 +164,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
 
     #[inline]
     fn begin_row(&mut self) -> Result<()> {
-        self.rows += 1;
+        self.count_row()?;
         let begun = self.set.as_mut().expect("rows follow columns").row().map(|_| ());
         if begun.is_ok() { Ok(()) } else { self.keep(begun) }
     }
@@ -188,7 +213,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
             }
             return self.end_row();
         }
-        self.rows += 1;
+        self.count_row()?;
         let set = self.set.as_mut().expect("rows follow columns");
         let mut fields = match set.row() {
             Ok(fields) => fields,

@@ -58,6 +58,7 @@ pub(crate) fn run_ddl(
         restrict_fk_on_non_standard_key: true,
         expressions,
         progress: &|_| true,
+        changes: &|| Ok(()),
         locks: &catalog.shared().node().metadata_locks().open(),
         cancelled: &Arc::default(),
     };

@@ -157,6 +157,7 @@ fn sleep(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     match call.context.session.sleep(duration) {
         SleepEnd::Elapsed => Ok(Datum::Int(0)),
         SleepEnd::Killed => Ok(Datum::Int(1)),
+        SleepEnd::Cut => Err(SqlError::interrupted()),
     }
 }
 

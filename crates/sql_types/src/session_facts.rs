@@ -14,6 +14,8 @@ pub enum SleepEnd {
     Elapsed,
     /// The statement was killed.
     Killed,
+    /// The statement ends because it is run again elsewhere.
+    Cut,
 }
 
 /// The session as functions see it, with access to clock and randomness. Calls do not block, except

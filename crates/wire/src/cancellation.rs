@@ -21,6 +21,13 @@ pub trait Canceller: Send + Sync {
     /// statement follows). Does not block.
     fn cancel(&self, reason: CancelReason);
 
+    /// Makes the running statement end soon as if it had not been run, so that its session can go
+    /// on elsewhere and run it there; see [`Session::was_cut`](crate::Session::was_cut). Has no
+    /// effect where that is not possible: if no statement is running, if a part of its answer may
+    /// be on its way to the client, if it leaves something that the session does not carry. Does
+    /// not block.
+    fn cut(&self) {}
+
     /// Whether the statement waits until its effects are confirmed, as a commit does, so that
     /// [`Canceller::cancel`] cannot end it without leaving its outcome unknown. If that lasts, the
     /// server closes the connection without an answer; the statement continues. Does not block.

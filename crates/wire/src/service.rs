@@ -289,6 +289,13 @@ pub trait Session: Send {
     /// [`Service::committed`].
     fn identify(&mut self, _command: CommandIdentity) {}
 
+    /// Whether the last command was ended by [`Canceller::cut`]: it has done nothing, its error
+    /// says nothing, and its answer is empty. What the session has in memory may have changed; the
+    /// transaction that was open before it is as it was. Asked once, after an error.
+    fn was_cut(&mut self) -> bool {
+        false
+    }
+
     /// What another server needs to go on with the session; see [`Service::resume`]. Called between
     /// commands.
     fn carried(&mut self) -> Carried {

@@ -341,6 +341,9 @@ pub trait Transaction: Any + Send {
     /// From now on, records what is read from the snapshot, so that the snapshot can be renewed
     /// later.
     fn keep_reads(&mut self) {}
+    /// Closes the snapshot as if it had never been opened: after a statement that was taken back,
+    /// and before which nothing was read from it.
+    fn forget_snapshot(&mut self) {}
     /// Whether the transaction may have changed rows: one that has not has no id.
     fn has_written(&self) -> bool {
         self.id().is_some()

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use firn_api::rows::{BuildProgress, Cancellation, LockDuration, MetadataLock};
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
-use firn_sql::error::Result;
+use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
 use firn_sql::grammar::ast::{self, Statement, TableName};
 use firn_wire::Replies;
@@ -63,11 +63,24 @@ impl DefinitionStatements<'_> {
         self.runner.rights.count_update()?;
         let writing = Permission::of(self.runner).begin_writing()?;
         let is_temporary = ddl::is_temporary(statement);
+        // What commits a transaction has done something.
+        let may_be_cut = self.runner.cutting.is_possible
+            && !is_temporary
+            && self.runner.transactions.open.is_none();
         if !is_temporary {
             self.runner.transactions.commit()?;
         }
         self.runner.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
+        if may_be_cut {
+            self.runner.facts.cut.open();
+        }
         let outcome = self.with_ddl_context(|context| ddl::execute(context, statement));
+        match &outcome {
+            Ok(_) => self.runner.outlive_cut(),
+            Err(error) => {
+                self.runner.was_cut_by(error);
+            }
+        }
         // The rows of CREATE TABLE AS are a separate statement.
         drop(writing);
         let done = match outcome {
@@ -132,6 +145,8 @@ impl DefinitionStatements<'_> {
         let account = rights.account.name.to_string();
         let binder = DefinitionBinder::new(catalog, evaluation);
         let facts = Arc::clone(facts);
+        let cut = &self.runner.facts.cut;
+        let changes = || if cut.may_go_on() { Ok(()) } else { Err(SqlError::interrupted()) };
         let progress = move |done: BuildProgress| {
             tracing::info!(rows = done.rows_done, of = done.rows_estimated, "building an index");
             !facts.is_cancelled()
@@ -151,6 +166,7 @@ impl DefinitionStatements<'_> {
                 .is_on(),
             expressions: &binder,
             progress: &progress,
+            changes: &changes,
             locks: &transactions.metadata,
             cancelled,
         })

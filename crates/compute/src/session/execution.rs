@@ -21,6 +21,7 @@ use super::executor;
 use super::permission::Permission;
 use super::runner::StatementRunner;
 use super::sinks::NoRows;
+use super::transaction::BeforeStatement;
 use crate::plan_cache::{CachedPlan, ChosenExecutor};
 use crate::statement_kind::StatementKind;
 use crate::wire_rows::WireSink;
@@ -49,7 +50,7 @@ impl StatementRunner {
         // `DO` is planned as a query whose row is discarded.
         if plan.columns.is_none() {
             self.transactions.may_leave_commit(replies.can_be_late());
-            let done = self.execute(plan, arguments, &mut NoRows);
+            let done = self.execute_whole(plan, arguments, None, &mut NoRows);
             self.transactions.may_leave_commit(false);
             return match done {
                 Ok(outcome) => {
@@ -58,8 +59,10 @@ impl StatementRunner {
                 Err(error) => Err(self.refused(error)),
             };
         }
-        let mut sink = WireSink::new(replies, &presentation, plan.columns.as_ref());
-        match self.execute(plan, arguments, &mut sink) {
+        let facts = Arc::clone(&self.facts);
+        let sink = WireSink::new(replies, &presentation, plan.columns.as_ref());
+        let mut sink = sink.of_statement(&facts.cut);
+        match self.execute_whole(plan, arguments, None, &mut sink) {
             Ok(_) => {
                 self.measured.rows_sent += sink.rows();
                 sink.finish(&Answers::of(self).completion())
@@ -74,6 +77,55 @@ impl StatementRunner {
             self.facts.status.count_command(command);
         }
         self.measured.plan(plan);
+    }
+
+    /// As [`StatementRunner::execute_given`], for a plan that is all that its statement does, and
+    /// that leaves nothing with the server but what its transaction has: it can be cut.
+    ///
+    /// # Errors
+    /// As [`StatementRunner::execute`].
+    pub(super) fn execute_whole(
+        &mut self,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+        given: Option<&mut dyn GivenRows>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome> {
+        if self.cutting.is_possible {
+            self.facts.cut.open();
+        }
+        let executed = self.execute_given(plan, arguments, given, sink);
+        if let Err(error) = &executed {
+            self.was_cut_by(error);
+        }
+        executed
+    }
+
+    /// Ends the time in which the running statement can be cut; whether that was done, and this
+    /// error comes from it.
+    pub(super) fn was_cut_by(&mut self, error: &SqlError) -> bool {
+        let was_cut = self.facts.cut.close() && error.code == SqlError::interrupted().code;
+        if was_cut && self.facts.has_asked_for_locks.load(Ordering::Relaxed) {
+            // A session that can go on elsewhere had none before.
+            self.facts.release_locks();
+        }
+        self.cutting.was_cut |= was_cut;
+        was_cut
+    }
+
+    /// Ends that time for a statement that has done its work. If it was cut, it did not see that.
+    pub(super) fn outlive_cut(&self) {
+        if self.facts.cut.close() {
+            self.facts.outlive_cut();
+        }
+    }
+
+    /// Ends a statement that failed.
+    fn end_failed(&mut self, error: &SqlError, before: BeforeStatement) {
+        match self.was_cut_by(error) {
+            true => self.transactions.statement_cut(before),
+            false => self.transactions.statement_failed(error),
+        }
     }
 
     /// Runs a plan in the session's transaction, which is committed if it does not last. Rows go to
@@ -129,9 +181,10 @@ impl StatementRunner {
         let _writing = if writes { Permission::of(self).begin_writing()? } else { None };
         self.facts.has_given_id.store(false, Ordering::Relaxed);
         let deadline = self.deadline(plan);
+        let before = self.transactions.before_statement();
         let begun = self.lock_definitions(plan, deadline).and_then(|()| self.begin_execution(plan));
         if let Err(error) = begun {
-            self.transactions.statement_failed(&error);
+            self.end_failed(&error, before);
             return Err(self.late(error, deadline));
         }
         if let Some(deadline) = deadline {
@@ -144,13 +197,14 @@ impl StatementRunner {
         let ran = self.execute_renewing(&input, given, sink);
         let ran = match ran {
             Ok(mut outcome) => {
+                self.outlive_cut();
                 self.complete_id(plan, &mut outcome);
                 self.transactions.will_answer(|| answer_of(plan.kind, &outcome));
                 self.transactions.statement_succeeded().map(|()| outcome)
             }
             Err(error) => {
                 let error = self.late(error, deadline);
-                self.transactions.statement_failed(&error);
+                self.end_failed(&error, before);
                 Err(error)
             }
         };

@@ -108,7 +108,7 @@ use handler::Handlers;
 pub use handover::HandoverError;
 use prepared::{NumberedStatements, PreparedStatements};
 use query::TextStatements;
-use runner::{Client, StatementRunner};
+use runner::{Client, Cutting, StatementRunner};
 use text_buffers::TextBuffers;
 
 pub struct SqlSession {
@@ -204,12 +204,29 @@ impl SqlSession {
         runner.settings_changed()
     }
 
-    /// Runs a text. See [`firn_wire::Session::query`].
+    /// A command begins that can be run elsewhere as long as it has done nothing.
+    pub(crate) fn begin_command(&mut self) {
+        self.runner.cutting = Cutting { is_possible: true, was_cut: false };
+    }
+
+    /// A command has ended. See [`firn_wire::Session::was_cut`].
+    pub(crate) fn end_command(&mut self, replies: &mut Replies<'_>) {
+        let cutting = &mut self.runner.cutting;
+        cutting.is_possible = false;
+        cutting.was_cut = cutting.was_cut && replies.take_back();
+    }
+
+    /// See [`firn_wire::Session::was_cut`].
+    pub(crate) fn take_cut(&mut self) -> bool {
+        std::mem::take(&mut self.runner.cutting.was_cut)
+    }
+
     /// See [`firn_wire::Session::identify`].
     pub(crate) fn identify_command(&mut self, command: CommandIdentity) {
         self.runner.transactions.identify(command);
     }
 
+    /// Runs a text. See [`firn_wire::Session::query`].
     pub(crate) fn run_query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Answered {
         let SqlSession { runner, texts, handlers, prepared, .. } = self;
         TextStatements { runner, buffers: texts, handlers, prepared }.run_query(query, replies)

@@ -51,6 +51,7 @@ impl TextStatements<'_> {
         while let Some(statement) = rest.next() {
             replies.set_more_results(rest.peek().is_some());
             self.run_text(statement, replies)?;
+            self.runner.cutting.is_possible = false;
             if self.runner.control.ends_after_answer() {
                 break;
             }

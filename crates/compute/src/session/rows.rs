@@ -124,7 +124,7 @@ fn run_given(
 ) -> Answered {
     runner.note_plan(plan);
     let counts_found = replies.counts_found_rows();
-    match runner.execute_given(plan, &Arguments::default(), Some(rows), &mut NoRows) {
+    match runner.execute_whole(plan, &Arguments::default(), Some(rows), &mut NoRows) {
         Ok(outcome) => Answers::of(runner).written(plan.kind, &outcome, counts_found, replies),
         Err(error) => Err(runner.refused(error)),
     }

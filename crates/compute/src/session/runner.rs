@@ -59,8 +59,18 @@ pub(super) struct StatementRunner {
     pub(super) epoch: u64,
     /// The statement was not run, because its plan was no longer valid when its tables were locked.
     pub(super) plan_is_stale: bool,
+    pub(super) cutting: Cutting,
     /// What the session has written at another server, and must see here.
     pub(super) written: Cts,
+}
+
+/// How far the running command can be run elsewhere in place of here.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cutting {
+    /// No statement of it has run yet.
+    pub(super) is_possible: bool,
+    /// One was cut, see [`crate::statement_cut`].
+    pub(super) was_cut: bool,
 }
 
 /// Whom a runner works for.
@@ -110,6 +120,7 @@ impl StatementRunner {
             long_texts: grammar::LongTexts::new(),
             epoch: 0,
             plan_is_stale: false,
+            cutting: Cutting::default(),
             written: Cts(0),
             facts,
         })

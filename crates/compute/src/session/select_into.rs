@@ -45,7 +45,7 @@ impl SelectIntoStatements<'_> {
             None => return Ok(0),
         };
         let mut sink = Gathered::new(self.runner.settings.presentation.time_zone.clone());
-        self.runner.execute(plan, arguments, &mut sink)?;
+        self.runner.execute_whole(plan, arguments, None, &mut sink)?;
         if sink.types.len() != names.len() {
             let why = "The used SELECT statements have a different number of columns";
             return Err(SqlError::new(1222, why));

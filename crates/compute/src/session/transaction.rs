@@ -77,6 +77,13 @@ pub(crate) struct Transactions {
     locked: Vec<TableId>,
 }
 
+/// What there was before a statement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BeforeStatement {
+    has_transaction: bool,
+    read: ReadMark,
+}
+
 /// Transactions that ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ended {
@@ -157,9 +164,8 @@ impl Transactions {
             Some(access) => access == AccessMode::ReadOnly,
             None => next.read_only.unwrap_or(settings.read_only),
         };
-        let may_conflict = isolation == IsolationLevel::RepeatableRead && !read_only;
-        if lasting && may_conflict && settings.first_updater_wins {
-            inner.keep_reads();
+        if lasting {
+            keep_reads(&mut *inner, read_only, settings);
         }
         inner.set_metadata_context(Arc::clone(&self.metadata));
         self.open = Some(OpenTransaction { inner, lasting, read_only, savepoints: Vec::new() });
@@ -252,6 +258,8 @@ impl Transactions {
         inner.set_lock_wait_timeout(settings.lock_wait_timeout);
         inner.set_first_updater_wins(settings.first_updater_wins);
         inner.set_metadata_context(Arc::clone(&self.metadata));
+        // Those of a snapshot that was open before are not known any more.
+        keep_reads(&mut *inner, read_only, settings);
         self.open = Some(OpenTransaction { inner, lasting: true, read_only, savepoints });
     }
 
@@ -283,6 +291,26 @@ impl Transactions {
     pub(crate) fn statement_failed(&mut self, error: &SqlError) {
         match &mut self.open {
             Some(open) if open.lasting && !error.ends_transaction() => open.inner.end_statement(),
+            Some(_) => self.roll_back_quietly(),
+            None => self.metadata.release_transaction(),
+        }
+    }
+
+    /// What there is before a statement, for [`Transactions::statement_cut`].
+    pub(crate) fn before_statement(&self) -> BeforeStatement {
+        BeforeStatement { has_transaction: self.open.is_some(), read: self.read_mark() }
+    }
+
+    /// Ends a statement that failed and will be run elsewhere, as if it had not begun.
+    pub(crate) fn statement_cut(&mut self, before: BeforeStatement) {
+        match &mut self.open {
+            Some(open) if before.has_transaction => {
+                if before.read == ReadMark::default() {
+                    open.inner.forget_snapshot();
+                }
+                open.inner.end_statement();
+            }
+            // A transaction that lasts would be one that its client does not know of.
             Some(_) => self.roll_back_quietly(),
             None => self.metadata.release_transaction(),
         }
@@ -478,6 +506,14 @@ impl Transactions {
              state"
         );
         SqlError::new(1399, message)
+    }
+}
+
+/// Has a transaction's snapshot be renewed where that is possible and needed.
+fn keep_reads(transaction: &mut dyn Transaction, read_only: bool, settings: &Settings) {
+    let may_conflict = transaction.isolation() == IsolationLevel::RepeatableRead && !read_only;
+    if may_conflict && settings.first_updater_wins {
+        transaction.keep_reads();
     }
 }
 

@@ -126,6 +126,10 @@ impl RowsTransaction for EngineTransaction {
         self.inner.keep_reads();
     }
 
+    fn forget_snapshot(&mut self) {
+        self.inner.forget_snapshot();
+    }
+
     fn read_mark(&self) -> ReadMark {
         self.inner.read_mark()
     }

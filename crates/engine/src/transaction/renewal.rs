@@ -150,6 +150,11 @@ impl Transaction {
         self.reads.lose();
     }
 
+    /// Closes the snapshot, from which nothing was read that anybody knows.
+    pub fn forget_snapshot(&mut self) {
+        self.close_snapshot();
+    }
+
     /// A mark of the reads so far.
     #[must_use]
     pub fn read_mark(&self) -> ReadMark {

@@ -89,6 +89,7 @@ impl Database {
                 restrict_fk_on_non_standard_key: true,
                 expressions: self,
                 progress: &|_| true,
+                changes: &|| Ok(()),
                 locks: &self.catalog.shared().node().metadata_locks().open(),
                 cancelled: &Arc::default(),
             };

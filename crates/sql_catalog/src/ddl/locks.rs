@@ -168,6 +168,7 @@ impl DdlContext<'_> {
             false => self.acquire(table.id, MetadataLock::Exclusive),
         };
         keep_others_out()?;
+        (self.changes)().map_err(|_| RowsError::Cancelled)?;
         let (node, cancelled) = (self.catalog.shared().node(), Some(self.cancelled));
         let mut build = node.begin_index(table.id, new, self.lock_wait_timeout, cancelled)?;
         self.locks.downgrade(table.id, MetadataLock::Upgradable);

@@ -141,6 +141,9 @@ pub struct DdlContext<'a> {
     pub expressions: &'a dyn ExpressionBinder,
     /// Called with the progress of long work; false ends the statement.
     pub progress: &'a dyn Fn(BuildProgress) -> bool,
+    /// Called before each change of what is stored; the statement ends with its error. What fails
+    /// before the first call has done nothing.
+    pub changes: &'a dyn Fn() -> Result<()>,
 }
 
 /// The result of a DDL statement.
@@ -315,6 +318,7 @@ impl<'a> DdlContext<'a> {
 
     /// A change of definitions that waits for locks as the session's settings say.
     fn definitions(&self) -> Result<Change<'a>> {
+        (self.changes)()?;
         let mut change = self.clean_up()?;
         change.set_cancelled(self.cancelled);
         Ok(change)

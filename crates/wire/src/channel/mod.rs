@@ -37,7 +37,7 @@ pub use compression::CompressionAlgorithm;
 pub(crate) use input::Input;
 pub(crate) use late::LateAnswer;
 use late::Offer;
-pub(crate) use output::Output;
+pub(crate) use output::{Output, OutputMark};
 pub(crate) use socket::Listener;
 pub use socket::PeerAddress;
 pub(crate) use socket::Socket;
@@ -321,7 +321,12 @@ impl Channel {
     /// Sends the gathered output if it exceeds [`FLUSH_THRESHOLD_BYTES`].
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> Result<(), WireError> {
-        if self.output.committed_length() < FLUSH_THRESHOLD_BYTES { Ok(()) } else { self.flush() }
+        if self.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.output.committed_length() >= FLUSH_THRESHOLD_BYTES
     }
 
     /// Lets answers wait for the confirmation of their commits, as long as the stream carries plain

@@ -32,6 +32,17 @@ pub(crate) struct Output {
     committed_parts: usize,
     /// The next packet's number, in either direction.
     pub(crate) sequence: u8,
+    /// How often committed packets were sent or taken away.
+    departures: u64,
+}
+
+/// A place in an output to which it can go back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputMark {
+    committed: usize,
+    committed_parts: usize,
+    sequence: u8,
+    departures: u64,
 }
 
 /// Bytes of a value that other owners share.
@@ -176,6 +187,29 @@ impl Output {
         }
     }
 
+    /// The end of the committed packets.
+    #[inline]
+    pub(crate) fn mark(&self) -> OutputMark {
+        OutputMark {
+            committed: self.committed,
+            committed_parts: self.committed_parts,
+            sequence: self.sequence,
+            departures: self.departures,
+        }
+    }
+
+    /// Drops what was gathered since the mark; false if some of it is gone.
+    pub(crate) fn go_back(&mut self, mark: &OutputMark) -> bool {
+        if mark.departures != self.departures {
+            return false;
+        }
+        self.bytes.truncate(mark.committed);
+        self.shared.truncate(mark.committed_parts);
+        (self.committed, self.committed_parts) = (mark.committed, mark.committed_parts);
+        self.sequence = mark.sequence;
+        true
+    }
+
     /// Bytes to send.
     #[inline]
     pub(crate) fn committed_length(&self) -> usize {
@@ -202,6 +236,7 @@ impl Output {
 
     /// The committed packets were taken away.
     pub(crate) fn forget_packets(&mut self) {
+        self.departures += 1;
         self.bytes.clear();
         self.committed = 0;
     }
@@ -226,6 +261,7 @@ impl Output {
 
     /// Drops the committed bytes, which have been sent.
     pub(crate) fn clear_committed(&mut self) {
+        self.departures += 1;
         if self.committed == self.bytes.len() && self.shared.is_empty() {
             self.bytes.clear();
         } else {

@@ -38,7 +38,7 @@ use std::sync::atomic::AtomicBool;
 use firn_base::clock::SystemClock;
 use parking_lot::Mutex;
 
-use crate::channel::{Channel, MemoryStream};
+use crate::channel::{Channel, MemoryStream, OutputMark};
 use crate::error::{ServerError, WireError};
 use crate::flags::{Capabilities, Status};
 
@@ -85,10 +85,13 @@ pub struct Replies<'a> {
     cursor: Option<&'a mut Option<CursorRows>>,
     /// The packet of a relayed answer that has arrived in part.
     arriving: Arriving,
+    /// Where the answer begins in the output.
+    begins_at: OutputMark,
 }
 
 impl<'a> Replies<'a> {
     pub(crate) fn new(channel: &'a mut Channel, format: RowFormat) -> Replies<'a> {
+        let begins_at = channel.output.mark();
         Replies {
             channel,
             format,
@@ -97,6 +100,7 @@ impl<'a> Replies<'a> {
             progress: Progress::Owed,
             cursor: None,
             arriving: Arriving::default(),
+            begins_at,
         }
     }
 
@@ -147,6 +151,22 @@ impl<'a> Replies<'a> {
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.progress != Progress::Owed
+    }
+
+    /// Drops what was answered so far, so that the command can be answered anew; false if some of
+    /// it is on its way to the client.
+    #[must_use]
+    pub fn take_back(&mut self) -> bool {
+        if !self.channel.output.go_back(&self.begins_at) {
+            return false;
+        }
+        self.more_results = false;
+        self.progress = Progress::Owed;
+        self.arriving = Arriving::default();
+        if let Some(cursor) = self.cursor.as_deref_mut() {
+            *cursor = None;
+        }
+        true
     }
 
     /// How rows will be encoded.

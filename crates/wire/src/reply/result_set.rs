@@ -111,6 +111,13 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         self.replies.format
     }
 
+    /// Whether the next row begins with sending what was gathered.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.replies.channel.is_full()
+    }
+
     /// Begins the next row. Blocks while much output is waiting for the client.
     ///
     /// # Errors

@@ -498,3 +498,33 @@ fn a_value_that_is_shared_is_sent_as_if_it_were_copied() {
         assert!(sent(true) == sent(false), "{length}");
     }
 }
+
+#[test]
+fn an_answer_that_is_taken_back_leaves_nothing() {
+    let answer = |replies: &mut Replies<'_>| {
+        let mut rows = replies.columns(&[column("a", ColumnType::Long)])?;
+        rows.row()?.int(1);
+        rows.same_row().end();
+        rows.finish(&DONE)
+    };
+    let taken_back = record(RowFormat::Text, None, |replies| {
+        let mut rows = replies.columns(&[column("long", ColumnType::LongBlob)])?;
+        rows.row()?.shared(&Arc::new(vec![b'x'; 100]));
+        drop(rows);
+        assert!(replies.has_begun());
+        assert!(replies.take_back());
+        assert!(!replies.has_begun());
+        answer(replies)
+    });
+    assert_eq!(taken_back, record(RowFormat::Text, None, answer));
+}
+
+#[test]
+fn an_answer_that_was_sent_in_part_is_not_taken_back() {
+    record(RowFormat::Text, None, |replies| {
+        let _rows = replies.columns(&[column("a", ColumnType::Long)])?;
+        replies.flush()?;
+        assert!(!replies.take_back());
+        replies.error(&ServerError::new(1317, b"70100", ""))
+    });
+}
