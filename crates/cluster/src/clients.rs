@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
+use firn_base::clock::Clock;
 use firn_base::network::{NodeId, Role};
 use firn_node::endpoint::{ClientDoor, Endpoint, EndpointOptions};
 use firn_node::statement_effect::{StatementEffect, effect_of};
@@ -28,6 +29,8 @@ use crate::view::View;
 
 /// How long a client waits for a node that writes.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a switch looks whether statements have ended.
+const CUT_LOOK: Duration = Duration::from_millis(5);
 /// How many connections a node has at most, so that no two nodes give the same number.
 const CONNECTIONS_OF_A_NODE: u32 = 1 << 20;
 
@@ -37,6 +40,7 @@ pub(crate) struct Clients {
     door: Arc<ClientDoor>,
     /// Runs sessions of other nodes' clients while the engine is open.
     sessions: Arc<SessionService>,
+    clock: Arc<dyn Clock>,
 }
 
 /// The nodes that may write, with two links to each.
@@ -78,7 +82,8 @@ impl Clients {
         };
         let front = Front::new(environment, Arc::new(writers), front_options);
         let door = ClientDoor::start(environment, options, ids, Arc::clone(&front) as _)?;
-        Ok(Clients { front, door: Arc::new(door), sessions: Arc::clone(sessions) })
+        let clock = Arc::clone(&environment.clock);
+        Ok(Clients { front, door: Arc::new(door), sessions: Arc::clone(sessions), clock })
     }
 
     pub(crate) fn door(&self) -> &Arc<ClientDoor> {
@@ -110,14 +115,33 @@ impl Clients {
         self.sessions.wait_until_left(limit) && self.front.wait_until_left(limit)
     }
 
-    /// Has sessions that are leaving go on in the middle of transactions, too, which they leave with
-    /// the engine's endpoint. Waits until no statement runs here, at most so long; whether none does.
-    pub(crate) fn hand_over(&self, limit: Duration) -> bool {
+    /// Has sessions that are leaving go on in the middle of transactions, too, which they leave
+    /// with the engine's endpoint. Waits until no statement runs here, at most `limit`; whether
+    /// none does. Those that run for longer than `grace` are cut where that is possible: they run
+    /// at the next node, from their beginning.
+    pub(crate) fn hand_over(&self, grace: Duration, limit: Duration) -> bool {
         self.sessions.begin_handing_over();
         self.front.begin_handing_over();
-        // Neither is left out: sessions that run nothing leave in it.
-        let are_idle = self.sessions.wait_until_idle(limit);
-        self.front.wait_until_idle(limit) && are_idle
+        let are_idle = |limit| {
+            // Neither is left out: sessions that run nothing leave in it.
+            let are_idle = self.sessions.wait_until_idle(limit);
+            self.front.wait_until_idle(limit) && are_idle
+        };
+        let begin = self.clock.monotonic();
+        let is_over = |time| self.clock.monotonic().saturating_sub(begin) >= time;
+        loop {
+            if are_idle(CUT_LOOK) {
+                return true;
+            }
+            if is_over(limit) {
+                return false;
+            }
+            // Again and again: a statement may be one that cannot be cut yet.
+            if is_over(grace) {
+                self.sessions.cut();
+                self.front.cut();
+            }
+        }
     }
 
     /// The engine runs no sessions any more. Waits for running statements, at most so long.

@@ -7,7 +7,9 @@
 //! A *planned switch* ([`DatabaseRole::hand_over`]) has sessions go on at the next writer. First
 //! new transactions wait, and those that were begun come to their end. After [`TRANSACTIONS_GRACE`],
 //! sessions go on in the middle of transactions, too, which are handed over with their locks
-//! ([`crate::handover`]). What still runs after [`STATEMENTS_LIMIT`] is rolled back here. Then the
+//! ([`crate::handover`]). What still runs after [`STATEMENTS_GRACE`] is cut: it ends as if it had
+//! not been run, and runs at the next writer. What cannot be cut and still runs after
+//! [`STATEMENTS_LIMIT`] is rolled back here. Then the
 //! member lets the other one lead. If that one does not, the engine, which was never closed, serves
 //! again.
 //!
@@ -44,7 +46,10 @@ use crate::task::{Stop, Task};
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a planned switch waits for open transactions before it hands them over.
 const TRANSACTIONS_GRACE: Duration = Duration::from_millis(30);
-/// How long it waits for running statements after that.
+/// How long it waits for running statements after that before it cuts them, to be run at the next
+/// writer.
+const STATEMENTS_GRACE: Duration = Duration::from_millis(20);
+/// How long it waits for those that cannot be cut.
 const STATEMENTS_LIMIT: Duration = Duration::from_secs(2);
 /// How long another member may take to lead, once it was told to.
 const HAND_OVER_LIMIT: Duration = Duration::from_secs(3);
@@ -303,7 +308,9 @@ impl Shared {
         let (Some(term), to) = (self.group.leads(), successor.member) else { return };
         tracing::info!(%to, "another member is to write; transactions come to their end first");
         let began = clock.monotonic();
-        if !clients.leave(TRANSACTIONS_GRACE) && !clients.hand_over(STATEMENTS_LIMIT) {
+        if !clients.leave(TRANSACTIONS_GRACE)
+            && !clients.hand_over(STATEMENTS_GRACE, STATEMENTS_LIMIT)
+        {
             tracing::warn!("statements that do not end are rolled back for the switch");
         }
         // What is left is interrupted here, so that its outcome is known.

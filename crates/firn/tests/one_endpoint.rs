@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use firn_base::network::Role;
@@ -396,6 +397,76 @@ impl Open {
     }
 }
 
+/// Clients whose statements run while the writer changes: they wait for a row of an idle
+/// transaction, or take their time.
+struct Busy<'s> {
+    holder: Conn,
+    row: u64,
+    clients: Vec<ScopedJoinHandle<'s, mysql::Result<()>>>,
+}
+
+/// How many of them change the row.
+const CHANGE_IT: u64 = 4;
+
+impl<'s> Busy<'s> {
+    /// `port`: that of the node that writes.
+    fn begin(
+        cluster: &Cluster,
+        scope: &'s Scope<'s, '_>,
+        port: u16,
+        other: &mut Conn,
+        row: u64,
+    ) -> Busy<'s> {
+        other.query_drop(format!("INSERT INTO kept.t VALUES ({row}, 0)")).unwrap();
+        let mut holder = cluster.proxy();
+        holder.query_drop("BEGIN").unwrap();
+        holder.query_drop(format!("UPDATE kept.t SET v = 10 WHERE n = {row}")).unwrap();
+        let update = |also| {
+            format!("UPDATE kept.t SET v = v + 1 WHERE n IN ({row}, {also}) /* busy {row} */")
+        };
+        let mut clients = Vec::new();
+        for mut client in [cluster.proxy(), cluster.connect(|| Some(port))] {
+            let update = update(row);
+            clients.push(scope.spawn(move || client.query_drop(update)));
+        }
+        for (at, mut client) in (1..).zip([cluster.proxy(), cluster.connect(|| Some(port))]) {
+            // It changes its own row first, which is taken back.
+            let (own, update) = (row - at, update(row - at));
+            clients.push(scope.spawn(move || {
+                client.query_drop("BEGIN")?;
+                client.query_drop(format!("INSERT INTO kept.t VALUES ({own}, 1)"))?;
+                client.exec_drop(update.as_str(), ())?;
+                client.query_drop("COMMIT")
+            }));
+        }
+        for text in ["SELECT SLEEP(2)", "SELECT COUNT(*) FROM kept.n a, kept.n b, kept.n c"] {
+            for mut client in [cluster.proxy(), cluster.connect(|| Some(port))] {
+                clients.push(scope.spawn(move || client.query_drop(text)));
+            }
+        }
+        let waiting = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%/* busy {row} */'"
+        );
+        let until = Instant::now() + PATIENCE;
+        while other.query_first::<u64, _>(&waiting).unwrap() != Some(CHANGE_IT) {
+            assert!(Instant::now() < until, "they do not wait");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Busy { holder, row, clients }
+    }
+
+    /// They go on at the next writer.
+    fn end(mut self, other: &mut Conn) {
+        self.holder.query_drop("COMMIT").unwrap();
+        for client in self.clients {
+            client.join().unwrap().unwrap();
+        }
+        let row = self.row;
+        let sum = format!("SELECT SUM(v) FROM kept.t WHERE n BETWEEN {row} - 2 AND {row}");
+        assert_eq!(other.query_first(sum).unwrap(), Some(10 + CHANGE_IT + 2 * 2));
+    }
+}
+
 fn of_row(number: u64) -> String {
     format!("SELECT v FROM kept.t WHERE n = {number}")
 }
@@ -410,6 +481,9 @@ fn no_client_sees_a_planned_switch() {
     first.query_drop("CREATE DATABASE kept").unwrap();
     first.query_drop("CREATE TABLE kept.t (n BIGINT PRIMARY KEY, v BIGINT)").unwrap();
     first.query_drop("CREATE TABLE kept.defined (n BIGINT PRIMARY KEY)").unwrap();
+    first.query_drop("CREATE TABLE kept.n (n BIGINT PRIMARY KEY)").unwrap();
+    let numbers: Vec<String> = (0..150).map(|n| format!("({n})")).collect();
+    first.query_drop(format!("INSERT INTO kept.n VALUES {}", numbers.join(", "))).unwrap();
     let mut ports: Vec<u16> = cluster.ports(Role::Database).into_values().collect();
     ports.extend(cluster.ports(Role::Proxy).into_values());
     let stop = AtomicBool::new(false);
@@ -433,6 +507,7 @@ fn no_client_sees_a_planned_switch() {
             let at = 1000 + 10 * round;
             let near = Open::begin(cluster.connect(|| Some(port)), &mut first, at);
             let far = Open::begin(cluster.proxy(), &mut first, at + 5);
+            let busy = Busy::begin(&cluster, scope, port, &mut first, 5002 + 10 * round);
             let (output, is_done) = cluster.switch(&[]);
             assert!(is_done, "{output}\n{}", cluster.logs());
             println!("{output}");
@@ -445,6 +520,7 @@ fn no_client_sees_a_planned_switch() {
             }
             near.end(&mut first);
             far.end(&mut first);
+            busy.end(&mut first);
             let found: Option<(String, u64)> = set_up.exec_first(&prepared, ("!",)).unwrap();
             assert_eq!(found, Some(("kept!".to_owned(), 7)));
         }

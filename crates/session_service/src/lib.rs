@@ -42,6 +42,12 @@
 //!   set up reaches the other place before the next command there, by opening the session again;
 //!   the results of the last statements travel with the command.
 //!
+//! * S9. *A command that holds a backend up that hands over is cut*
+//!   ([`firn_wire::Canceller::cut`]), unless a part of its answer is on its way or it does what the
+//!   session does not carry: it ends as if it had not been run, and is refused as one that was not
+//!   (S4). The front gives it to the next backend, with what it kept of the session from before the
+//!   command. Commands of sessions that are bound to the backend are not cut.
+//!
 //! `docs/formats/session_service.md` describes the bytes.
 //!
 //! Architecture invariant: it knows the wire's seam alone; any `wire::Service` can be served.

@@ -190,6 +190,18 @@ impl Held {
         }
     }
 
+    /// Has the running command end as if it had not been run, if its session can go on elsewhere
+    /// (S9).
+    pub(super) fn cut(&self) {
+        if self.is_bound.load(Ordering::SeqCst) {
+            return;
+        }
+        let canceller = self.canceller.lock().clone();
+        if let Some(canceller) = canceller {
+            canceller.cut();
+        }
+    }
+
     /// Interrupts one command: it may be the one that runs, or the next one.
     pub(super) fn cancel_command(&self, number: u64, reason: CancelReason) {
         let is_running = {
@@ -204,7 +216,8 @@ impl Held {
         }
     }
 
-    /// Runs a command and answers it. Gives the responder back if the session has ended. Blocks.
+    /// Runs a command and answers it. Gives the responder back if the session has ended, or if the
+    /// command was cut (S9). Blocks.
     pub(super) fn run(
         &self,
         environment: &Environment,
@@ -256,6 +269,12 @@ impl Held {
         self.control.end_command();
         self.control.idle_since(environment.clock.monotonic());
         inside.channel.rest();
+        if matches!(outcome, Outcome::Refused(_))
+            && session.was_cut()
+            && let Some(responder) = outlet.give_back()
+        {
+            return Some(responder);
+        }
         let done = self.done(session, outcome);
         outlet.finish(&done);
         None

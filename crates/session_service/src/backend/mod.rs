@@ -169,6 +169,15 @@ impl SessionService {
         serving.ended.wait_until(Some(limit), || serving.end_idle())
     }
 
+    /// Has running commands end as if they had not been run, where that is possible, so that their
+    /// sessions go on elsewhere and run them there (S9). Does not wait. Some may be cut only later.
+    pub fn cut(&self) {
+        let Some(serving) = self.shared.serving.lock().clone() else { return };
+        if serving.hands_over.load(Ordering::SeqCst) {
+            serving.all().iter().for_each(|held| held.cut());
+        }
+    }
+
     /// Takes no more commands, waits for running ones, at most so long, interrupts them then, and
     /// ends all sessions. False if some have not ended within a few seconds after that.
     pub fn end(&self, patience: Duration) -> bool {
@@ -393,12 +402,13 @@ impl Shared {
                         held.take_last(&last.into());
                     }
                     let ended = held.run(&environment, number, &closes, command, rest, responder);
-                    if let Some(responder) = ended {
-                        refuse_unknown(&serving, responder);
-                    }
+                    // Its transaction is left here before the front looks for it elsewhere.
                     if serving.is_leaving() {
                         serving.end_if_left(&held);
                         serving.ended.notify_all();
+                    }
+                    if let Some(responder) = ended {
+                        refuse_unknown(&serving, responder);
                     }
                 });
             }

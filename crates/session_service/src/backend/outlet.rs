@@ -133,6 +133,8 @@ struct OutletState {
     gathered: Vec<u8>,
     /// To be pushed before anything else.
     pending: Option<Body>,
+    /// Whether there was ever something to be pushed.
+    has_packed: bool,
     has_asked_for_file: bool,
 }
 
@@ -143,6 +145,7 @@ impl Outlet {
             kind: push::PACKETS,
             gathered: Vec::new(),
             pending: None,
+            has_packed: false,
             has_asked_for_file: false,
         };
         Outlet { state: Mutex::new(state), content: Arc::clone(content) }
@@ -155,6 +158,14 @@ impl Outlet {
         while !state.push(SLICE)? {}
         state.kind = push::ROWS;
         Ok(())
+    }
+
+    /// Gives up answering the command, of whose answer nothing has been gathered or pushed. `None`
+    /// otherwise.
+    pub(super) fn give_back(&self) -> Option<Responder> {
+        let mut state = self.state.lock();
+        let is_untouched = state.gathered.is_empty() && !state.has_packed;
+        if is_untouched { state.responder.take() } else { None }
     }
 
     /// Answers the command. What was gathered and not pushed goes with it. Nothing else follows.
@@ -182,6 +193,7 @@ impl OutletState {
             let mut body = Body::from(vec![self.kind]);
             body.push(std::mem::take(&mut self.gathered));
             self.pending = Some(body);
+            self.has_packed = true;
         }
     }
 
@@ -226,6 +238,7 @@ impl RelayStream for Inlet {
             state.pack();
             while !state.push(SLICE)? {}
             state.pending = Some(Body::from(vec![push::FILE]));
+            state.has_packed = true;
         }
         if !state.push(SLICE)? {
             return Err(io::ErrorKind::WouldBlock.into());

@@ -100,6 +100,17 @@ impl LocalSessions {
         self.hands_over.store(true, Ordering::SeqCst);
     }
 
+    /// Has running commands end as if they had not been run, where that is possible (S9). Does not
+    /// wait. Some may be cut only later.
+    pub(super) fn cut(&self) {
+        if !self.hands_over.load(Ordering::SeqCst) {
+            return;
+        }
+        let all: Vec<_> = self.sessions.lock().values().cloned().collect();
+        let may_leave = |session: &&Arc<LocalSession>| !session.is_bound.load(Ordering::SeqCst);
+        all.iter().filter(may_leave).for_each(|session| session.canceller.cut());
+    }
+
     /// Whether a session that is leaving has nothing to do here any more.
     fn has_left(&self, session: &LocalSession, inside: &mut dyn Session) -> bool {
         self.is_leaving() && session.may_leave(inside, self.hands_over.load(Ordering::SeqCst))

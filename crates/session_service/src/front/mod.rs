@@ -189,6 +189,16 @@ impl Front {
         leaving.is_none_or(|leaving| leaving.wait_until_idle(limit))
     }
 
+    /// Has running commands of sessions that are leaving end as if they had not been run, where
+    /// that is possible, so that they run elsewhere (S9). Does not wait. Some may be cut only
+    /// later.
+    pub fn cut(&self) {
+        let leaving = self.shared.leaving.lock().clone();
+        if let Some(leaving) = leaving {
+            leaving.cut();
+        }
+    }
+
     /// Opens no more sessions in this process, waits for running commands, at most so long, and
     /// ends the sessions here; their clients keep their connections. False if some have not ended
     /// within a few seconds after that.

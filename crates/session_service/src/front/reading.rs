@@ -51,7 +51,6 @@ impl FrontSession {
         self.open_reading()?;
         let FrontSession { reading, kept, interruption, .. } = self;
         let reading = reading.as_mut()?;
-        interruption.begin();
         let (last, knows) = (kept.last, reading.known.last);
         let ran = reading.place.with(|session| {
             if knows != last {

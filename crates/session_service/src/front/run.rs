@@ -9,7 +9,7 @@ use firn_wire::{Replies, WireError};
 
 use super::attachment::Attachment;
 use super::session::{FrontSession, Lost, Place, Running};
-use super::{is_leaving, unreadable, was_not_executed};
+use super::{is_leaving, is_not_here, unreadable, was_not_executed};
 use crate::SESSION_SERVICE;
 use crate::message::{Ask, Command, Done, decode, encode, push};
 
@@ -155,8 +155,8 @@ impl FrontSession {
 }
 
 fn lost(attachment: &Attachment, error: &CallError, has_answered: bool) -> Lost {
-    // The answer may come before the event that says so.
-    match is_leaving(error) {
+    // The answer may come before the event that says so, from the node as it leaves or after that.
+    match is_leaving(error) || is_not_here(error) {
         true => attachment.begin_leaving(),
         false => tracing::warn!(%error, "a command has no answer"),
     }

@@ -21,7 +21,9 @@ use rustc_hash::FxHashMap;
 
 use super::attachment::Attachment;
 use super::local::{LocalPlace, LocalSessions};
-use super::{Backend, LOGIN_TIMEOUT, Route, Shared, StatementClass, nobody, unreadable};
+use super::{
+    Backend, LOGIN_TIMEOUT, Route, Shared, StatementClass, nobody, unreadable, was_not_executed,
+};
 use crate::SESSION_SERVICE;
 use crate::message::{
     Ask, Bytes, Command, Done, Field, LoginFacts, NamedValue, Outcome, Reason, Resumed, Value,
@@ -85,7 +87,8 @@ impl Canceller for Interruption {
 }
 
 impl Interruption {
-    /// A command begins: an interruption that was meant for the last one has no effect on it.
+    /// A command of the client begins: an interruption that was meant for the last one has no
+    /// effect on it.
     pub(super) fn begin(&self) {
         if self.wanted() == Some(CancelReason::KillQuery) {
             self.wanted.store(0, Ordering::SeqCst);
@@ -420,21 +423,24 @@ impl FrontSession {
             return None;
         }
         let news = self.news();
-        let FrontSession { place, known, kept, interruption, .. } = self;
+        let FrontSession { place, known, kept, .. } = self;
         let Some(Place::Local(place)) = place else { return None };
-        interruption.begin();
         let done = place.with(|session| {
             if let Some(last) = news {
                 session.take_last(&last);
             }
             let done = run(session);
+            if done.is_err() && session.was_cut() {
+                // It runs where the session goes on, from what is kept (S9).
+                return None;
+            }
             kept.take(session);
             place.set_bound(kept.is_bound);
             *known = kept.known();
-            done
+            Some(done)
         });
         self.ran_at_home();
-        done
+        done.flatten()
     }
 
     /// The results of the last statements, if the place does not know them.
@@ -461,8 +467,10 @@ impl FrontSession {
             Err(error) => {
                 tracing::debug!(%error, "a session could not be opened");
                 attachment.doubt(&error);
-                // It may be open all the same.
-                attachment.leave(self.login.connection.id());
+                // It may be open all the same. If not, its transaction waits for where it will be.
+                if !was_not_executed(&error) {
+                    attachment.leave(self.login.connection.id());
+                }
                 return Ok(false);
             }
         };
@@ -506,13 +514,13 @@ impl FrontSession {
         text: Option<&[u8]>,
         mut replies: Option<&mut Replies<'_>>,
     ) -> Result<Option<Outcome>, WireError> {
-        self.interruption.begin();
-        let deadline = self.shared.deadline();
+        let mut deadline = self.shared.deadline();
         loop {
             self.settle(deadline)?;
             if let Some(Place::Local(_)) = &self.place {
                 return Ok(None);
             }
+            let began = self.shared.now();
             let error = match self.run(command, body, replies.as_deref_mut()) {
                 Ok(done) => {
                     self.closes.clear();
@@ -525,8 +533,13 @@ impl FrontSession {
             match error {
                 Lost::Broken(error) => return Err(error),
                 Lost::NotExecuted => {
+                    let now = self.shared.now();
+                    if self.place.as_ref().is_some_and(Place::is_leaving) {
+                        // How long it ran before it was cut (S9) is not a wait for a node.
+                        deadline = deadline.saturating_add(now.saturating_sub(began));
+                    }
                     self.move_on()?;
-                    if self.shared.now() >= deadline {
+                    if now >= deadline {
                         return Err(nobody().into());
                     }
                 }
@@ -775,6 +788,7 @@ fn facts(login: &Login) -> LoginFacts {
 
 impl Session for FrontSession {
     fn query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Result<(), WireError> {
+        self.interruption.begin();
         let apart = self.read_apart(self.route(query.text), |session| {
             let done = session.query(query, &mut *replies);
             (done, replies.has_begun())
@@ -795,6 +809,7 @@ impl Session for FrontSession {
     }
 
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
+        self.interruption.begin();
         let route = self.route(text);
         let apart = self.read_apart(route, |session| (session.prepare(statement, text), false));
         if let Some(done) = apart {
@@ -822,6 +837,7 @@ impl Session for FrontSession {
         execution: Execution<'_>,
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError> {
+        self.interruption.begin();
         let prepared = self.texts.get(&execution.statement);
         let (text, route) = match prepared {
             Some(PreparedText { text, route }) => (Some(Arc::clone(text)), *route),
@@ -859,6 +875,7 @@ impl Session for FrontSession {
     }
 
     fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
+        self.interruption.begin();
         loop {
             if let Some(done) = self.here(|session| session.init_db(schema, &mut *replies)) {
                 return done;
@@ -870,6 +887,7 @@ impl Session for FrontSession {
     }
 
     fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError> {
+        self.interruption.begin();
         self.texts.clear();
         self.closes.clear();
         self.leave_reading();
@@ -888,6 +906,7 @@ impl Session for FrontSession {
     }
 
     fn statistics(&mut self) -> String {
+        self.interruption.begin();
         loop {
             if let Some(Ok(line)) = self.here(|session| Ok(session.statistics())) {
                 return line;
@@ -902,6 +921,7 @@ impl Session for FrontSession {
     }
 
     fn kill(&mut self, connection: u32) -> Result<(), WireError> {
+        self.interruption.begin();
         loop {
             if let Some(done) = self.here(|session| session.kill(connection)) {
                 return done;
@@ -917,6 +937,7 @@ impl Session for FrontSession {
         table: &[u8],
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
+        self.interruption.begin();
         loop {
             if let Some(done) = self.here(|session| session.field_list(table, pattern)) {
                 return done;

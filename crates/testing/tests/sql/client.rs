@@ -47,6 +47,10 @@ impl Client {
         &mut self.connection
     }
 
+    pub(crate) fn into_connection(self) -> Conn {
+        self.connection
+    }
+
     pub(crate) fn set_global(&mut self, assignment: &str) {
         self.connection.query_drop(format!("SET GLOBAL {assignment}")).expect("a setting");
     }

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use firn_base::Environment;
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
@@ -26,9 +26,20 @@ use firn_wire::{LimitValues, Limits, Server as WireServer, ServerOptions};
 pub(crate) struct Fronted {
     clients: WireServer,
     front: Arc<Front>,
+    /// Whether its sessions run in its own process.
+    is_here: bool,
     service: Arc<SessionService>,
     links: LinkServer,
     reader: Option<Reader>,
+}
+
+/// Where a front's sessions run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In its own process.
+    Here,
+    /// At the other end of a link.
+    Elsewhere,
 }
 
 /// A replica in this process.
@@ -110,6 +121,44 @@ impl Fronted {
         Some(Fronted::of(environment, endpoint, reader))
     }
 
+    /// A front whose sessions run there.
+    pub(crate) fn before(endpoint: &Endpoint, place: Place) -> Fronted {
+        let mut fronted = Fronted::of(&Environment::system(), endpoint, None);
+        fronted.is_here = place == Place::Here;
+        fronted.begin_here(endpoint);
+        fronted
+    }
+
+    fn begin_here(&self, endpoint: &Endpoint) {
+        if self.is_here {
+            self.front.begin_local(Arc::clone(endpoint.service()) as _);
+        }
+    }
+
+    /// The server hands its sessions over to itself, as a node does whose successor does not lead.
+    pub(crate) fn switch(&self, endpoint: &Endpoint, patience: Duration) {
+        self.service.begin_leaving();
+        self.front.begin_leaving();
+        self.service.begin_handing_over();
+        self.front.begin_handing_over();
+        let until = Instant::now() + patience;
+        let wait = Duration::from_millis(5);
+        // It takes the next one only once it knows that this one has ended.
+        while self.front.is_attached() {
+            assert!(Instant::now() < until, "the front stays");
+            std::thread::sleep(wait);
+        }
+        while !(self.service.wait_until_idle(wait) && self.front.wait_until_idle(wait)) {
+            assert!(Instant::now() < until, "a statement holds the switch up");
+            self.service.cut();
+            self.front.cut();
+        }
+        assert!(self.service.end(Duration::ZERO) && self.front.end_local(Duration::ZERO));
+        let connections = Arc::clone(endpoint.connections());
+        self.service.begin(Arc::clone(endpoint.service()) as _, connections);
+        self.begin_here(endpoint);
+    }
+
     fn of(environment: &Environment, endpoint: &Endpoint, reader: Option<Reader>) -> Fronted {
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let service = SessionService::new(environment);
@@ -143,7 +192,7 @@ impl Fronted {
         };
         let clients = WireServer::start(environment.clone(), options, Arc::clone(&front) as _);
         let clients = clients.expect("a server of clients");
-        Fronted { clients, front, service, links, reader }
+        Fronted { clients, front, is_here: false, service, links, reader }
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -25,6 +25,7 @@ mod replica;
 mod server;
 mod spilling;
 mod statistics;
+mod switches;
 mod waits;
 
 use std::path::{Path, PathBuf};

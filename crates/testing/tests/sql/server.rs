@@ -41,6 +41,13 @@ impl Server {
         Server::start_with(as_wanted)
     }
 
+    /// A server that answers its clients itself, whatever the environment variable says.
+    pub(crate) fn start_alone() -> Server {
+        let mut server = Server::start();
+        server.fronted = None;
+        server
+    }
+
     /// A server on another machine than this one.
     pub(crate) fn start_over(environment: &Environment, options: &NodeOptions) -> Server {
         Server::start_in(environment, options, LocalServerState::of_one_node(), as_wanted)
@@ -83,6 +90,10 @@ impl Server {
         let files = self.directory.path().join("files");
         let environment = Environment::system();
         start_endpoint(&environment, &self.node, &self.state, as_wanted(rows), &data_dir, &files)
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The database node that writes.
