@@ -119,6 +119,15 @@ impl Cluster {
         }
     }
 
+    /// Waits until control knows that so many nodes are up.
+    fn wait_until_up(&self, nodes: usize) {
+        let until = Instant::now() + PATIENCE;
+        while self.status().matches(" up ").count() < nodes {
+            assert!(Instant::now() < until, "{}", self.status());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// The name of the node that leads, once one does.
     fn leader(&self) -> String {
         let until = Instant::now() + PATIENCE;
@@ -484,6 +493,7 @@ fn no_client_sees_a_planned_switch() {
     first.query_drop("CREATE TABLE kept.n (n BIGINT PRIMARY KEY)").unwrap();
     let numbers: Vec<String> = (0..150).map(|n| format!("({n})")).collect();
     first.query_drop(format!("INSERT INTO kept.n VALUES {}", numbers.join(", "))).unwrap();
+    cluster.wait_until_up(4);
     let mut ports: Vec<u16> = cluster.ports(Role::Database).into_values().collect();
     ports.extend(cluster.ports(Role::Proxy).into_values());
     let stop = AtomicBool::new(false);
