@@ -70,12 +70,14 @@ mod render;
 mod split;
 #[cfg(test)]
 mod tests;
+mod variable_hints;
 
 pub use literal_rows::{LiteralRows, literal_rows};
 pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
 pub use placeholders::{Placeholders, placeholders};
 pub use render::{render, render_query, render_unqualified};
 pub use split::{Split, split};
+pub use variable_hints::{HintedValue, VariableHint, variable_hints};
 
 use firn_base::memory;
 

@@ -47,6 +47,7 @@ mod flush;
 mod freshness;
 mod handler;
 mod handover;
+mod hinted_variables;
 mod kill;
 mod late_commits;
 mod lifted_text;

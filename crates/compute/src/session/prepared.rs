@@ -267,8 +267,12 @@ impl NamedStatements<'_> {
             return Err(self.runner.refused(error));
         }
         let (runner, handlers) = (&mut *self.runner, &mut *self.handlers);
-        PreparedExecution { runner, handlers, prepared, arguments: &arguments, buffers }
-            .run(replies)
+        let hinted = runner.begin_hints(&prepared.text);
+        let mut execution =
+            PreparedExecution { runner, handlers, prepared, arguments: &arguments, buffers };
+        let done = execution.run(replies);
+        execution.runner.end_hints(hinted);
+        done
     }
 
     /// `DEALLOCATE PREPARE`

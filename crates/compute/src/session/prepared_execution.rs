@@ -56,10 +56,12 @@ impl PreparedExecution<'_> {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
         let began =
             StatementMeasurement::of(self.runner).begin(&self.prepared.text, Some(self.arguments));
+        let hinted = self.runner.begin_hints(&self.prepared.text);
         let done = match self.runner.catch_up(&self.prepared.text) {
             Ok(()) => self.run_until_current(replies),
             Err(error) => Err(self.runner.refused(error)),
         };
+        self.runner.end_hints(hinted);
         let text = &self.prepared.text;
         StatementMeasurement::of(self.runner).end(began, text, Some(self.arguments), &done);
         done
@@ -96,6 +98,7 @@ impl PreparedExecution<'_> {
             });
         }
         self.runner.state.diagnostics.clear();
+        self.runner.tell_hints();
         let found = self.runner.rights.refresh().and_then(|()| self.find_last());
         let last = match found {
             Ok(()) => self.prepared.last.as_ref().expect("just found"),

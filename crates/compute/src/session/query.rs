@@ -64,10 +64,12 @@ impl TextStatements<'_> {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
         let began = StatementMeasurement::of(self.runner).begin(text, None);
         let counted = self.runner.rights.count_use();
+        let hinted = self.runner.begin_hints(text);
         let done = match counted.and_then(|()| self.runner.catch_up(text)) {
             Ok(()) => self.run_until_current(text, replies),
             Err(error) => Err(wire_error(error)),
         };
+        self.runner.end_hints(hinted);
         StatementMeasurement::of(self.runner).end(began, text, None, &done);
         if text.len() > KEPT_TEXT_BYTES {
             self.buffers.shrink();
@@ -137,6 +139,7 @@ impl TextStatements<'_> {
         let plan = plan.filter(|plan| plan.plan.holds_for(&literals.values, &runner.evaluation))?;
         count(&runner.facts.status.plan_cache_hits);
         runner.state.diagnostics.clear();
+        runner.tell_hints();
         tell_conditions(&runner.evaluation, plan);
         Some(runner.run_plan(plan, literals, replies))
     }

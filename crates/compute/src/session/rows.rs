@@ -62,6 +62,7 @@ fn run_rows(
     let mode = runner.settings.grammar_mode();
     let mut given = TextRows { text, mode, rows, collation, next: 0, row: Vec::new() };
     runner.state.diagnostics.clear();
+    runner.tell_hints();
     Some(run_given(runner, &plan, &mut given, replies))
 }
 

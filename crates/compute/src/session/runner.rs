@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use firn_base::Cts;
 use firn_sql::catalog::SessionCatalog;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{Condition, Result, SqlError};
 use firn_sql::execute::Scratch;
 use firn_sql::grammar;
 use firn_sql::types::EvaluationContext;
@@ -48,6 +48,8 @@ pub(super) struct StatementRunner {
     pub(super) transactions: Transactions,
     pub(super) evaluation: EvaluationContext,
     pub(super) locked: LockedTables,
+    /// Warnings of the current statement's `SET_VAR` hints that it has not told yet.
+    pub(super) hint_conditions: Vec<Condition>,
     /// The counts of the current statement so far.
     pub(super) measured: Measured,
     /// Memory that executions reuse, so that short ones allocate nothing.
@@ -115,6 +117,7 @@ impl StatementRunner {
             control,
             evaluation: EvaluationContext::default(),
             locked: LockedTables::default(),
+            hint_conditions: Vec::new(),
             measured: Measured::default(),
             scratch: None,
             long_texts: grammar::LongTexts::new(),

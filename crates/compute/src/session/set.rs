@@ -381,7 +381,7 @@ fn setting(datum: &Datum, kind: Kind) -> Setting {
 }
 
 /// Variables whose values are names, given by number or by name.
-fn named_value(name: &str, given: Setting) -> Result<Setting> {
+pub(super) fn named_value(name: &str, given: Setting) -> Result<Setting> {
     use firn_sql::collation;
     let by_number = |number: i64| {
         u16::try_from(number)

@@ -65,6 +65,7 @@ impl Statements<'_> {
         if !keeps_conditions(statement) {
             runner.state.diagnostics.clear();
             runner.evaluation.take_conditions();
+            runner.tell_hints();
         }
         if let Some(command) = Command::of(statement) {
             runner.facts.status.count_command(command);
