@@ -1,4 +1,5 @@
-//! The number of a value that was chosen among values of several types.
+//! The number of a value that was chosen among values of several types, or of a text that a
+//! function made of a moment.
 //!
 //! ```text
 //!   IF(c, '1x', DATE'2024-02-29') + 0    1 with a warning, or 20240229: not the number of '2024-…'
@@ -7,10 +8,12 @@
 //!
 //! MySQL asks the value that `IF` or `CASE` chooses for its own number. `ANY_VALUE`, `COALESCE`,
 //! `GREATEST` and `LEAST` give a text, whose number is taken as far as it goes: only an exact
-//! number warns, of a text without any digit.
+//! number warns, of a text without any digit. Of a text that is a function's moment, the number is
+//! the moment's, as in `ADDTIME('10:11:12', 1) + 0`.
 
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{ErrorKind, Result};
+use firn_sql_types::temporal::made::moment_of_text;
 use firn_sql_types::{Coercibility, Datum, Decimal, EvaluationContext, SqlType, TypeKind, cast};
 
 use super::{Evaluate, cast_operand};
@@ -19,6 +22,7 @@ use crate::frame::Frame;
 /// Whether a cast of an operand is one of these.
 pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
     let is_choice = match &operand.kind {
+        _ if is_text_of_moment(operand) => true,
         ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
         ExpressionKind::Call { function, .. } => {
             matches!(function.name, "ANY_VALUE" | "GREATEST" | "LEAST")
@@ -39,6 +43,7 @@ pub(super) fn number_of_choice(
         return None;
     }
     Some(match &operand.kind {
+        _ if is_text_of_moment(operand) => number_of_moment(operand, ty, frame),
         ExpressionKind::Case { branches, otherwise } => {
             number_of_case(branches, otherwise.as_deref(), ty, frame)
         }
@@ -53,6 +58,32 @@ fn is_text_as_written(operand: &Expression, ty: &SqlType) -> bool {
 
 fn is_written_integer(ty: &SqlType) -> bool {
     ty.coercibility == Coercibility::Implicit && matches!(ty.kind, TypeKind::Integer { .. })
+}
+
+/// Whether an expression is a function's date, time or moment as text, or a constant that was.
+fn is_text_of_moment(operand: &Expression) -> bool {
+    match &operand.kind {
+        ExpressionKind::Call { function, .. } => {
+            operand.ty.kind.is_text()
+                && matches!(
+                    function.name,
+                    "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDTIME" | "SUBTIME"
+                )
+        }
+        ExpressionKind::Literal(_) => {
+            let before = operand.ty.before.get();
+            before.is_some_and(|before| before.written.0.is_text_of_moment())
+        }
+        _ => false,
+    }
+}
+
+fn number_of_moment(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
+    let value = operand.evaluate(frame)?;
+    match value.as_bytes().and_then(moment_of_text) {
+        Some((moment, own)) => cast::cast(&moment, &own, ty, frame.context()),
+        None => cast::cast(&value, &operand.ty, ty, frame.context()),
+    }
 }
 
 fn number_of_case(

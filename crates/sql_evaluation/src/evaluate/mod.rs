@@ -240,8 +240,10 @@ fn as_written(function: &Function, evaluated: SmallVec<[Datum; 3]>) -> SmallVec<
 
 /// The value of an operand, converted to a type.
 fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
-    if let ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) | ExpressionKind::Call { .. } =
-        &operand.kind
+    if let ExpressionKind::Case { .. }
+    | ExpressionKind::Coalesce(_)
+    | ExpressionKind::Call { .. }
+    | ExpressionKind::Literal(_) = &operand.kind
         && let Some(number) = number_of_choice(operand, ty, frame)
     {
         return number;
@@ -457,8 +459,12 @@ fn in_list(
     }
     let sought = operand.operand(frame)?;
     if operand.of(&sought, frame)?.is_null() {
-        // The items of a list that is not constant are evaluated even so, and may warn.
-        if !matches!(operand.kind, ExpressionKind::Literal(_)) {
+        // The items of a list that is not constant are evaluated even so, and may warn, unless NULL
+        // is written.
+        let before = operand.ty.before.get();
+        let is_written = matches!(operand.kind, ExpressionKind::Literal(_))
+            && before.is_none_or(|before| before.written.0.kind == TypeKind::Null);
+        if !is_written {
             for item in list.iter().filter(|item| !is_placed(item)) {
                 item.evaluate(frame)?;
             }

@@ -9,9 +9,9 @@ use firn_sql_types::temporal::round;
 use firn_sql_types::{Datum, SqlType, TypeKind};
 
 use super::value::{
-    Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of,
+    Moment, any_date, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of,
     fsp_of_read, fuzzy, interval, is_written_moment, may_be_moment, moment, moved_span, overflow,
-    time, time_or_moment, unit, whole_double,
+    time, time_or_moment, unit, whole_double, written_moment,
 };
 use crate::arguments::shown;
 use crate::signature::Want;
@@ -243,12 +243,12 @@ fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
 fn add_time(a: &[Datum], call: &Call<'_>, sign: i64) -> Datum {
     // The first argument is read even if the second is NULL, the second only if the first is one.
     let by_us = || time(a, 1, call).map(|by| by.pack() * sign);
-    let is_date = match &a[0] {
-        Datum::Date(_) | Datum::DateTime(_) => true,
-        datum => is_written_moment(datum, call),
-    };
-    if is_date {
-        let value = moment(a, 0, call, fuzzy(call));
+    let is_typed = matches!(a[0], Datum::Date(_) | Datum::DateTime(_));
+    if is_typed || is_written_moment(&a[0], any_date(call), call) {
+        let value = match is_typed {
+            true => moment(a, 0, call, fuzzy(call)),
+            false => written_moment(a, 0, call),
+        };
         let Some((value, by_us)) = value.and_then(|value| Some((value, by_us()?))) else {
             return Datum::Null;
         };

@@ -6,8 +6,8 @@ use firn_sql_types::temporal::interval::IntervalUnit as Unit;
 use firn_sql_types::{Datum, SqlType, TypeKind, calendar};
 
 use super::value::{
-    complete, date_of_long_months, date_time, fsp_of_read, fuzzy, is_written_moment, may_be_moment,
-    span_result, time_or_moment, unit,
+    any_date, complete, date_of_long_months, date_time, fsp_of_read, is_written_moment,
+    may_be_moment, span_result, time_or_moment, unit,
 };
 use crate::signature::{Want, bigint};
 use crate::{Call, Function, ResolveContext, Signature, lenient};
@@ -47,7 +47,7 @@ fn resolve_time_difference(types: &[SqlType], context: &ResolveContext<'_>) -> R
 fn is_moment(a: &[Datum], at: usize, call: &Call<'_>) -> bool {
     match &a[at] {
         Datum::Date(_) | Datum::DateTime(_) => true,
-        datum => is_written_moment(datum, call),
+        datum => is_written_moment(datum, any_date(call), call),
     }
 }
 
@@ -55,7 +55,7 @@ fn is_moment(a: &[Datum], at: usize, call: &Call<'_>) -> bool {
 fn time_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let span_us = match (is_moment(a, 0, call), is_moment(a, 1, call)) {
         (true, true) => {
-            let moment = |at| date_time(a, at, call, fuzzy(call)).map(position_us);
+            let moment = |at| date_time(a, at, call, any_date(call)).map(position_us);
             moment(0).zip(moment(1)).map(|(a, b)| a - b)
         }
         (false, false) => {

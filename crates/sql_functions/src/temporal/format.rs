@@ -9,7 +9,7 @@ use firn_sql_types::temporal::parse::time_of_day;
 use firn_sql_types::{Datum, SqlType};
 
 use super::parts::{MONTHS, WEEKDAYS, weekday};
-use super::value::{date_time_of_long_months, fuzzy, time};
+use super::value::{any_date, date_time_of_long_months, fuzzy, is_written_moment, moment, time};
 use crate::arguments::{room, text};
 use crate::signature::{self, text_chars, text_of};
 use crate::{Call, Function, ResolveContext, lenient, strict};
@@ -22,8 +22,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     })
     .reading_before_null(),
     lenient!("TIME_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
-        let value = time(a, 0, call).filter(|_| !a[1].is_null());
-        value.map_or(Ok(Datum::Null), |value| format_time(&text(&a[1]), value, call))
+        let value = time_and_date(a, call).filter(|_| !a[1].is_null());
+        value.map_or(Ok(Datum::Null), |(value, date)| format_time(&text(&a[1]), value, date, call))
     })
     .reading_before_null(),
     strict!("GET_FORMAT", 2..=2, [Text] => signature::text::<17>, |a: &[Datum], _: &Call<'_>| {
@@ -37,12 +37,27 @@ fn formatted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
 
 /// A date and time in a format; NULL for a name that does not exist.
 pub(super) fn format_date_time(format: &str, value: DateTime, call: &Call<'_>) -> Result<Datum> {
-    let parts = Parts { date: Some(value.date), time: time_of_day(value) };
+    let parts = Parts { date: value.date, has_date: true, time: time_of_day(value) };
     write(&parts, format, call)
 }
 
-fn format_time(format: &str, value: Time, call: &Call<'_>) -> Result<Datum> {
-    write(&Parts { date: None, time: value }, format, call)
+fn format_time(format: &str, value: Time, date: Date, call: &Call<'_>) -> Result<Datum> {
+    write(&Parts { date, has_date: false, time: value }, format, call)
+}
+
+/// The time of a value for `TIME_FORMAT`, and its date, which is zero where it has none.
+fn time_and_date(a: &[Datum], call: &Call<'_>) -> Option<(Time, Date)> {
+    let moment = match &a[0] {
+        Datum::Date(_) | Datum::DateTime(_) => moment(a, 0, call, fuzzy(call)),
+        value if is_written_moment(value, any_date(call), call) => {
+            moment(a, 0, call, any_date(call))
+        }
+        _ => None,
+    };
+    match moment {
+        Some(moment) => Some((time_of_day(moment.value), moment.value.date)),
+        None => Some((time(a, 0, call)?, Date::default())),
+    }
 }
 
 /// NULL for an empty format. `max_allowed_packet` does not apply here.
@@ -54,16 +69,18 @@ fn write(parts: &Parts, format: &str, call: &Call<'_>) -> Result<Datum> {
     Ok(text.map_or(Datum::Null, Datum::text))
 }
 
-/// The formatted value; a time alone has no date.
+/// The formatted value. `TIME_FORMAT` shows the day and the month of a moment, but neither its week
+/// nor what else needs the calendar, and no day in English.
 struct Parts {
-    date: Option<Date>,
+    date: Date,
+    has_date: bool,
     time: Time,
 }
 
 impl Parts {
     fn format(&self, format: &str) -> Option<String> {
         let mut out = String::new();
-        if self.date.is_none() && self.time.negative {
+        if !self.has_date && self.time.negative {
             out.push('-');
         }
         let mut characters = format.chars();
@@ -102,21 +119,21 @@ impl Parts {
     }
 
     fn write_date(&self, specifier: char, out: &mut String) -> Option<()> {
-        let date = self.date.unwrap_or_default();
-        let Date { year, month, day } = date;
+        let Date { year, month, day } = self.date;
         let month_name = || MONTHS.get(usize::from(month).checked_sub(1)?);
         let _ = match specifier {
             'M' => write!(out, "{}", month_name()?),
             'b' => write!(out, "{}", &month_name()?[..3]),
             'm' => write!(out, "{month:02}"),
             'c' => write!(out, "{month}"),
+            'D' if !self.has_date => return None,
             'D' => write!(out, "{day}{}", ordinal_suffix(day)),
             'd' => write!(out, "{day:02}"),
             'e' => write!(out, "{day}"),
             'Y' => write!(out, "{year:04}"),
             'y' => write!(out, "{:02}", year % 100),
             'W' | 'a' | 'w' | 'j' | 'U' | 'u' | 'V' | 'v' | 'X' | 'x' => {
-                return write_calendar(specifier, self.date?, out);
+                return write_calendar(specifier, self.has_date.then_some(self.date)?, out);
             }
             other => write!(out, "{other}"),
         };

@@ -5,7 +5,7 @@ use firn_sql_types::Datum;
 use firn_sql_types::calendar::{self, WeekMode};
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::interval::IntervalUnit as Unit;
-use firn_sql_types::temporal::parse::{parse_date_time, time_of_day};
+use firn_sql_types::temporal::parse::{DateRules, parse_date_time, time_of_day};
 
 use super::value::{
     complete, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy, may_be_moment,
@@ -158,6 +158,10 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
             let Some(value) = date_time(a, 1, call, fuzzy(call)) else { return Ok(Datum::Null) };
             Some(value)
         }
+        Datum::Text(octets) if are_digits_of_date(octets) => {
+            let Some(value) = date_time(a, 1, call, fuzzy(call)) else { return Ok(Datum::Null) };
+            Some(value)
+        }
         Datum::Int(_) | Datum::UInt(_) if int(&a[1]) > LARGEST_TIME_NUMBER => {
             let value = date_time_of_long_months(a, 1, call, fuzzy(call));
             let Some(value) = value else { return Ok(Datum::Null) };
@@ -185,6 +189,17 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 /// Whether a text cannot be a time.
 fn is_surely_date(text: &[u8]) -> bool {
     text.iter().filter(|byte| matches!(byte, b'-' | b'/')).count() >= 2
+}
+
+/// Whether a text consists of the digits of a date, with a fraction or without.
+fn are_digits_of_date(text: &[u8]) -> bool {
+    const FEWEST: usize = 6;
+    let whole = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let fraction = text[whole..].strip_prefix(b".").unwrap_or(&text[whole..]);
+    let rules = DateRules { allow_invalid_dates: true, ..DateRules::LENIENT };
+    whole >= FEWEST
+        && fraction.iter().all(u8::is_ascii_digit)
+        && parse_date_time(text, rules).value.is_some()
 }
 
 /// Whether a text that may be a date and time looks like one: the date has its delimiters.

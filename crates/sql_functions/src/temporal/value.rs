@@ -5,6 +5,7 @@ use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::temporal::delimiter;
 use firn_sql_types::temporal::interval::{Interval, IntervalUnit};
+use firn_sql_types::temporal::made;
 use firn_sql_types::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, is_time_behind_date,
     parse_date_time, parse_time, time_from_number, time_of_day,
@@ -81,6 +82,11 @@ pub(super) fn moment(
             taken(at_midnight(Date { year: *year as u16, month: 1, day: 1 }), true)
         }
         Datum::Text(octets) => {
+            let is_made = call.arguments.get(at).is_some_and(|ty| ty.is_text_of_moment());
+            if let Some(Datum::Time(packed)) = is_made.then(|| made::time_of_text(octets)).flatten()
+            {
+                return Some(Moment { value: today_at(packed, call)?, has_time: true });
+            }
             // A zero date in a column has its parts; for one that is written, the modes decide.
             let no_zero_date = rules.no_zero_date || by_mode(call).no_zero_date;
             let rules = DateRules { no_zero_date, ..rules };
@@ -223,17 +229,19 @@ fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> O
     Some(Moment { value, has_time: written.has_time })
 }
 
-/// A number whose 64 bits MySQL reads as a signed one.
-fn signed(number: &Datum) -> Decimal {
-    match number {
+/// A number whose 64 bits MySQL reads as a signed one; `None` for a double that no exact number
+/// holds.
+fn signed(number: &Datum) -> Option<Decimal> {
+    Some(match number {
         Datum::UInt(number) => Decimal::from(*number as i64),
+        Datum::Double(number) => Decimal::from_double(*number)?,
         number => decimal(number),
-    }
+    })
 }
 
 fn from_number(number: &Datum, rules: DateRules) -> Parsed<WrittenDateTime> {
-    let number = signed(number);
     let none = Parsed { value: None, fault: Some(Fault::Truncated) };
+    let Some(number) = signed(number) else { return none };
     let whole = number.round(0, Rounding::Truncate);
     let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
     let mut parsed = date_time_from_number(whole_number, rules);
@@ -271,6 +279,12 @@ pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Ti
         Datum::Date(_) => return Some(Time::default()),
         Datum::DateTime(packed) => return Some(time_of_day(DateTime::unpack(*packed))),
         Datum::Null | Datum::Json(_) => return None,
+        Datum::Text(octets)
+            if call.arguments.get(at).is_some_and(|ty| ty.is_text_of_moment())
+                && !octets.contains(&b':') =>
+        {
+            return Some(Time::default());
+        }
         Datum::Text(octets) => {
             let parsed = parse_time(octets, fuzzy(call));
             let delimiter = delimiter::in_time(octets, parsed.value.is_some());
@@ -290,23 +304,41 @@ pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Ti
 }
 
 /// Whether a text or number that may be a time or a moment is a moment: a text that is no faultless
-/// time with a colon, or a number that is no time, from which a date can be read.
-pub(super) fn is_written_moment(datum: &Datum, call: &Call<'_>) -> bool {
+/// time with a colon, or a number that is no time, from which a date can be read under the rules.
+pub(super) fn is_written_moment(datum: &Datum, rules: DateRules, call: &Call<'_>) -> bool {
     let text = match datum {
         Datum::Text(text) => text,
         Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
-            let whole = signed(datum).round(0, Rounding::Truncate);
+            let whole = signed(datum).and_then(|number| number.round(0, Rounding::Truncate));
             let has_date = whole.and_then(|whole| whole.to_i64());
             let has_date = has_date.is_some_and(|whole| whole >= parse::SMALLEST_DATE_TIME);
             return (has_date || time_of_number(datum).fault.is_some())
-                && from_number(datum, fuzzy(call)).value.is_some();
+                && from_number(datum, rules).value.is_some();
         }
         _ => return false,
     };
     let is_time = text.contains(&b':')
         && !is_time_behind_date(text)
         && is_faultless_time(text, &parse_time(text, fuzzy(call)));
-    !is_time && parse_date_time(text, fuzzy(call)).value.is_some()
+    !is_time && parse_date_time(text, rules).value.is_some()
+}
+
+/// A text or number that [`is_written_moment`] under rules that take any date: `None`, with a
+/// warning, unless its date is on the calendar.
+pub(super) fn written_moment(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Moment> {
+    let datum = arguments.get(at)?;
+    let Datum::Text(octets) = datum else { return moment(arguments, at, call, complete(call)) };
+    let taken = parse_date_time(octets, any_date(call)).value?;
+    if complete(call).fault_of(taken.date_time.date).is_some() {
+        truncated(if taken.has_time { "datetime" } else { "date" }, datum, call);
+        return None;
+    }
+    moment(arguments, at, call, complete(call))
+}
+
+/// Months have 31 days, and zeros are accepted.
+pub(super) fn any_date(call: &Call<'_>) -> DateRules {
+    DateRules { allow_invalid_dates: true, ..fuzzy(call) }
 }
 
 fn is_faultless_time(text: &[u8], parsed: &Parsed<Time>) -> bool {
@@ -328,8 +360,8 @@ pub(super) fn time_or_moment(arguments: &[Datum], at: usize, call: &Call<'_>) ->
 }
 
 fn time_of_number(number: &Datum) -> Parsed<Time> {
-    let number = signed(number);
     let none = Parsed { value: None, fault: Some(Fault::OutOfRange) };
+    let Some(number) = signed(number) else { return none };
     let whole = number.round(0, Rounding::Truncate);
     let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
     let parsed = time_from_number(whole_number);
@@ -364,6 +396,13 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
                 matches!(call.arguments[1].kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
             let is_empty = octets.trim_ascii().is_empty();
             if !is_long && (is_empty || count.length_bytes < octets.trim_ascii_end().len()) {
+                truncated(kind, amount, call);
+            }
+            let whole = count.number.round(0, Rounding::Truncate);
+            if is_long
+                && unit == IntervalUnit::Second
+                && whole.and_then(|whole| whole.to_i64()).is_none()
+            {
                 truncated(kind, amount, call);
             }
             // A literal has the first warning alone.

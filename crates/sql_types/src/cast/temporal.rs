@@ -11,6 +11,7 @@ use crate::json::JsonValue;
 use crate::sql_mode::SqlMode;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::temporal::delimiter::{self, Delimiter};
+use crate::temporal::made;
 use crate::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
     parse_time, time_from_number,
@@ -176,6 +177,9 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
 /// # Errors
 /// 1292 in a strict statement that stores.
 pub fn to_date(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<Option<Date>> {
+    if let Some((moment, ty)) = made::made_moment(datum, from) {
+        return to_date(&moment, &ty, ctx);
+    }
     if let Datum::Time(time_us) = datum {
         return Ok(date_of_time(*time_us, ctx));
     }
@@ -209,6 +213,9 @@ pub fn to_date_time(
     fsp: u8,
     ctx: &EvaluationContext,
 ) -> Result<Option<DateTime>> {
+    if let Some((moment, ty)) = made::made_moment(datum, from) {
+        return to_date_time(&moment, &ty, fsp, ctx);
+    }
     let parsed = read_date_time(datum, from, DateRules::from_mode(ctx.sql_mode), ctx);
     let value = reported(parsed, "datetime", datum, from, ctx)?;
     let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
@@ -258,6 +265,9 @@ pub fn to_time(
     fsp: u8,
     ctx: &EvaluationContext,
 ) -> Result<Option<Time>> {
+    if let Some((moment, ty)) = made::made_moment(datum, from) {
+        return to_time(&moment, &ty, fsp, ctx);
+    }
     let parsed = read_time(datum, from, ctx);
     if let Some(text) = written_text(datum) {
         warn_of_delimiter(text, delimiter::in_time(text, parsed.value.is_some()), 1, ctx);

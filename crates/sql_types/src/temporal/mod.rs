@@ -4,6 +4,7 @@
 pub mod delimiter;
 pub mod format;
 pub mod interval;
+pub mod made;
 pub mod parse;
 pub mod round;
 #[cfg(test)]

@@ -359,7 +359,9 @@ pub(super) fn parse_behind_date(
         return None;
     }
     let truncate_fraction = rules.truncate_fraction;
-    let full = parse_date_time(text, DateRules { truncate_fraction, ..DateRules::LENIENT });
+    // Beside the time, the date need not be on the calendar.
+    let rules = DateRules { truncate_fraction, allow_invalid_dates: true, ..DateRules::LENIENT };
+    let full = parse_date_time(text, rules);
     Some((full.value.filter(|written| written.has_time)?, full.fault))
 }
 
