@@ -128,9 +128,22 @@ fn resolve_sum(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signat
     let result = match domain {
         Domain::Double => SqlType::double(),
         Domain::Integer => bigint(arguments.iter().any(|ty| ty.kind.is_unsigned())),
-        Domain::Exact => sum_type(&arguments),
+        Domain::Exact => never_negative(sum_type(&arguments), &arguments),
     };
     signature(types, context, arguments, result, false)
+}
+
+/// The type of a sum, difference or product of exact numbers: unsigned if both are. A literal of
+/// bytes is taken for a signed one.
+fn never_negative(result: SqlType, operands: &[SqlType]) -> SqlType {
+    let kind = match result.kind {
+        TypeKind::Decimal { precision, scale, .. } => {
+            let unsigned = operands.iter().all(|ty| ty.kind.is_unsigned());
+            TypeKind::Decimal { precision, scale, unsigned }
+        }
+        kind => kind,
+    };
+    SqlType { kind, ..result }
 }
 
 fn sum_type(arguments: &[SqlType]) -> SqlType {
@@ -141,9 +154,14 @@ fn sum_type(arguments: &[SqlType]) -> SqlType {
 
 fn resolve_difference(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let mut signature = resolve_sum(types, context)?;
-    let integer = domain(&signature.result.kind) == Domain::Integer;
-    if integer && context.sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION) {
-        signature.result = SqlType::bigint().with_nullable(signature.result.nullable);
+    if !context.sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION) {
+        return Ok(signature);
+    }
+    match &mut signature.result.kind {
+        TypeKind::Integer { unsigned, .. } | TypeKind::Decimal { unsigned, .. } => {
+            *unsigned = false;
+        }
+        _ => {}
     }
     Ok(signature)
 }
@@ -155,7 +173,7 @@ fn resolve_product(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
         Domain::Integer => bigint(arguments.iter().any(|ty| ty.kind.is_unsigned())),
         Domain::Exact => {
             let [(p1, s1), (p2, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
-            exact(p1 + p2, s1 + s2)
+            never_negative(exact(p1 + p2, s1 + s2), &arguments)
         }
     };
     signature(types, context, arguments, result, false)
@@ -275,7 +293,14 @@ fn subtract(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let shown = || infix(arguments, "-");
     match domain(&call.result.kind) {
         Domain::Integer => integer(wide_int(a) - wide_int(b), call, shown),
-        Domain::Exact => exact_result(decimal(a).subtract(&decimal(b)), call, shown),
+        Domain::Exact => {
+            let difference = decimal(a).subtract(&decimal(b));
+            let is_below = difference.is_some_and(|difference| difference.is_negative());
+            if is_below && call.result.kind.is_unsigned() {
+                return Err(out_of_range("DECIMAL UNSIGNED", &shown()));
+            }
+            exact_result(difference, call, shown)
+        }
         Domain::Double => finite(double(a) - double(b), shown),
     }
 }

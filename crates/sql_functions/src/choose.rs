@@ -51,9 +51,17 @@ fn resolve(types: &[SqlType], context: &ResolveContext<'_>, name: &str) -> Resul
             }
             types.iter().map(|ty| beside_date(ty, context)).collect()
         }
-        None => types.iter().map(|ty| common.clone().with_nullable(ty.nullable)).collect(),
+        None => types.iter().map(|ty| cast_type(ty, &common)).collect(),
     };
     Ok(Signature { arguments, result: common.with_nullable(any_nullable(types)) })
+}
+
+/// The common type for one of the values. Numbers and times keep their coercibility, as in any cast
+/// that nobody wrote.
+fn cast_type(ty: &SqlType, common: &SqlType) -> SqlType {
+    let is_text = ty.kind.is_string() || ty.kind.is_enum_or_set();
+    let coercibility = if is_text { common.coercibility } else { Coercibility::Numeric };
+    common.clone().with_nullable(ty.nullable).with_coercibility(coercibility)
 }
 
 /// The type to which a value is cast beside a date: bits and names are texts.

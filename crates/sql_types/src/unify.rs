@@ -25,9 +25,11 @@ pub fn unify(types: &[SqlType], connection: CollationId, operation: &str) -> Res
     if known.iter().all(|ty| ty.kind == first.kind && !ty.kind.is_enum_or_set()) {
         let coercibility = known.iter().map(|ty| ty.coercibility).min();
         let coercibility = coercibility.unwrap_or(Coercibility::Coercible);
-        return Ok(SqlType::new(first.kind.clone())
-            .with_nullable(nullable)
-            .with_coercibility(coercibility));
+        let kind = match &first.kind {
+            TypeKind::Decimal { .. } => unify_decimals(&known),
+            kind => kind.clone(),
+        };
+        return Ok(SqlType::new(kind).with_nullable(nullable).with_coercibility(coercibility));
     }
     let kinds = || known.iter().map(|ty| &ty.kind);
     let common = if kinds().all(TypeKind::is_numeric) {
@@ -81,8 +83,8 @@ fn unify_decimals(types: &[&SqlType]) -> TypeKind {
     let integer = types.iter().map(|ty| ty.kind.integer_digits()).max().unwrap_or(0);
     let most = if scale > MAX_SCALE { u8::MAX } else { MAX_PRECISION };
     let precision = integer.saturating_add(scale).clamp(1, most);
-    let unsigned = types.iter().all(|ty| ty.kind.is_unsigned());
-    TypeKind::Decimal { precision, scale, unsigned }
+    // Clients see a sign even if none of the numbers has one.
+    TypeKind::Decimal { precision, scale, unsigned: false }
 }
 
 fn integer_width(kind: &TypeKind) -> IntWidth {

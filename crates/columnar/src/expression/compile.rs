@@ -294,6 +294,12 @@ impl Compiler<'_, '_, '_> {
             (Physical::Int, Physical::Int, Physical::Int)
             | (Physical::UInt, Physical::UInt, Physical::UInt)
             | (Physical::Double, Physical::Double, Physical::Double) => Some((one, other)),
+            // A difference below zero is out of its range.
+            (Physical::Decimal(_), ..)
+                if sign == Sign::Minus && expression.ty.kind.is_unsigned() =>
+            {
+                None
+            }
             (Physical::Decimal(scale), left, right) => {
                 self.decimal_sides(sign, scale, (one, left), (other, right))?
             }

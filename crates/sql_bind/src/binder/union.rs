@@ -249,7 +249,9 @@ fn of_type_alone(
         return display;
     }
     match &ty.kind {
-        TypeKind::Decimal { .. } if is_zero_filled && !common.kind.is_string() => {
+        TypeKind::Decimal { .. }
+            if is_zero_filled && matches!(common.kind, TypeKind::Decimal { .. }) =>
+        {
             let length = display.length + u32::from(display.unsigned);
             Display { length, unsigned: false, zerofill: false, ..display }
         }

@@ -10,6 +10,7 @@ use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
 use super::super::{Typing, literal, mean};
 use super::choice::{self, common_display};
 use super::{fixed_double, text};
+use crate::binder::coerce::is_written_cast;
 use crate::binder::display;
 
 /// The length that such functions report at most if they repeat a text.
@@ -366,7 +367,9 @@ fn of_arithmetic(
             };
             let exact = Display::exact(ty, precision.min(most), *scale);
             let unsigned = if name == "%" { of_left.unsigned } else { exact.unsigned };
-            Display { unsigned, ..exact }
+            // Under NO_UNSIGNED_SUBTRACTION, there is no room for the sign that a difference has.
+            let has_no_room = name == "-" && of_left.unsigned && of_right.unsigned && !unsigned;
+            Display { unsigned, length: exact.length - u32::from(has_no_room), ..exact }
         }
         // A remainder has room for a sign, whether it has one or not.
         _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
@@ -451,10 +454,23 @@ fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
 /// An operand of `DIV`: an exact number with the digits to which it was cast.
 fn of_divided<'e>(typing: &Typing<'_>, argument: &'e Expression) -> (&'e SqlType, Display) {
     let ty = &argument.ty;
+    if let Some(double) = written_double(argument) {
+        return (&double.ty, Display::of_expression(&double.ty));
+    }
     let is_cast = matches!(argument.kind, ExpressionKind::Cast(_) | ExpressionKind::Literal(_));
     match is_cast && is_exact(ty) && ty.coercibility == Coercibility::Implicit {
         true => (ty, display::display(typing, argument)),
         false => display::written(typing, argument),
+    }
+}
+
+/// A written cast to a double, whatever it was cast to afterwards.
+fn written_double(argument: &Expression) -> Option<&Expression> {
+    let ExpressionKind::Cast(inner) = &argument.kind else { return None };
+    let is_double = matches!(argument.ty.kind, TypeKind::Float | TypeKind::Double);
+    match is_double && is_written_cast(argument) {
+        true => Some(argument),
+        false => written_double(inner),
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) fn of_choice<'e>(
         _ => false,
     }) && matches!(ty.kind, TypeKind::Decimal { .. });
     let has_made_long_text = values.iter().any(|value| is_made_long_text(value));
+    let has_uncompressed = values.iter().any(|value| is_uncompressed(value));
     let values: Vec<(SqlType, Display)> = values
         .into_iter()
         .filter(|value| !is_null(value))
@@ -57,19 +58,17 @@ pub(super) fn of_choice<'e>(
         return number;
     }
     let common = common_display(&values, ty);
+    if let Some(code) = code_of_only_name(&values, ty) {
+        return Display { type_code: Some(code), ..common };
+    }
     let known: Vec<_> = values.iter().filter(|(of, _)| of.kind != TypeKind::Null).collect();
     match known.as_slice() {
-        // A name that nothing stands beside is told of as one, though it is a text.
-        [(of, _)] if of.kind.is_enum_or_set() && is_text_of_name(of, ty) => {
-            let code = match of.kind {
-                TypeKind::Enum { .. } => type_code::ENUM,
-                _ => type_code::SET,
-            };
-            Display { type_code: Some(code), ..common }
-        }
         [_] if is_zero_filled_decimal => {
             let length = common.length + u32::from(common.unsigned);
             Display { length, unsigned: false, ..common }
+        }
+        _ if has_uncompressed && ty.kind.is_binary() => {
+            Display { type_code: Some(type_code::LONG_BLOB), ..common }
         }
         _ if has_made_long_text => Display { type_code: None, ..common },
         _ => common,
@@ -89,6 +88,18 @@ fn number_as_text(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<Displa
     Some(Display { length: shown.length, ..Display::of_expression(ty) })
 }
 
+/// The type byte of a name that nothing but NULL stands beside: it is told of as one, though it is a
+/// text.
+fn code_of_only_name(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
+    let mut known = values.iter().map(|(of, _)| *of).filter(|of| of.kind != TypeKind::Null);
+    let name = known.next().filter(|of| is_text_of_name(of, ty))?;
+    match (&name.kind, known.next()) {
+        (TypeKind::Enum { .. }, None) => Some(type_code::ENUM),
+        (TypeKind::Set { .. }, None) => Some(type_code::SET),
+        _ => None,
+    }
+}
+
 /// Whether a text type is that of the names of an `ENUM` or a `SET`, with no cast in between.
 fn is_text_of_name(name: &SqlType, text: &SqlType) -> bool {
     matches!(text.kind, TypeKind::Varchar { max_chars, .. } if max_chars == name.max_text_chars())
@@ -97,7 +108,10 @@ fn is_text_of_name(name: &SqlType, text: &SqlType) -> bool {
 
 /// Whether a long text was worked out: a column keeps its own type, which such a text has not.
 fn is_made_long_text(value: &Expression) -> bool {
+    let is_written = matches!(value.ty.kind, TypeKind::Varchar { .. });
     match &value.kind {
+        // A written cast, or one to another character set.
+        ExpressionKind::Cast(_) if is_written && value.ty.max_text_chars() >= u32::MAX / 4 => true,
         ExpressionKind::Cast(inner) if inner.ty.kind.is_string() => is_made_long_text(inner),
         ExpressionKind::Case { branches, otherwise } => {
             let values = branches.iter().map(|(_, value)| value);
@@ -107,6 +121,15 @@ fn is_made_long_text(value: &Expression) -> bool {
         ExpressionKind::Call { .. } => {
             value.ty.kind.is_string() && value.ty.max_text_bytes() > LONGEST_MEDIUM_BYTES
         }
+        _ => false,
+    }
+}
+
+/// Whether a value is the result of `UNCOMPRESS`, which has one byte more than a `MEDIUMBLOB`.
+fn is_uncompressed(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Cast(inner) => is_uncompressed(inner),
+        ExpressionKind::Call { function, .. } => function.name == "UNCOMPRESS",
         _ => false,
     }
 }
@@ -150,6 +173,10 @@ fn of_null_or(typing: &Typing<'_>, value: &Expression) -> Option<Display> {
     if matches!(value.ty.kind, TypeKind::Float | TypeKind::Double) {
         return Some(shown.as_expression());
     }
+    if matches!(value.ty.kind, TypeKind::Decimal { .. }) {
+        // Not even a sign is added.
+        return Some(display::shown_operand(typing, value).1.as_expression());
+    }
     match &value.kind {
         ExpressionKind::Cast(name) if name.ty.kind.is_enum_or_set() => {
             Some(Display { type_code: Some(type_code::STRING), ..shown })
@@ -185,6 +212,10 @@ pub(super) fn own_fixed_type(frame: &Frame, value: &Expression) -> Option<SqlTyp
     if let (ExpressionKind::Call { .. }, ExpressionKind::Cast(inner)) = (slot, &value.kind) {
         // A moment as a text of its own.
         return matches!(inner.ty.kind, TypeKind::Char { .. }).then(|| inner.ty.clone());
+    }
+    if let (ExpressionKind::Call { .. }, Some(before)) = (slot, value.ty.before.get()) {
+        let of = &before.operand.0;
+        return matches!(of.kind, TypeKind::Char { .. }).then(|| of.clone());
     }
     let ExpressionKind::Slot(slot) = *slot else { return None };
     let kind = display::column_kind(frame, slot)?;

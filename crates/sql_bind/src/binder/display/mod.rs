@@ -76,9 +76,11 @@ pub(crate) fn display(typing: &Typing<'_>, expression: &Expression) -> Display {
             let known = typing.displays.of_slot(*slot);
             known.unwrap_or_else(|| Display::of_column(ty).as_expression())
         }
-        ExpressionKind::Call { function, arguments } => {
-            call::of_call(typing, function.name, arguments, ty)
-        }
+        ExpressionKind::Call { function, arguments } => match ty.before.get() {
+            // Under a longer type, a text is as long as it was.
+            Some(before) => before.shown,
+            None => call::of_call(typing, function.name, arguments, ty),
+        },
         ExpressionKind::Case { branches, otherwise } => {
             let values = branches.iter().map(|(_, value)| value);
             choice::of_choice(typing, values.chain(otherwise.as_deref()), ty)
@@ -145,7 +147,17 @@ fn of_cast(typing: &Typing<'_>, operand: &Expression, ty: &SqlType) -> Display {
         false => 1,
     };
     let shown = if ty.kind.is_binary() { shown } else { shown.as_text_of(from) };
-    Display { length: shown.length.saturating_mul(bytes), ..of_type }
+    let length = match from.kind == TypeKind::Json && ty.kind.is_text() {
+        // What was a document before has the length of a text now.
+        true => shown.length.min(of_type.length),
+        false => shown.length.saturating_mul(bytes),
+    };
+    // The longest texts have a whole number of characters, but for those of columns.
+    let is_longest = length == u32::MAX && ty.kind.is_binary() && operand.ty.kind.is_text();
+    match is_longest && !matches!(operand.kind, ExpressionKind::Slot(_)) {
+        true => Display { length: u32::MAX / bytes * bytes, ..of_type },
+        false => Display { length, ..of_type },
+    }
 }
 
 /// The type of the column behind a slot, whatever the slot is used as.
@@ -321,7 +333,10 @@ fn of_any_value(
     display: Display,
 ) -> Display {
     let ExpressionKind::Slot(slot) = argument.kind else {
-        return Display { unsigned: display.unsigned && !of.kind.is_binary(), ..display };
+        let is_exact = matches!(of.kind, TypeKind::Decimal { .. });
+        let length = display.length + u32::from(is_exact && display.unsigned);
+        let unsigned = display.unsigned && !is_exact && !of.kind.is_binary();
+        return Display { length, unsigned, ..display };
     };
     let column = typing.frame.table_column(slot);
     let is_zero_filled = display.zerofill || column.is_some_and(|column| column.zerofill);
@@ -329,7 +344,7 @@ fn of_any_value(
         TypeKind::Float | TypeKind::Double if display.decimals == NOT_FIXED_DECIMALS => {
             Display { length: Display::of_expression(of).length, ..display }
         }
-        TypeKind::Decimal { .. } if is_zero_filled => {
+        TypeKind::Decimal { .. } => {
             let length = display.length + u32::from(display.unsigned);
             Display { length, unsigned: false, zerofill: false, ..display }
         }

@@ -62,6 +62,10 @@ pub(super) fn length(
             if arguments.len() > 2 { cut(rest, number(2)) } else { rest }
         }
         "QUOTE" => chars(0)?.saturating_mul(2).saturating_add(2).max(LEAST_CHARS),
+        // A text that a cast made bytes has the bytes of its characters.
+        "SOUNDEX" if ty.kind.is_binary() => {
+            display::display(typing, arguments.first()?).length.max(LEAST_CHARS)
+        }
         "SOUNDEX" => chars(0)?.max(LEAST_CHARS),
         "JSON_QUOTE" => chars(0)?.saturating_mul(6).saturating_add(2),
         "WEIGHT_STRING" => weights(arguments.first()?, operands.first()?),
