@@ -40,8 +40,11 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
     if is_written_cast(&expression) && expression.ty.kind == ty.kind {
         return expression;
     }
+    // The difference of two such numbers may be out of range.
+    let is_checked = matches!(expression.kind, ExpressionKind::Call { .. })
+        && matches!(expression.ty.kind, TypeKind::Decimal { unsigned: true, .. });
     if expression.ty.kind == ty.kind
-        || !is_cast && is_same_representation(&expression.ty.kind, &ty.kind)
+        || !is_cast && !is_checked && is_same_representation(&expression.ty.kind, &ty.kind)
     {
         return retyped_literal(typing, expression, ty);
     }
@@ -136,9 +139,14 @@ fn decoded(typing: &Typing<'_>, bytes: Expression, ty: SqlType) -> Expression {
     fold(typing, Expression { kind, ty })
 }
 
-/// The expression under a wider type of the same values. A text keeps its written length.
+/// The expression under a wider type of the same values. A text keeps its length: that of a literal
+/// is written, and that of a call is what clients see of it.
 fn retyped_literal(typing: &Typing<'_>, expression: Expression, ty: SqlType) -> Expression {
-    let is_text = matches!(expression.kind, ExpressionKind::Literal(Datum::Text(_)));
+    let is_text = match &expression.kind {
+        ExpressionKind::Literal(datum) => matches!(datum, Datum::Text(_)),
+        ExpressionKind::Call { .. } => expression.ty.kind.is_string() && ty.kind.is_string(),
+        _ => false,
+    };
     let before = match expression.ty.before.get() {
         None if is_text && expression.ty.kind != ty.kind => before(typing, &expression),
         _ => expression.ty.before.clone(),
@@ -355,7 +363,42 @@ pub(crate) fn compare(
 ) -> Result<Expression> {
     let left = held::date_beside_date(typing, left, &right)?;
     let right = held::date_beside_date(typing, right, &left)?;
+    let left = exact_beside(typing, left, &right);
+    let right = exact_beside(typing, right, &left);
     compare_leniently(typing, operator, left, right)
+}
+
+/// A constant text beside an exact number that is no constant: it is one too. Others are compared as
+/// doubles.
+fn exact_beside(typing: &mut Typing<'_>, value: Expression, other: &Expression) -> Expression {
+    let is_constant =
+        matches!(other.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_));
+    if !matches!(other.ty.kind, TypeKind::Decimal { .. }) || is_constant || !value.ty.kind.is_text()
+    {
+        return value;
+    }
+    let scale = match &value.kind {
+        ExpressionKind::Literal(Datum::Text(text)) => digits_after_point(text),
+        ExpressionKind::Parameter(_) => MAX_SCALE,
+        ExpressionKind::Call { .. }
+            if fold::constant_value(&value, typing.context.evaluation).is_some() =>
+        {
+            MAX_SCALE
+        }
+        _ => return value,
+    };
+    let nullable = value.ty.nullable;
+    cast_to(typing, value, SqlType::decimal_of_scale(scale).with_nullable(nullable))
+}
+
+/// The digits after the point of a number that is written as a text.
+fn digits_after_point(text: &[u8]) -> u8 {
+    if text.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+        return MAX_SCALE;
+    }
+    let fraction = text.iter().skip_while(|byte| **byte != b'.').skip(1);
+    let digits = fraction.take_while(|byte| byte.is_ascii_digit()).count();
+    digits.min(MAX_SCALE.into()) as u8
 }
 
 /// As [`compare`], for the values at one place of two rows of which one is before the other.
@@ -498,6 +541,8 @@ fn comparable_beside(
     beside: Beside,
 ) -> Result<(ComparisonKind, Expression, Expression)> {
     let (left, right) = parameter::inferred_pair(typing.context, left, right);
+    let left = held::whole_as_written(typing, left, &right);
+    let right = held::whole_as_written(typing, right, &left);
     let (left, right) = match beside {
         Beside::Value => {
             let left = held::container_beside(typing.context, left, &right);
@@ -621,9 +666,15 @@ fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -
         return value;
     }
     if other.ty.kind.is_integer() {
-        let number =
-            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok());
-        return number.map_or(value, expression_builders::integer);
+        let Some(text) = std::str::from_utf8(text).ok().map(str::trim) else { return value };
+        let large =
+            |number| expression_builders::literal(Datum::UInt(number), SqlType::bigint_unsigned());
+        let number = text.parse().ok().map(expression_builders::integer);
+        let number = match other.ty.kind.is_unsigned() {
+            true => number.or_else(|| text.parse().ok().map(large)),
+            false => number,
+        };
+        return number.unwrap_or(value);
     }
     let is_equality = matches!(
         operator,

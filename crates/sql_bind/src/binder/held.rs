@@ -87,6 +87,31 @@ pub(super) fn number_as_held(
     }
 }
 
+/// A parameter whose text is a large whole number beside a column of `BIGINT`: it is a literal,
+/// which is compared exactly and not as a double. The plan holds for the other texts.
+pub(super) fn whole_as_written(
+    typing: &mut Typing<'_>,
+    value: Expression,
+    other: &Expression,
+) -> Expression {
+    let ExpressionKind::Parameter(number) = value.kind else { return value };
+    let is_large = matches!(other.ty.kind, TypeKind::Integer { width: IntWidth::Eight, .. });
+    let is_column = matches!(other.kind, ExpressionKind::Slot(_));
+    if !is_large || !is_column || !value.ty.kind.is_text() {
+        return value;
+    }
+    let held = constant(typing.context, &value)
+        .map(|constant| cast::held(constant, &value.ty, &other.ty, typing.context.evaluation));
+    match held {
+        Some(Some(_)) => {
+            suppose(&mut typing.facts, number, &value.ty, &other.ty);
+            value
+        }
+        Some(None) => as_written(typing, value),
+        None => value,
+    }
+}
+
 /// Whether a constant is what a column of times stores, so that the column can be compared with it
 /// as it is.
 pub(super) fn is_time(context: &PlanContext<'_>, value: &Expression) -> bool {

@@ -1,4 +1,4 @@
-//! The value that a column of dates, times or years would store for a constant that it is compared
+//! The value that a column of dates, times, years or large integers would store for a constant that it is compared
 //! with.
 //!
 //! ```text
@@ -6,12 +6,13 @@
 //!   datetime_column < 20240229         2024-02-29 00:00:00
 //!   time_column = 240229101112         10:11:12
 //!   year_column = 5,  year_column = '5'      2005
+//!   bigint_column = '5'                5; not of a number with more digits than a double has
 //! ```
 //!
 //! MySQL stores such a constant into the column before it compares. A constant that cannot be
 //! stored unchanged has no such value, and is compared by its own type.
 
-use firn_format::value::{Date, DateTime};
+use firn_format::value::{Date, DateTime, IntWidth};
 
 use crate::context::EvaluationContext;
 use crate::datum::Datum;
@@ -47,8 +48,20 @@ pub fn held(
             Some(Datum::from(round_time(value, *fsp, truncate)))
         }
         TypeKind::Year => year(constant, from, ctx).map(Datum::UInt),
+        TypeKind::Integer { width: IntWidth::Eight, .. } => {
+            let text = constant.as_bytes()?;
+            (!is_large_whole(text)).then(|| constant.clone())
+        }
         _ => None,
     }
+}
+
+/// Whether a text is a whole number that a double may not have exactly.
+fn is_large_whole(text: &[u8]) -> bool {
+    const EXACT_DIGITS: usize = 15;
+    let text = text.trim_ascii();
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    digits.len() > EXACT_DIGITS && digits.iter().all(u8::is_ascii_digit)
 }
 
 /// Whether a text contains a date, possibly followed by something else.
