@@ -4,6 +4,7 @@
 //!   column (Implicit) with literal (Coercible)          the column's
 //!   two columns of one character set, one of them _bin  the _bin one
 //!   two columns of one character set                    its _bin one, and error 1267 to compare them
+//!   utf8mb4_bin with utf8mb4_0900_bin                   error 1267
 //!   utf8mb4 with latin1                                 the Unicode one, if it binds as strongly
 //!   binary with anything that binds no stronger         binary
 //! ```
@@ -96,6 +97,7 @@ fn merge_same_charset(
         _ if a.1 == Coercibility::Explicit => None,
         (true, false) => Some(a),
         (false, true) => Some(b),
+        (true, true) => None,
         _ => Some((of_a.charset.binary_collation(), Coercibility::None)),
     }
 }

@@ -287,7 +287,6 @@ DIFFERENCES = {
         'DATE_ADD(vc, INTERVAL 1 DAY)',
         "SUBTIME(vc, '1:00')",
         'CURRENT_ROLE()',
-        "JSON_VALUE(js, '$.a')",
         'ST_AsText(g)',
         'DEFAULT(boo)',
     ],

@@ -88,6 +88,8 @@ fn a_document(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
 /// JSON text has a binary collation.
 const UTF8MB4_BIN: CollationId = CollationId(46);
+/// That of the text of `JSON_VALUE`.
+const UTF8MB4_0900_BIN: CollationId = CollationId(309);
 
 macro_rules! resolve {
     ($name:ident, $result:expr) => {
@@ -99,7 +101,7 @@ macro_rules! resolve {
 
 resolve!(resolve_extract, json());
 resolve!(resolve_extract_text, SqlType::varchar(MAX_CHARS, UTF8MB4_BIN));
-resolve!(resolve_value, SqlType::varchar(512, UTF8MB4_BIN));
+resolve!(resolve_value, SqlType::varchar(512, UTF8MB4_0900_BIN));
 resolve!(resolve_keys, json());
 resolve!(resolve_length, SqlType::bigint());
 resolve!(resolve_depth, SqlType::bigint());
