@@ -1,6 +1,8 @@
 //! Small expressions, made the same way everywhere.
 
-use firn_sql_functions::{self as functions, Function, ResolveContext, Signature, Volatility};
+use firn_sql_functions::{
+    self as functions, Call, Function, ResolveContext, Signature, Volatility,
+};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{
     CompareOperator, Expression, ExpressionKind, IsTest, Slot, fold, visit, volatility,
@@ -269,11 +271,28 @@ pub(super) fn unfolded_call(
     if mean::takes_all_digits(function.name) {
         arguments = arguments.into_iter().map(mean::unrounded).collect();
     }
+    refuse_no_text(typing.context, &arguments)?;
     warn_of_shape(typing.context, function, &arguments);
     let mut ty = signature.result;
     ty.nullable &= !is_never_null(function.name, arguments.len());
     ty.before = Before::default();
     Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
+}
+
+/// Error 3854 for a constant that has no text in the character set of the call's arguments, even if
+/// the call would not evaluate it.
+fn refuse_no_text(context: &PlanContext<'_>, arguments: &[Expression]) -> Result<()> {
+    for argument in arguments {
+        let ExpressionKind::Call { function, arguments: bytes } = &argument.kind else { continue };
+        let [Expression { kind: ExpressionKind::Literal(constant), ty }] = bytes.as_slice() else {
+            continue;
+        };
+        if function.name == "DECODED" && ty.kind.is_text() && !constant.is_null() {
+            let call = Call { context: context.evaluation, arguments: &[ty], result: &argument.ty };
+            (function.evaluate)(std::slice::from_ref(constant), &call)?;
+        }
+    }
+    Ok(())
 }
 
 /// Warns of constants that are read for the type of a call, whether the call is evaluated or not.

@@ -9,7 +9,7 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
-use firn_sql_types::{Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind};
+use firn_sql_types::{Before, Coercibility, ComparisonKind, Datum, IntWidth, SqlType, TypeKind};
 
 use super::cast::typed_null;
 use super::merge::is_large;
@@ -69,6 +69,10 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
             }
             let arguments = documents::with_documents(&mut binder.typing, &name, arguments)?;
             let arguments = with_numbers_of_bytes(binder.typing.context, &name, arguments)?;
+            let arguments = match name.as_str() {
+                "STRCMP" => constants_as_stored(&mut binder.typing, arguments),
+                _ => arguments,
+            };
             named_call(&mut binder.typing, &name, arguments)
         }
     }
@@ -252,6 +256,26 @@ fn is_number_or_time(argument: &Expression) -> bool {
     argument.ty.kind.is_numeric() || argument.ty.kind.is_temporal()
 }
 
+/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT` as
+/// the column would store it.
+fn constants_as_stored(typing: &mut Typing<'_>, arguments: Vec<Expression>) -> Vec<Expression> {
+    let is_large = |side: &Expression| {
+        let kind = &side.ty.kind;
+        matches!(side.kind, ExpressionKind::Slot(_))
+            && matches!(kind, TypeKind::Integer { width: IntWidth::Eight, .. })
+    };
+    let columns: Vec<bool> = arguments.iter().map(is_large).collect();
+    let stored = arguments.into_iter().enumerate().map(|(at, value)| {
+        let is_constant = matches!(&value.kind, ExpressionKind::Literal(datum) if !datum.is_null());
+        let is_read = value.ty.kind.is_text() || value.ty.kind.is_temporal();
+        match is_constant && is_read && columns.get(1 - at.min(1)) == Some(&true) {
+            true => coerce::cast_to(typing, value, SqlType::bigint()),
+            false => value,
+        }
+    });
+    stored.collect()
+}
+
 /// The arguments; hexadecimal and bit literals are numbers where the function wants numbers.
 fn with_numbers_of_bytes(
     context: &PlanContext<'_>,
@@ -264,7 +288,11 @@ fn with_numbers_of_bytes(
     let wants_number = number_arguments(context, name, &arguments)?;
     let pairs = arguments.into_iter().zip(wants_number);
     Ok(pairs
-        .map(|(one, wants)| if wants { literal::as_number(context, one) } else { one })
+        .map(|(one, wants)| match (wants, name) {
+            (true, "MOD") => literal::as_operand(context, one),
+            (true, _) => literal::as_number(context, one),
+            (false, _) => one,
+        })
         .collect())
 }
 

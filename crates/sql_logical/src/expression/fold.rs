@@ -74,7 +74,14 @@ pub fn warnings_of_constant(
     expression: &Expression,
     context: &EvaluationContext,
 ) -> Vec<Condition> {
-    if !matches!(expression.kind, ExpressionKind::Call { .. } | ExpressionKind::Cast(_)) {
+    let is_worked_out = matches!(
+        expression.kind,
+        ExpressionKind::Call { .. }
+            | ExpressionKind::Cast(_)
+            | ExpressionKind::Case { .. }
+            | ExpressionKind::And(_)
+    );
+    if !is_worked_out {
         return Vec::new();
     }
     let quiet = quiet(context);
@@ -101,7 +108,8 @@ fn value_under(expression: &Expression, context: &EvaluationContext) -> Option<D
         ExpressionKind::Case { branches, otherwise } => {
             for (condition, value) in branches {
                 match value_under(condition, context)? {
-                    Datum::Int(0) | Datum::Null => {}
+                    Datum::Null => {}
+                    value if is_zero(&value) => {}
                     _ => return value_under(value, context),
                 }
             }
@@ -110,7 +118,28 @@ fn value_under(expression: &Expression, context: &EvaluationContext) -> Option<D
                 None => Some(Datum::Null),
             }
         }
+        ExpressionKind::And(operands) => {
+            let mut truth = Datum::TRUE;
+            for operand in operands {
+                match value_under(operand, context)? {
+                    Datum::Null => truth = Datum::Null,
+                    value if is_zero(&value) => return Some(Datum::FALSE),
+                    _ => {}
+                }
+            }
+            Some(truth)
+        }
         _ => None,
+    }
+}
+
+fn is_zero(value: &Datum) -> bool {
+    match value {
+        Datum::Int(number) => *number == 0,
+        Datum::UInt(number) => *number == 0,
+        Datum::Double(number) => *number == 0.0,
+        Datum::Decimal(number) => number.is_zero(),
+        _ => false,
     }
 }
 
