@@ -26,6 +26,7 @@ pub mod error;
 pub mod hexadecimal;
 pub mod json;
 pub mod metadata;
+pub mod moment_text;
 pub mod number_text;
 pub mod random_sequences;
 pub mod session_facts;

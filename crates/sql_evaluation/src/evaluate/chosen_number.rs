@@ -13,7 +13,7 @@
 
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{ErrorKind, Result};
-use firn_sql_types::temporal::made::moment_of_text;
+use firn_sql_types::moment_text::moment_of_text;
 use firn_sql_types::{Coercibility, Datum, Decimal, EvaluationContext, SqlType, TypeKind, cast};
 
 use super::{Evaluate, cast_operand};

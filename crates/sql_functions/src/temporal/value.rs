@@ -3,9 +3,9 @@
 use firn_format::value::{Date, DateTime, Time};
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::moment_text;
 use firn_sql_types::temporal::delimiter;
 use firn_sql_types::temporal::interval::{Interval, IntervalUnit};
-use firn_sql_types::temporal::made;
 use firn_sql_types::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, is_time_behind_date,
     parse_date_time, parse_time, time_from_number, time_of_day,
@@ -83,7 +83,8 @@ pub(super) fn moment(
         }
         Datum::Text(octets) => {
             let is_made = call.arguments.get(at).is_some_and(|ty| ty.is_text_of_moment());
-            if let Some(Datum::Time(packed)) = is_made.then(|| made::time_of_text(octets)).flatten()
+            if let Some(Datum::Time(packed)) =
+                is_made.then(|| moment_text::time_of_text(octets)).flatten()
             {
                 return Some(Moment { value: today_at(packed, call)?, has_time: true });
             }

@@ -8,10 +8,10 @@ use crate::datum::Datum;
 use crate::decimal::{Decimal, Rounding};
 use crate::error::{Condition, Level, Result};
 use crate::json::JsonValue;
+use crate::moment_text;
 use crate::sql_mode::SqlMode;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::temporal::delimiter::{self, Delimiter};
-use crate::temporal::made;
 use crate::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
     parse_time, time_from_number,
@@ -177,7 +177,7 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
 /// # Errors
 /// 1292 in a strict statement that stores.
 pub fn to_date(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<Option<Date>> {
-    if let Some((moment, ty)) = made::made_moment(datum, from) {
+    if let Some((moment, ty)) = moment_text::made_moment(datum, from) {
         return to_date(&moment, &ty, ctx);
     }
     if let Datum::Time(time_us) = datum {
@@ -213,7 +213,7 @@ pub fn to_date_time(
     fsp: u8,
     ctx: &EvaluationContext,
 ) -> Result<Option<DateTime>> {
-    if let Some((moment, ty)) = made::made_moment(datum, from) {
+    if let Some((moment, ty)) = moment_text::made_moment(datum, from) {
         return to_date_time(&moment, &ty, fsp, ctx);
     }
     let parsed = read_date_time(datum, from, DateRules::from_mode(ctx.sql_mode), ctx);
@@ -265,7 +265,7 @@ pub fn to_time(
     fsp: u8,
     ctx: &EvaluationContext,
 ) -> Result<Option<Time>> {
-    if let Some((moment, ty)) = made::made_moment(datum, from) {
+    if let Some((moment, ty)) = moment_text::made_moment(datum, from) {
         return to_time(&moment, &ty, fsp, ctx);
     }
     let parsed = read_time(datum, from, ctx);

@@ -4,7 +4,6 @@
 pub mod delimiter;
 pub mod format;
 pub mod interval;
-pub mod made;
 pub mod parse;
 pub mod round;
 #[cfg(test)]

@@ -8,8 +8,8 @@
 
 use crate::datum::Datum;
 use crate::sql_type::{Coercibility, SqlType, TypeKind};
-
-use super::parse::{DateRules, parse_date_time, parse_time};
+use crate::temporal::DateRules;
+use crate::temporal::parse::{parse_date_time, parse_time};
 
 const MAX_FRACTION_DIGITS: u8 = 6;
 
