@@ -155,9 +155,16 @@ impl StatementRunner {
             let why = format!("Truncated incorrect {name} value: '{given}'");
             self.hint_conditions.push(warning(1292, why));
         }
-        if name == INSERT_ID {
-            let id = self.state.connection.variables.known(name).number();
-            self.facts.insert_id.store(id, Ordering::Relaxed);
+        match name {
+            INSERT_ID => {
+                let id = self.state.connection.variables.known(name).number();
+                self.facts.insert_id.store(id, Ordering::Relaxed);
+            }
+            "timestamp" => {
+                let now_us = self.evaluation.statement_time_us;
+                self.evaluation.statement_time_us = self.settings.fixed_time_us.unwrap_or(now_us);
+            }
+            _ => {}
         }
         Ok(())
     }
