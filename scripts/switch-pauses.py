@@ -76,8 +76,8 @@ class Client(threading.Thread):
             began = time.monotonic()
             try:
                 cursor.execute("BEGIN")
-                cursor.execute("SELECT v FROM pauses.t WHERE n = %s", self.row)
-                cursor.execute("UPDATE pauses.t SET v = v + 1 WHERE n = %s", self.row)
+                cursor.execute("SELECT v FROM pauses.t WHERE n = %s", (self.row,))
+                cursor.execute("UPDATE pauses.t SET v = v + 1 WHERE n = %s", (self.row,))
                 cursor.execute("COMMIT")
                 self.transactions.append((began, time.monotonic()))
             except pymysql.MySQLError as error:
