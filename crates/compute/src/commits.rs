@@ -71,9 +71,19 @@ impl CommitNotes {
 
     /// The answer of a command that has committed. Blocks.
     ///
+    /// A node that was replaced, and may not know it yet, can have a note of a commit that is lost,
+    /// or lack one that is durable. So the node first commits something itself: one that can is the
+    /// writer, and the log up to there is durable.
+    ///
     /// # Errors
-    /// If the notes cannot be read.
-    pub(crate) fn find(&self, command: CommandIdentity) -> RowsResult<Option<CommittedAnswer>> {
+    /// If the node cannot commit, or the notes cannot be read.
+    pub(crate) fn find(
+        &self,
+        command: CommandIdentity,
+        now_ms: u64,
+    ) -> RowsResult<Option<CommittedAnswer>> {
+        let proof = encode(command, &CommittedAnswer::default(), now_ms);
+        self.table.store(&[(proof_key(command), Some(proof))])?;
         let note = self.table.get(&key(command))?;
         Ok(note.and_then(|note| decode(command, &note)))
     }
@@ -82,6 +92,11 @@ impl CommitNotes {
 /// Connections of all nodes have different numbers.
 fn key(command: CommandIdentity) -> [u8; 4] {
     command.session.to_be_bytes()
+}
+
+/// The key of what a node commits before it looks for a note: no session's.
+fn proof_key(command: CommandIdentity) -> Vec<u8> {
+    [&key(command)[..], b"?"].concat()
 }
 
 /// Version, the time in milliseconds, front, number, affected rows, found rows, id (`u64`s,

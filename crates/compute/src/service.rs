@@ -132,7 +132,8 @@ impl Service for SqlService {
     }
 
     fn committed(&self, command: CommandIdentity) -> Result<Option<CommittedAnswer>, ServerError> {
-        self.instance.commits.find(command).map_err(|error| {
+        let now_ms = self.instance.facts.environment.clock.wall_time_ms();
+        self.instance.commits.find(command, now_ms).map_err(|error| {
             let error = from_rows(error);
             ServerError::new(error.code, &error.state, error.message)
         })

@@ -37,6 +37,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long one question of a login may take.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often nodes are asked what became of a command.
+const FATE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The links to a node that may run sessions.
 #[derive(Clone)]
@@ -352,7 +354,21 @@ impl Shared {
         let CommandIdentity { front, session, number } = command;
         let ask = Ask::Committed { front, session, number };
         let locally = |service: &dyn Service| Ok(Fate::from(service.committed(command)));
-        self.ask_one(&ask, deadline, || self.backend(deadline, || false), locally)?.into_answer()
+        loop {
+            let fate =
+                self.ask_one(&ask, deadline, || self.backend(deadline, || false), locally)?;
+            match fate {
+                // It may have been replaced; then another node will know.
+                Fate::Refused(fault) if self.now() < deadline => {
+                    tracing::debug!(
+                        code = fault.code,
+                        "a node cannot say what became of a command"
+                    );
+                    firn_base::task::sleep(FATE_INTERVAL);
+                }
+                fate => return fate.into_answer(),
+            }
+        }
     }
 
     /// Asks one node: in this process, or by a message. What was not answered is asked again, until

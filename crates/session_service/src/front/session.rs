@@ -522,12 +522,15 @@ impl FrontSession {
             }
             let began = self.shared.now();
             let error = match self.run(command, body, replies.as_deref_mut()) {
-                Ok(done) => {
-                    self.closes.clear();
-                    self.keep(&done);
-                    self.ran_at_home();
-                    return self.outcome(done.outcome).map(Some);
-                }
+                Ok(done) => match unconfirmed(&done.outcome) {
+                    Some(reason) => Lost::Unknown { reason, has_answered: false },
+                    None => {
+                        self.closes.clear();
+                        self.keep(&done);
+                        self.ran_at_home();
+                        return self.outcome(done.outcome).map(Some);
+                    }
+                },
                 Err(error) => error,
             };
             match error {
@@ -740,6 +743,17 @@ impl Drop for FrontSession {
         self.leave_reading();
         self.leave();
         self.abandon_transaction();
+    }
+}
+
+/// What a node says that has lost the log while a command committed: it does not know the outcome
+/// itself.
+fn unconfirmed(outcome: &Outcome) -> Option<String> {
+    /// `ER_ERROR_DURING_COMMIT`
+    const UNCONFIRMED: u16 = 1180;
+    match outcome {
+        Outcome::Refused(fault) if fault.code == UNCONFIRMED => Some(fault.message.clone()),
+        _ => None,
     }
 }
 
