@@ -3,9 +3,10 @@
 
     scripts/switch-pauses.py FIRN [SWITCHES [CLIENTS]]        needs PyMySQL
 
-Starts a cluster of three nodes and a proxy with the binary FIRN in a temporary directory. Each client runs transactions of a
-read and a write of its own row without a pause; any error is told. A switch's pause is the longest transaction that was open
-from the order until 300 ms after the command has said that it is done.
+Starts a cluster of three nodes and a proxy with the binary FIRN in a temporary directory. Each
+client runs transactions of a read and a write of its own row without a pause; any error is told.
+A switch's pause is the longest transaction that was open from the order until 300 ms after the
+command has said that it is done.
 """
 
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Proves the manifests beside this file without a cluster: check.py [FILE...].
 
-* Each object fits the schema of Kubernetes, of the oldest and of the newest release in VERSIONS. A
-  field that the schema does not know is an error, as in `kubectl apply --validate=strict`.
-* What a manifest names is there: the selected pods, ports, mounted volumes, services, files.
+* Each object fits the schema of Kubernetes, of the oldest and of the newest release in VERSIONS.
+A field that the schema does not know is an error, as in `kubectl apply --validate=strict`. *
+What a manifest names is there: the selected pods, ports, mounted volumes, services, files.
 
 The schemas are those of the package kubernetes-validate. Flags and values of `firn start` are
 checked by the program itself (crates/firn/tests/deployment.rs).

@@ -1,5 +1,6 @@
-"""Texts of dates and times with delimiters that MySQL reads and warns of (4095, 4096), texts that may be times or moments, and
-constants beside columns of dates. An answer has the rows, the column definitions and the warnings.
+"""Texts of dates and times with delimiters that MySQL reads and warns of (4095, 4096), texts
+that may be times or moments, and constants beside columns of dates. An answer has the rows, the
+column definitions and the warnings.
 """
 
 SETUP = [

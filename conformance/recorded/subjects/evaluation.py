@@ -1,6 +1,6 @@
-"""Which arguments are evaluated, and in which order: what is not evaluated does not warn, and what is refused is refused in
-the order of the arguments. Values beside times; exact numbers of 0 that become texts or documents. An answer has the rows,
-the column definitions and the warnings.
+"""Which arguments are evaluated, and in which order: what is not evaluated does not warn, and
+what is refused is refused in the order of the arguments. Values beside times; exact numbers of 0
+that become texts or documents. An answer has the rows, the column definitions and the warnings.
 """
 
 import re

@@ -1,5 +1,6 @@
-"""Doubles beyond the integers where integers are wanted, bytes and texts that a character set does not have (3854), and what the
-NULL of a comparison evaluates. An answer has the rows, the column definitions and the warnings.
+"""Doubles beyond the integers where integers are wanted, bytes and texts that a character set
+does not have (3854), and what the NULL of a comparison evaluates. An answer has the rows, the
+column definitions and the warnings.
 """
 
 SETUP = [

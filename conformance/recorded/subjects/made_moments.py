@@ -1,6 +1,6 @@
-"""Texts that functions make of dates, times and moments: their numbers are the moments', and where a
-date is wanted, a time is one of today. Beside them, texts and numbers that are read as moments or as
-times. An answer has the rows, the column definitions and the warnings.
+"""Texts that functions make of dates, times and moments: their numbers are the moments', and
+where a date is wanted, a time is one of today. Beside them, texts and numbers that are read as
+moments or as times. An answer has the rows, the column definitions and the warnings.
 """
 
 SETUP = [

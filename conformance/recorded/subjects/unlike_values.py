@@ -1,6 +1,6 @@
 """Values of unlike types beside each other: dates beside texts and numbers, years that are no
-columns, bits and bytes beside texts, texts as exact numbers; and how long their texts are told to
-be. An answer has the rows, the column definitions and the warnings.
+columns, bits and bytes beside texts, texts as exact numbers; and how long their texts are told
+to be. An answer has the rows, the column definitions and the warnings.
 """
 
 from inputs.unlike_values import EXPRESSIONS, QUERIES

@@ -1,5 +1,5 @@
-"""Exact numbers that are never negative: sums, differences and products of two are, choices and sets
-of them are not. An answer has the rows, the column definitions and the warnings.
+"""Exact numbers that are never negative: sums, differences and products of two are, choices and
+sets of them are not. An answer has the rows, the column definitions and the warnings.
 """
 
 SETUP = [

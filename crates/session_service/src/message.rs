@@ -402,6 +402,19 @@ impl Fate {
     }
 }
 
+impl Outcome {
+    /// Why a node does not know itself whether a commit is durable: it has lost the log meanwhile.
+    #[must_use]
+    pub fn unconfirmed(&self) -> Option<&str> {
+        /// `ER_ERROR_DURING_COMMIT`
+        const UNCONFIRMED: u16 = 1180;
+        match self {
+            Outcome::Refused(fault) if fault.code == UNCONFIRMED => Some(&fault.message),
+            _ => None,
+        }
+    }
+}
+
 impl Found {
     /// # Errors
     /// The backend's.

@@ -522,8 +522,10 @@ impl FrontSession {
             }
             let began = self.shared.now();
             let error = match self.run(command, body, replies.as_deref_mut()) {
-                Ok(done) => match unconfirmed(&done.outcome) {
-                    Some(reason) => Lost::Unknown { reason, has_answered: false },
+                Ok(done) => match done.outcome.unconfirmed() {
+                    Some(reason) => {
+                        Lost::Unknown { reason: reason.to_owned(), has_answered: false }
+                    }
                     None => {
                         self.closes.clear();
                         self.keep(&done);
@@ -743,17 +745,6 @@ impl Drop for FrontSession {
         self.leave_reading();
         self.leave();
         self.abandon_transaction();
-    }
-}
-
-/// What a node says that has lost the log while a command committed: it does not know the outcome
-/// itself.
-fn unconfirmed(outcome: &Outcome) -> Option<String> {
-    /// `ER_ERROR_DURING_COMMIT`
-    const UNCONFIRMED: u16 = 1180;
-    match outcome {
-        Outcome::Refused(fault) if fault.code == UNCONFIRMED => Some(fault.message.clone()),
-        _ => None,
     }
 }
 
