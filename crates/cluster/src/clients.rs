@@ -196,7 +196,7 @@ fn route_of(routes: &StatementRoutes, text: &[u8]) -> Route {
     match routes.of(text) {
         StatementRoute::Reads => Route::Reads,
         StatementRoute::Follows => Route::Follows,
-        StatementRoute::Writer => Route::Writer,
+        StatementRoute::Begins | StatementRoute::Ends | StatementRoute::Writer => Route::Writer,
     }
 }
 

@@ -8,10 +8,11 @@
 //!
 //! Invariant: what is [`StatementRoute::Reads`] changes no data and nothing of the session except
 //! the results of the last statement, takes no lock, and shows nothing that belongs to one server.
+//! [`StatementRoute::Begins`] and [`StatementRoute::Ends`] do nothing but to the transaction.
 
 mod walk;
 
-use firn_sql::grammar::ast::{ExplainTarget, Show, Statement};
+use firn_sql::grammar::ast::{Completion, ExplainTarget, Show, Statement};
 use firn_sql::grammar::{self, Mode, Normalised};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -25,6 +26,10 @@ pub enum StatementRoute {
     Reads,
     /// Where the statement before it has run: it asks for its conditions.
     Follows,
+    /// At any node: it begins a transaction, and does nothing else.
+    Begins,
+    /// Where the open transaction is: it ends that, and does nothing else.
+    Ends,
     /// At the node that writes.
     Writer,
 }
@@ -88,6 +93,12 @@ fn route_of_statement(statement: &Statement) -> StatementRoute {
         },
         // The user variables that it sets go on with the session.
         Statement::GetDiagnostics(_) => StatementRoute::Follows,
+        Statement::Begin(_) => StatementRoute::Begins,
+        Statement::Commit(completion) | Statement::Rollback(completion)
+            if *completion == Completion::default() =>
+        {
+            StatementRoute::Ends
+        }
         _ => StatementRoute::Writer,
     }
 }

@@ -315,6 +315,24 @@ pub trait Session: Send {
         false
     }
 
+    /// Describes the open transaction, if it has only read and can go on elsewhere; see
+    /// [`Session::take_up_transaction`]. It stays open and keeps what it sees readable; the caller
+    /// ends it once it goes on there. Called between commands.
+    fn describe_transaction(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Begins a transaction that goes on as the one that a session of another server has described.
+    /// Called between commands, while no transaction is open. May block.
+    ///
+    /// # Errors
+    /// The bytes describe none, or the transaction cannot go on here; the client has to begin it
+    /// again. None is open then.
+    fn take_up_transaction(&mut self, described: &[u8]) -> Result<(), ServerError> {
+        let _ = described;
+        Err(ServerError::new(1235, b"42000", "This server takes no transactions of others up"))
+    }
+
     /// The results of the session's last statements, which it has run at another server. Called
     /// between commands.
     fn take_last(&mut self, last: &LastResults) {

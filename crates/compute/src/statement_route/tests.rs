@@ -43,6 +43,19 @@ fn what_asks_for_conditions_follows_its_statement() {
 }
 
 #[test]
+fn what_only_begins_or_ends_a_transaction_is_known() {
+    let begins = [
+        "BEGIN",
+        "begin work",
+        "START TRANSACTION",
+        "START TRANSACTION READ ONLY",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE;",
+    ];
+    check(StatementRoute::Begins, &begins);
+    check(StatementRoute::Ends, &["COMMIT", "/* end */ commit work", "ROLLBACK;"]);
+}
+
+#[test]
 fn everything_else_belongs_to_the_writer() {
     check(
         StatementRoute::Writer,
@@ -76,8 +89,14 @@ fn everything_else_belongs_to_the_writer() {
             "UPDATE t SET a = 1",
             "DELETE FROM t",
             "CREATE TEMPORARY TABLE t (a INT)",
-            "BEGIN",
-            "START TRANSACTION READ ONLY",
+            "BEGIN; SELECT 1",
+            "SET autocommit = 0",
+            "SET TRANSACTION READ ONLY",
+            "SAVEPOINT a",
+            "ROLLBACK TO a",
+            "COMMIT AND CHAIN",
+            "COMMIT AND NO CHAIN",
+            "ROLLBACK RELEASE",
             "SET @a = 1",
             "PREPARE a FROM 'SELECT 1'",
             "EXECUTE a",

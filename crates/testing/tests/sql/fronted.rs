@@ -98,7 +98,7 @@ fn router() -> firn_session_service::Router {
     Arc::new(move |text| match routes.of(text) {
         StatementRoute::Reads => Route::Reads,
         StatementRoute::Follows => Route::Follows,
-        StatementRoute::Writer => Route::Writer,
+        StatementRoute::Begins | StatementRoute::Ends | StatementRoute::Writer => Route::Writer,
     })
 }
 
