@@ -268,6 +268,16 @@ impl Session for SqlSession {
         self.take_left_transaction()
     }
 
+    fn describe_transaction(&mut self) -> Option<Vec<u8>> {
+        self.describe_open_transaction()
+    }
+
+    fn take_up_transaction(&mut self, described: &[u8]) -> Result<(), ServerError> {
+        let _running = Running::new(self.facts());
+        self.take_up_described(described)
+            .map_err(|error| ServerError::new(error.code, &error.state, error.message))
+    }
+
     fn take_last(&mut self, last: &LastResults) {
         self.take_last_results(last);
     }

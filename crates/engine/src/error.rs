@@ -22,7 +22,10 @@ pub struct TooManySnapshots {
 
 /// The versions that a snapshot needs may have been purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("snapshot {snapshot} is too old: versions before {oldest} may have been purged")]
+#[error(
+    "snapshot {snapshot} is too old: versions before {oldest} may have been purged; please retry the \
+     transaction"
+)]
 pub struct SnapshotTooOld {
     pub snapshot: Cts,
     /// The oldest snapshot that can be opened.

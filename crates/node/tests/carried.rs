@@ -3,53 +3,13 @@
 
 mod support;
 
-use std::sync::Arc;
-
-use firn_compute::{Instance, SqlService};
 use firn_node::endpoint::Endpoint;
 use firn_wire::{
-    Capabilities, Carried, ConnectionControl, Connections, Execution, LastResults, Login,
-    Parameter, PeerAddress, Query, ReplyRecorder, RowFormat, Service, Session, WireError,
+    Carried, Execution, LastResults, Login, Parameter, ReplyRecorder, RowFormat, Service,
 };
 
 use support::Database;
-
-fn login(instance: &Instance) -> Login {
-    let ids = instance.connection_ids();
-    Login {
-        connection: Arc::new(ConnectionControl::relayed(*ids.end(), PeerAddress::Unix)),
-        connections: Arc::new(Connections::new(ids)),
-        user: "root".to_owned(),
-        account: "root@localhost".to_owned(),
-        schema: Some("shop".to_owned()),
-        collation: 255,
-        capabilities: Capabilities::PROTOCOL_41,
-        attributes: Vec::new(),
-        tls: None,
-    }
-}
-
-fn service(endpoint: &Endpoint) -> SqlService {
-    SqlService::new(Arc::clone(endpoint.instance()))
-}
-
-fn open(endpoint: &Endpoint) -> Box<dyn Session> {
-    service(endpoint).open(login(endpoint.instance())).unwrap()
-}
-
-fn ask(session: &mut dyn Session, text: &str) -> Result<Vec<u8>, String> {
-    let mut recorder = ReplyRecorder::new(RowFormat::Text);
-    let query = Query { text: text.as_bytes(), attributes: &[], multi_statements: false };
-    match session.query(query, &mut recorder.replies()) {
-        Ok(()) => Ok(recorder.take()),
-        Err(WireError::Refused(error)) => Err(format!("{} {}", error.code, error.message)),
-        Err(error) => panic!("{text}: {error}"),
-    }
-}
-
-fn run(session: &mut dyn Session, text: &str) {
-    ask(session, text).unwrap_or_else(|error| panic!("{text}: {error}"));
-}
+use support::sessions::{ask, login, open, run, service};
 
 /// A database with a schema and a table.
 fn database() -> (Database, Endpoint) {
@@ -208,6 +168,7 @@ fn a_session_goes_on_at_another_server() {
     let execution = Execution { statement: 7, parameters: &parameters, attributes: &[] };
     new.execute(execution, &mut recorder.replies()).unwrap();
     let none = service(&second);
-    let broken = none.resume(self::login(second.instance()), Some(b"{}"), &last).err().unwrap();
+    let broken =
+        none.resume(support::sessions::login(second.instance()), Some(b"{}"), &last).err().unwrap();
     assert_eq!(broken.code, 1105);
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use firn_api::report::NodeReport;
 use firn_api::rows::{
-    BuildProgress, Estimate, Fetched, FoundRow, Grouping, IsolationLevel, LeafVersion,
-    LockDuration, LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan,
-    RowWrite, RowsError, Savepoint, ScanOptions, Summed,
+    BuildProgress, DescribedTransaction, Estimate, Fetched, FoundRow, Grouping, IsolationLevel,
+    LeafVersion, LockDuration, LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode,
+    RowSpan, RowWrite, RowsError, Savepoint, ScanOptions, Summed,
 };
 use firn_base::{Cts, TableId};
 use firn_format::key::KeyRange;
@@ -191,6 +191,8 @@ pub enum Setting {
         /// The row's primary key.
         key: ByteBuf,
     },
+    /// It begins as one that goes on from another node.
+    TakeUp(Box<DescribedTransaction>),
 }
 
 /// The methods of [`firn_api::rows::Transaction`] and [`firn_api::rows::Scan`].
@@ -308,6 +310,8 @@ pub enum TransactionCall<'a> {
     NextGroups {
         summaries: Handle,
     },
+    /// For another node to go on with it.
+    Describe,
 }
 
 /// As [`firn_api::rows::HeldLeaves`].
@@ -518,6 +522,8 @@ pub enum Answer {
     Report(Box<NodeReport>),
     /// The node's state for people.
     StatusText(String),
+    /// A transaction that can go on at another node.
+    Described(Option<Box<DescribedTransaction>>),
 }
 
 /// Reads arbitrary bytes as a message and as a reply, and checks that writing and reading the

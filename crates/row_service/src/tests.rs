@@ -1,14 +1,15 @@
 //! The bytes of messages, and how invalid bytes are handled.
 
+use std::ops::Bound;
 use std::time::Duration;
 
 use expect_test::expect;
 use firn_api::report::{LogReport, MemoryReport, NodeReport, PageStoreReport};
 use firn_api::rows::expression::{ComparedBy, Comparison, Expression, Step, ValueKind, ValueType};
 use firn_api::rows::{
-    Direction, Estimate, Filter, GroupSummary, Grouping, IsolationLevel, LockDuration,
-    MetadataLock, NumberSummary, Prepared, ReadMark, ReadMode, RowSpan, RowWrite, RowsError,
-    Savepoint, ScanOptions, Summand, Summed, WaitPolicy,
+    DescribedSnapshot, DescribedTransaction, Direction, Estimate, Filter, GroupSummary, Grouping,
+    IsolationLevel, LockDuration, MetadataLock, NumberSummary, Prepared, ReadMark, ReadMode,
+    ReadSpan, RowSpan, RowWrite, RowsError, Savepoint, ScanOptions, Summand, Summed, WaitPolicy,
 };
 use firn_base::{Cts, IndexId, Lsn, TableId, TrxId};
 use firn_format::key::KeyRange;
@@ -34,6 +35,19 @@ fn shown<T: serde::Serialize + std::fmt::Debug>(message: &T) -> String {
 fn transaction(before: Vec<Setting>, call: TransactionCall<'_>) -> Message<'_> {
     let call = Call::Transaction { handle: Handle(5), before, call };
     Message::Call { number: CallNumber(300), call }
+}
+
+/// A transaction that has read one key, and all keys before another one.
+fn described() -> Box<DescribedTransaction> {
+    let low = Bound::Unbounded;
+    let reads = vec![
+        ReadSpan::Record(IndexId(9), b"k".to_vec()),
+        ReadSpan::Range(IndexId(10), low, Bound::Excluded(b"z".to_vec())),
+    ];
+    Box::new(DescribedTransaction {
+        isolation: IsolationLevel::RepeatableRead,
+        snapshot: Some(DescribedSnapshot { at: Cts(300), reads: Some(reads) }),
+    })
 }
 
 #[test]
@@ -115,6 +129,7 @@ fn messages_have_these_bytes() {
         transaction(vec![Setting::EndStatement], TransactionCall::Insert { table: TABLE, row }),
         transaction(Vec::new(), TransactionCall::Commit),
         transaction(Vec::new(), TransactionCall::WriteRows { table: TABLE, rows: writes }),
+        transaction(vec![Setting::TakeUp(described())], TransactionCall::Describe),
         Message::Call {
             number: CallNumber(2),
             call: Call::Locks { handle: Handle(8), call: acquire },
@@ -144,6 +159,8 @@ fn messages_have_these_bytes() {
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Commit } }
         04 00 ac 02 01 05 00 17 07 03 02 01 6b 02 6b 70 01 01 01 01 01 01 6b 02 6b 70 00
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: WriteRows { table: TableVersion { table: TableId(7), version: 3 }, rows: [RowWrite { key: [107], payload: [107, 112], changes: Some([(1, Int(-1))]) }, RowWrite { key: [107], payload: [107, 112], changes: None }] } } }
+        04 00 ac 02 01 05 01 07 01 01 ac 02 01 02 00 09 01 6b 01 0a 00 02 01 7a 19
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [TakeUp(DescribedTransaction { isolation: RepeatableRead, snapshot: Some(DescribedSnapshot { at: Cts(300), reads: Some([Record(IndexId(9), [107]), Range(IndexId(10), Unbounded, Excluded([122]))]) }) })], call: Describe } }
         04 00 02 02 08 00 07 01 00 32 00 00
             Call { number: CallNumber(2), call: Locks { handle: Handle(8), call: Acquire { table: TableId(7), lock: Read, duration: Transaction, timeout: 50s, transaction: None } } }
         04 00 01 00 0f 01 78
@@ -194,6 +211,7 @@ fn replies_have_these_bytes() {
         Ok(Answer::StatusText("idle".to_owned())),
         Ok(Answer::Summed(Some(Summed::Groups { groups, is_last: false }))),
         Ok(Answer::Summed(Some(Summed::Unknown))),
+        Ok(Answer::Described(Some(described()))),
         Err(duplicate),
         Err(RowsError::NotLeader { hint: Some("10.0.0.2:3306".into()) }),
     ];
@@ -216,6 +234,8 @@ fn replies_have_these_bytes() {
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Summed(Some(Groups { groups: [GroupSummary { values: [Bytes([97, 98])], rows: 3, numbers: [NumberSummary { values: 2, sum: -7, extremes: Some((-9, 2)) }] }], is_last: false }))) }
         04 11 01 01 28 01 63 01 80 01 01 00 0c 01 01
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Summed(Some(Unknown))) }
+        04 11 01 01 28 01 63 01 80 01 01 00 16 01 01 01 ac 02 01 02 00 09 01 6b 01 0a 00 02 01 7a
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Described(Some(DescribedTransaction { isolation: RepeatableRead, snapshot: Some(DescribedSnapshot { at: Cts(300), reads: Some([Record(IndexId(9), [107]), Range(IndexId(10), Unbounded, Excluded([122]))]) }) }))) }
         04 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(DuplicateKey { index: IndexId(4), key: [107] }) }
         04 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36

@@ -13,6 +13,7 @@
 
 mod batch;
 mod cancellation;
+mod described;
 mod error;
 pub mod expression;
 mod filter;
@@ -37,6 +38,7 @@ use crate::report::NodeReport;
 
 pub use batch::{RowBatch, RowSpan};
 pub use cancellation::{CancelListener, Cancellation};
+pub use described::{DescribedSnapshot, DescribedTransaction, ReadSpan};
 pub use error::RowsError;
 pub use expression::ExpressionEvaluator;
 pub use filter::{Filter, FilteredScan};
@@ -362,6 +364,15 @@ pub trait Transaction: Any + Send {
     fn renew_snapshot(&mut self, before: ReadMark) -> RowsResult<bool> {
         let _ = before;
         Ok(false)
+    }
+    /// Describes the transaction, for another node to go on with it
+    /// ([`DatabaseNode::take_up`]). It stays open here. `None` if it has written or locked, is
+    /// SERIALIZABLE, whose reads are locks at the node that writes, or the node cannot describe it.
+    ///
+    /// # Errors
+    /// The node cannot be reached.
+    fn describe(&mut self) -> RowsResult<Option<DescribedTransaction>> {
+        Ok(None)
     }
     /// Another reader of what this transaction sees at this moment, for use on another thread:
     /// consistent reads only. It must be dropped before the snapshot is released and before the
@@ -748,8 +759,8 @@ pub trait DatabaseNode: Send + Sync {
     /// If the node has as many open transactions as it was set up for.
     fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>>;
 
-    /// Begins a transaction at a snapshot chosen elsewhere. Blocks for a round trip to the source
-    /// of commit timestamps.
+    /// Begins a transaction at a snapshot chosen elsewhere, which is never renewed. Blocks for a
+    /// round trip to the source of commit timestamps.
     ///
     /// # Errors
     /// As [`DatabaseNode::begin`]; if the snapshot is too old; or if the node numbers commits
@@ -759,6 +770,20 @@ pub trait DatabaseNode: Send + Sync {
         isolation: IsolationLevel,
         snapshot: Cts,
     ) -> RowsResult<Box<dyn Transaction>>;
+
+    /// Begins a transaction that goes on as one of another node, which describes it
+    /// ([`Transaction::describe`]) and keeps it open until then. Blocks as
+    /// [`DatabaseNode::begin_at`]. A node without this does not know what was read, so that the
+    /// snapshot is never renewed.
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::begin_at`].
+    fn take_up(&self, described: &DescribedTransaction) -> RowsResult<Box<dyn Transaction>> {
+        match &described.snapshot {
+            None => self.begin(described.isolation),
+            Some(snapshot) => self.begin_at(described.isolation, snapshot.at),
+        }
+    }
 
     /// Whether each call is a message. In that case the node should leave out rows that a statement
     /// does not want ([`ScanOptions::filter`]), and wanted rows should be requested together

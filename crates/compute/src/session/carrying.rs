@@ -104,7 +104,7 @@ impl SqlSession {
     }
 
     /// Whether the session has something that ends with this server, besides a transaction.
-    fn is_bound(&self) -> bool {
+    pub(super) fn is_bound(&self) -> bool {
         let runner = &self.runner;
         let facts = &runner.facts;
         let server = &runner.instance.server;

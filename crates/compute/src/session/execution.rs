@@ -11,7 +11,7 @@ use std::time::Duration;
 use firn_base::clock::Clock;
 use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::execute::{Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
-use firn_sql::plan::{Counters, PreparedPlan, StatementPlan};
+use firn_sql::plan::{Counters, PlannedLock, PreparedPlan, StatementPlan};
 use firn_wire::{CommittedAnswer, Replies};
 
 use super::answers::{Answered, Answers};
@@ -21,7 +21,7 @@ use super::executor;
 use super::permission::Permission;
 use super::runner::StatementRunner;
 use super::sinks::NoRows;
-use super::transaction::BeforeStatement;
+use super::transaction::{BeforeStatement, UsedTable};
 use crate::plan_cache::{CachedPlan, ChosenExecutor};
 use crate::statement_kind::StatementKind;
 use crate::wire_rows::WireSink;
@@ -248,7 +248,13 @@ impl StatementRunner {
     /// 1205, 1213, 1317, 3024; 1412 if the plan is no longer valid, see
     /// [`StatementRunner::plan_is_stale`].
     fn lock_definitions(&mut self, plan: &CachedPlan, deadline: Option<Duration>) -> Result<()> {
-        if plan.plan.locks.is_empty() || DefinitionLocks::of(self).lock(plan, deadline)? {
+        if plan.plan.locks.is_empty() {
+            return Ok(());
+        }
+        if DefinitionLocks::of(self).lock(plan, deadline)? {
+            if self.instance.freshness.is_some() {
+                self.transactions.use_tables(plan.plan.locks.iter().map(used_table));
+            }
             return Ok(());
         }
         self.plan_is_stale = true;
@@ -345,6 +351,11 @@ impl StatementRunner {
         }
         ran
     }
+}
+
+fn used_table(lock: &PlannedLock) -> UsedTable {
+    let version = lock.model.table.definition().schema_version;
+    UsedTable { table: lock.model.id, version }
 }
 
 /// The answer of a statement that commits.

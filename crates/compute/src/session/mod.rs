@@ -38,6 +38,7 @@ mod connection;
 mod definition;
 mod definition_locks;
 mod definition_needs;
+mod described_transaction;
 mod diagnostics;
 mod document;
 mod execution;

@@ -27,8 +27,7 @@ impl Permission<'_> {
             return Ok(());
         }
         let is_temporary = ddl::is_temporary(statement);
-        let of_transaction = is_temporary
-            && self.transactions.open.as_ref().is_some_and(|open| open.lasting && open.read_only);
+        let of_transaction = is_temporary && self.is_in_read_only_transaction();
         if of_transaction || self.transactions.next.read_only.unwrap_or(self.settings.read_only) {
             return Err(read_only_transaction());
         }
@@ -38,16 +37,23 @@ impl Permission<'_> {
     /// Refuses a plan that writes tables other than temporary ones.
     ///
     /// # Errors
-    /// 1290
+    /// 1290; on a node that follows another one, 1792 in a `READ ONLY` transaction, as there.
     pub(super) fn refuse_read_only_plan(&self, plan: &CachedPlan) -> Result<()> {
         if self.instance.writes_allowed() == WritesAllowed::All {
             return Ok(());
+        }
+        if self.is_in_read_only_transaction() && self.instance.freshness.is_some() {
+            return Err(read_only_transaction());
         }
         let mut written = plan.plan.tables.iter().filter(|table| table.writes);
         match written.all(|table| self.is_temporary(&table.schema, &table.table)) {
             true => Ok(()),
             false => self.refuse_on_read_only_server(),
         }
+    }
+
+    fn is_in_read_only_transaction(&self) -> bool {
+        self.transactions.open.as_ref().is_some_and(|open| open.lasting && open.read_only)
     }
 
     fn refuse_on_read_only_server(&self) -> Result<()> {

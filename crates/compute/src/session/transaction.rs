@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Awaited, Cancellation, DatabaseNode, IsolationLevel, LockDuration, LockPatience,
-    MetadataContext, MetadataLock, ReadMark, RowsError, Savepoint, Transaction,
+    Awaited, Cancellation, DatabaseNode, DescribedTransaction, IsolationLevel, LockDuration,
+    LockPatience, MetadataContext, MetadataLock, ReadMark, RowsError, Savepoint, Transaction,
 };
 use firn_base::TableId;
 use firn_base::clock::Clock;
@@ -75,6 +75,27 @@ pub(crate) struct Transactions {
     clock: Arc<dyn Clock>,
     /// The tables of `LOCK TABLES`.
     locked: Vec<TableId>,
+    /// The tables that the transaction has used, with the versions of their definitions, on a node
+    /// that follows another one.
+    used: Vec<UsedTable>,
+}
+
+/// A table, and its definition's `schema_version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct UsedTable {
+    pub(crate) table: TableId,
+    pub(crate) version: u64,
+}
+
+/// A transaction that has only read, on its way to a session of another node.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct MovingTransaction {
+    pub(crate) read_only: bool,
+    /// The tables that its snapshot was read with.
+    pub(crate) tables: Vec<UsedTable>,
+    /// The names of savepoints, oldest first. Nothing was written before any of them.
+    pub(crate) savepoints: Vec<String>,
+    pub(crate) inner: DescribedTransaction,
 }
 
 /// What there was before a statement.
@@ -112,6 +133,7 @@ impl Transactions {
             notes: Arc::clone(&instance.commits),
             clock: Arc::clone(&instance.facts.environment.clock),
             locked: Vec::new(),
+            used: Vec::new(),
         }
     }
 
@@ -251,16 +273,81 @@ impl Transactions {
 
     /// Goes on with a transaction that was left.
     pub(crate) fn go_on(&mut self, left: LeftTransaction, settings: &Settings, facts: &Facts) {
-        let LeftTransaction { mut inner, read_only, savepoints, locks } = left;
+        let LeftTransaction { inner, read_only, savepoints, locks } = left;
         self.metadata.attach(locks);
+        // The reads of a snapshot that was open before are not known any more.
+        self.adopt(inner, read_only, savepoints, settings, facts);
+    }
+
+    /// Describes the open transaction, if it has only read and another node can go on with it. It
+    /// stays open.
+    pub(crate) fn describe(&mut self) -> Option<MovingTransaction> {
+        let open = self.open.as_mut().filter(|open| open.lasting)?;
+        let inner = match open.inner.describe() {
+            Ok(inner) => inner?,
+            Err(error) => {
+                tracing::debug!(%error, "a transaction cannot be described");
+                return None;
+            }
+        };
+        // What was read from another snapshot than this one does not matter any more.
+        let tables = inner.snapshot.as_ref().map_or_else(Vec::new, |_| self.used.clone());
+        let savepoints = open.savepoints.iter().map(|(name, _)| name.clone()).collect();
+        Some(MovingTransaction { read_only: open.read_only, tables, savepoints, inner })
+    }
+
+    /// Goes on with a transaction of another node. The caller has locked the definitions of its
+    /// tables, and no transaction is open. Blocks.
+    ///
+    /// # Errors
+    /// 1412 if its snapshot is too old; other errors of the node. No transaction is open then.
+    pub(crate) fn take_up(
+        &mut self,
+        node: &dyn DatabaseNode,
+        described: MovingTransaction,
+        settings: &Settings,
+        facts: &Facts,
+    ) -> Result<()> {
+        let MovingTransaction { read_only, savepoints, inner, .. } = described;
+        let inner = node.take_up(&inner).map_err(from_rows)?;
+        let first = inner.savepoint();
+        let savepoints = savepoints.into_iter().map(|name| (name, first)).collect();
+        self.adopt(inner, read_only, savepoints, settings, facts);
+        Ok(())
+    }
+
+    /// A transaction that was begun elsewhere becomes the open one.
+    fn adopt(
+        &mut self,
+        mut inner: Box<dyn Transaction>,
+        read_only: bool,
+        savepoints: Vec<(String, Savepoint)>,
+        settings: &Settings,
+        facts: &Facts,
+    ) {
         inner.must_see(self.awaited);
         inner.set_cancelled(&facts.cancelled);
         inner.set_lock_wait_timeout(settings.lock_wait_timeout);
         inner.set_first_updater_wins(settings.first_updater_wins);
         inner.set_metadata_context(Arc::clone(&self.metadata));
-        // Those of a snapshot that was open before are not known any more.
         keep_reads(&mut *inner, read_only, settings);
         self.open = Some(OpenTransaction { inner, lasting: true, read_only, savepoints });
+    }
+
+    /// Notes the tables that a statement uses, on a node that follows another one.
+    pub(crate) fn use_tables(&mut self, tables: impl Iterator<Item = UsedTable>) {
+        for used in tables {
+            // Another version of a table that was used before shows that it has changed since.
+            if self.used.iter().all(|other| other.table != used.table) {
+                self.used.push(used);
+            }
+        }
+    }
+
+    /// Releases what the transaction has locked of definitions.
+    fn release_definitions(&mut self) {
+        self.used.clear();
+        self.metadata.release_transaction();
     }
 
     /// Whether a transaction continues beyond statements.
@@ -281,7 +368,7 @@ impl Transactions {
             }
             Some(_) => self.commit(),
             None => {
-                self.metadata.release_transaction();
+                self.release_definitions();
                 Ok(())
             }
         }
@@ -292,7 +379,7 @@ impl Transactions {
         match &mut self.open {
             Some(open) if open.lasting && !error.ends_transaction() => open.inner.end_statement(),
             Some(_) => self.roll_back_quietly(),
-            None => self.metadata.release_transaction(),
+            None => self.release_definitions(),
         }
     }
 
@@ -312,7 +399,7 @@ impl Transactions {
             }
             // A transaction that lasts would be one that its client does not know of.
             Some(_) => self.roll_back_quietly(),
-            None => self.metadata.release_transaction(),
+            None => self.release_definitions(),
         }
     }
 
@@ -364,7 +451,7 @@ impl Transactions {
             }
             None => Ok(()),
         };
-        self.metadata.release_transaction();
+        self.release_definitions();
         committed
     }
 
@@ -381,7 +468,7 @@ impl Transactions {
             }
             None => Ok(()),
         };
-        self.metadata.release_transaction();
+        self.release_definitions();
         rolled_back
     }
 

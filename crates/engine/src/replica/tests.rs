@@ -5,6 +5,7 @@
 mod by_page;
 mod crowd;
 mod half_done;
+mod moved;
 mod shared_timestamps;
 
 use std::ops::Range;

@@ -27,9 +27,9 @@ use std::time::Duration;
 
 use firn_api::report::{NodeReport, Reporter};
 use firn_api::rows::{
-    BuildProgress, Cancellation, DatabaseNode, Definitions, Estimate, ExpressionEvaluator,
-    HandedOver, HandedTransaction, IndexBuild, IsolationLevel, MetadataContext, MetadataLocks,
-    NewIndex, RowsError, RowsResult, TableRef, Transaction,
+    BuildProgress, Cancellation, DatabaseNode, Definitions, DescribedTransaction, Estimate,
+    ExpressionEvaluator, HandedOver, HandedTransaction, IndexBuild, IsolationLevel,
+    MetadataContext, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::definition::{TableDefinition, TableLayout};
@@ -125,6 +125,10 @@ impl DatabaseNode for EngineNode {
         snapshot: Cts,
     ) -> RowsResult<Box<dyn Transaction>> {
         Ok(Box::new(EngineTransaction::begin_at(&self.dictionary, isolation, snapshot)?))
+    }
+
+    fn take_up(&self, described: &DescribedTransaction) -> RowsResult<Box<dyn Transaction>> {
+        Ok(Box::new(EngineTransaction::take_up(&self.dictionary, described)?))
     }
 
     fn report(&self) -> RowsResult<NodeReport> {

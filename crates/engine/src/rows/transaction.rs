@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Awaited, Cancellation, CommitListener, Confirmation, DetachedLocks, ExpressionEvaluator,
-    Grouping, HandedTransaction, IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode,
-    RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef, Transaction as RowsTransaction,
+    Awaited, Cancellation, CommitListener, Confirmation, DescribedTransaction, DetachedLocks,
+    ExpressionEvaluator, Grouping, HandedTransaction, IsolationLevel, MetadataContext, Prepared,
+    ReadMark, ReadMode, RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef,
+    Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -53,6 +54,18 @@ impl EngineTransaction {
         snapshot: Cts,
     ) -> Result<EngineTransaction, EngineError> {
         let inner = Transaction::begin_at(dictionary.system(), isolation, snapshot)?;
+        Ok(EngineTransaction::over(dictionary, inner))
+    }
+
+    /// Goes on as a transaction of a node that follows, see [`Transaction::take_up`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn take_up(
+        dictionary: &Arc<Dictionary>,
+        described: &DescribedTransaction,
+    ) -> Result<EngineTransaction, EngineError> {
+        let inner = Transaction::take_up(dictionary.system(), described)?;
         Ok(EngineTransaction::over(dictionary, inner))
     }
 
@@ -136,6 +149,10 @@ impl RowsTransaction for EngineTransaction {
 
     fn renew_snapshot(&mut self, before: ReadMark) -> RowsResult<bool> {
         Ok(self.inner.renew_snapshot(before)?)
+    }
+
+    fn describe(&mut self) -> RowsResult<Option<DescribedTransaction>> {
+        Ok(self.inner.describe())
     }
 
     fn reader(&mut self) -> Option<Box<dyn RowsTransaction>> {

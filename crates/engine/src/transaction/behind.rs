@@ -110,6 +110,13 @@ impl Behind {
         self.awaited.commits <= snapshot
     }
 
+    /// A snapshot in which all that was read so far is the same, and that sees what is awaited. Not
+    /// every node has applied it yet.
+    pub(crate) fn snapshot_with_awaited(&self) -> Cts {
+        self.look();
+        self.newer.get().unwrap_or(self.awaited.commits)
+    }
+
     /// The snapshot from which the reader reads now: the newer one, once everything is applied.
     pub(crate) fn newer(&self) -> Option<Cts> {
         self.newer.get()

@@ -264,7 +264,6 @@ impl TransactionSystem {
         let mut transaction = Transaction::begin(self, handed.isolation)?;
         if let Some(snapshot) = handed.snapshot {
             transaction.open_at(snapshot)?;
-            transaction.lose_reads();
         }
         if let Some(undo) = undo {
             // From here on, a crash rolls it back.

@@ -5,6 +5,7 @@ pub mod active_list;
 pub(crate) mod behind;
 pub mod commit_order;
 pub mod cursor;
+pub(crate) mod described;
 pub(crate) mod durable_commits;
 pub mod handle;
 pub(crate) mod handover;

@@ -114,8 +114,8 @@ impl ReadTransaction {
         })
     }
 
-    /// Opens a snapshot that another node has chosen. This node has all commits that the snapshot
-    /// sees.
+    /// Opens a snapshot that another node has chosen, and that is never renewed. This node has all
+    /// commits that the snapshot sees.
     ///
     /// # Errors
     /// [`EngineError::SnapshotTooOld`] if versions that the snapshot sees may have been purged.
@@ -123,6 +123,7 @@ impl ReadTransaction {
         let slot = self.slot.as_ref().expect("an open transaction has a slot");
         self.versions.snapshots().open_at(slot, snapshot)?;
         self.view = Some(ReadView::Timestamp(snapshot));
+        self.reads.lose();
         Ok(())
     }
 

@@ -24,11 +24,13 @@
 //!    otherwise the write would have been refused, and from the write on the record is locked.
 //! 4. Reads are recorded up to a limit. Beyond it, or after reads that are not recorded, the
 //!    snapshot is not renewed.
+//! 5. A node that follows records reads too, for the node at which the transaction goes on
+//!    ([`super::described`]).
 
 use std::cell::Cell;
 use std::ops::Bound;
 
-use firn_api::rows::{ReadMark, WaitPolicy};
+use firn_api::rows::{ReadMark, ReadSpan, WaitPolicy};
 use firn_base::{Cts, IndexId, TrxId};
 use firn_format::tree::TreePage;
 use firn_format::undo::RecordVersion;
@@ -53,6 +55,8 @@ const MOST_READS: usize = 256;
 const MOST_RECORDS: usize = 4096;
 /// The mark of a transaction that has not recorded all of its reads.
 const UNKNOWN: ReadMark = ReadMark(u32::MAX);
+/// The most bytes of keys in the description of what was read.
+const MOST_DESCRIBED_BYTES: usize = 64 << 10;
 
 /// The reads from a transaction's snapshot, and the record that it could not write.
 #[derive(Default)]
@@ -68,6 +72,37 @@ pub(crate) struct Reads {
 enum Span {
     Record(IndexId, SmallVec<[u8; 24]>),
     Range(IndexId, KeyRange),
+}
+
+impl Span {
+    fn key_bytes(&self) -> usize {
+        let length = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.len(),
+            Bound::Unbounded => 0,
+        };
+        match self {
+            Span::Record(_, key) => key.len(),
+            Span::Range(_, range) => length(&range.low) + length(&range.high),
+        }
+    }
+
+    fn described(&self) -> ReadSpan {
+        match self {
+            Span::Record(index, key) => ReadSpan::Record(*index, key.to_vec()),
+            Span::Range(index, KeyRange { low, high }) => {
+                ReadSpan::Range(*index, low.clone(), high.clone())
+            }
+        }
+    }
+
+    fn of_described(described: &ReadSpan) -> Span {
+        match described {
+            ReadSpan::Record(index, key) => Span::Record(*index, SmallVec::from_slice(key)),
+            ReadSpan::Range(index, low, high) => {
+                Span::Range(*index, KeyRange { low: low.clone(), high: high.clone() })
+            }
+        }
+    }
 }
 
 /// A record that has changed since the snapshot, and the requested lock on it.
@@ -88,6 +123,23 @@ impl Reads {
     pub(super) fn clear(&mut self) {
         self.spans.clear();
         self.is_lost = false;
+    }
+
+    /// What was read, if that is known and not too long to be told.
+    pub(super) fn described(&self) -> Option<Vec<ReadSpan>> {
+        if !self.keeps || self.is_lost {
+            return None;
+        }
+        let bytes: usize = self.spans.iter().map(Span::key_bytes).sum();
+        (bytes <= MOST_DESCRIBED_BYTES).then(|| self.spans.iter().map(Span::described).collect())
+    }
+
+    /// These were the reads from the snapshot so far, and more will be recorded.
+    pub(super) fn go_on_from(&mut self, described: &[ReadSpan]) {
+        self.is_lost = described.len() > MOST_READS;
+        self.keeps = true;
+        let known = if self.is_lost { &[] } else { described };
+        self.spans = known.iter().map(Span::of_described).collect();
     }
 
     pub(super) fn note_conflict(&self, guard: &WriteGuard<'_>) {
@@ -124,30 +176,9 @@ enum Age {
 }
 
 impl ReadTransaction {
-    #[inline]
-    pub(super) fn keep_record(&mut self, index: IndexId, key: &[u8]) {
-        if self.view.is_some() {
-            self.reads.keep(|| Span::Record(index, SmallVec::from_slice(key)));
-        }
-    }
-
-    #[inline]
-    pub(super) fn keep_range(&mut self, index: IndexId, range: &KeyRange) {
-        if self.view.is_some() {
-            self.reads.keep(|| Span::Range(index, range.clone()));
-        }
-    }
-}
-
-impl Transaction {
     /// Starts to record reads from the snapshot, so that it can be renewed later.
     pub fn keep_reads(&mut self) {
         self.reads.keeps = true;
-    }
-
-    /// What was read from the snapshot is not known.
-    pub(super) fn lose_reads(&mut self) {
-        self.reads.lose();
     }
 
     /// Closes the snapshot, from which nothing was read that anybody knows.
@@ -165,6 +196,22 @@ impl Transaction {
         }
     }
 
+    #[inline]
+    pub(super) fn keep_record(&mut self, index: IndexId, key: &[u8]) {
+        if self.view.is_some() {
+            self.reads.keep(|| Span::Record(index, SmallVec::from_slice(key)));
+        }
+    }
+
+    #[inline]
+    pub(super) fn keep_range(&mut self, index: IndexId, range: &KeyRange) {
+        if self.view.is_some() {
+            self.reads.keep(|| Span::Range(index, range.clone()));
+        }
+    }
+}
+
+impl Transaction {
     /// Called after [`EngineError::WriteConflict`] and a rollback to the mark `before`. Locks the
     /// record of the conflict and opens a newer snapshot, if that shows the same content for all
     /// reads before the mark. Returns whether it does. Blocks for locks and I/O.

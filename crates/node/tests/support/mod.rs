@@ -3,14 +3,21 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod hanging_disk;
+pub(crate) mod sessions;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use firn_base::Environment;
 use firn_compute::server::LocalServerState;
+use firn_engine::replica::{Replica, ReplicaOptions};
+use firn_engine::rows::replica::ReplicaNode;
 use firn_node::endpoint::{ComputeSeams, Endpoint, EndpointOptions, open_rows};
 use firn_node::node::{Node, NodeOptions};
+use firn_node::replica::open_beside;
+use firn_sql_evaluation::PureEvaluator;
 
 /// A database node with what its compute nodes share. Fields are dropped in this order.
 pub(crate) struct Database {
@@ -18,6 +25,13 @@ pub(crate) struct Database {
     node: Arc<Node>,
     environment: Environment,
     directory: tempfile::TempDir,
+}
+
+/// A replica of a database node, and an endpoint over it. Fields are dropped in this order, before
+/// the database.
+pub(crate) struct Follower {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) replica: Arc<Replica>,
 }
 
 impl Database {
@@ -57,6 +71,21 @@ impl Database {
         };
         let seams = self.seams.clone();
         Endpoint::start_over(&self.environment, &self.node, seams, &options).unwrap()
+    }
+}
+
+impl Database {
+    /// Starts a replica with this name.
+    pub(crate) fn follow(&self, name: &str) -> Follower {
+        let replica = open_beside(&self.environment, &self.node, ReplicaOptions::default());
+        let replica = replica.unwrap();
+        let rows = ReplicaNode::new(Arc::clone(&replica), Duration::from_secs(60))
+            .with_evaluator(Arc::new(PureEvaluator));
+        let data_dir = self.directory.path().join(name);
+        create(&data_dir);
+        let options = EndpointOptions { data_dir, ..EndpointOptions::default() };
+        let endpoint = Endpoint::start_replica(&self.environment, Arc::new(rows), &options);
+        Follower { endpoint: endpoint.unwrap(), replica }
     }
 }
 

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use firn_api::report::NodeReport;
 use firn_api::rows::{
-    Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
-    NewIndex, RowsError, RowsResult, TableRef, Transaction,
+    Cancellation, DatabaseNode, Definitions, DescribedTransaction, Estimate, IndexBuild,
+    IsolationLevel, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::key::{CollationKeys, KeyRange};
@@ -78,6 +78,12 @@ impl DatabaseNode for RemoteNode {
         snapshot: Cts,
     ) -> RowsResult<Box<dyn Transaction>> {
         let transaction = RemoteTransaction::begin(&self.connection, isolation, Some(snapshot));
+        transaction.tell_now()?;
+        Ok(Box::new(transaction))
+    }
+
+    fn take_up(&self, described: &DescribedTransaction) -> RowsResult<Box<dyn Transaction>> {
+        let transaction = RemoteTransaction::take_up(&self.connection, described);
         transaction.tell_now()?;
         Ok(Box::new(transaction))
     }

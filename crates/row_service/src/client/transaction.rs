@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Awaited, Cancellation, DetachedLocks, FoundRow, Grouping, IsolationLevel, MetadataContext,
-    Prepared, ReadMark, ReadMode, RowWrite, RowsError, RowsResult, Savepoint, Scan, ScanOptions,
-    Summaries, TableRef, Transaction,
+    Awaited, Cancellation, DescribedTransaction, DetachedLocks, FoundRow, Grouping, IsolationLevel,
+    MetadataContext, Prepared, ReadMark, ReadMode, RowWrite, RowsError, RowsResult, Savepoint,
+    Scan, ScanOptions, Summaries, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -60,6 +60,15 @@ impl RemoteTransaction {
     ) -> RemoteTransaction {
         let waiting = vec![Setting::Begin { isolation, snapshot }];
         RemoteTransaction::of(connection, connection.new_handle(), isolation, waiting)
+    }
+
+    /// A transaction that goes on from another node. The node does not know of it yet.
+    pub(super) fn take_up(
+        connection: &Arc<Connection>,
+        described: &DescribedTransaction,
+    ) -> RemoteTransaction {
+        let waiting = vec![Setting::TakeUp(Box::new(described.clone()))];
+        RemoteTransaction::of(connection, connection.new_handle(), described.isolation, waiting)
     }
 
     fn of(
@@ -247,6 +256,13 @@ impl Transaction for RemoteTransaction {
 
     fn renew_snapshot(&mut self, before: ReadMark) -> RowsResult<bool> {
         self.ask_flag(TransactionCall::RenewSnapshot { before })
+    }
+
+    fn describe(&mut self) -> RowsResult<Option<DescribedTransaction>> {
+        match self.ask(TransactionCall::Describe)? {
+            Answer::Described(described) => Ok(described.map(|described| *described)),
+            other => Err(unexpected(&other)),
+        }
     }
 
     fn reader(&mut self) -> Option<Box<dyn Transaction>> {

@@ -120,10 +120,11 @@ impl RowService {
         if let Some(Object::Transaction(served)) = self.object(handle) {
             return Ok(served);
         }
-        let Some(Setting::Begin { isolation, snapshot }) = before.first() else {
-            return Err(RowsError::LeaseExpired);
+        let inner = match before.first() {
+            Some(Setting::Begin { isolation, snapshot }) => self.begin(*isolation, *snapshot)?,
+            Some(Setting::TakeUp(described)) => self.node.take_up(described)?,
+            _ => return Err(RowsError::LeaseExpired),
         };
-        let inner = self.begin(*isolation, *snapshot)?;
         Ok(self.serve(handle, inner))
     }
 
@@ -153,7 +154,7 @@ impl RowService {
         let inner = served.open()?;
         for setting in settings {
             match setting {
-                Setting::Begin { .. } => {}
+                Setting::Begin { .. } | Setting::TakeUp(_) => {}
                 Setting::LockWaitTimeout(timeout) => inner.set_lock_wait_timeout(*timeout),
                 Setting::FirstUpdaterWins(refuses) => inner.set_first_updater_wins(*refuses),
                 Setting::MetadataContext(context) => {
@@ -245,6 +246,7 @@ impl RowService {
                 inner.read_overflow(&table(version)?, reference, start..end, &mut bytes)?;
                 Answer::Bytes(Some(ByteBuf::from(bytes)))
             }
+            TransactionCall::Describe => Answer::Described(inner.describe()?.map(Box::new)),
             TransactionCall::Settings => Answer::Done,
             other => unreachable!("{other:?} has a function of its own"),
         })

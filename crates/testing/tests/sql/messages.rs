@@ -3,6 +3,11 @@
 
 use std::sync::Arc;
 
+use firn_api::rows::{
+    DatabaseNode, DescribedTransaction, IsolationLevel, ReadMark, ReadMode, RowsError, ScanOptions,
+    WaitPolicy,
+};
+use firn_format::value::ValueRef;
 use firn_row_service::Loopback;
 use mysql::prelude::Queryable;
 use sqllogictest::{DB, DBOutput};
@@ -219,4 +224,53 @@ fn figures_of_a_remote_node_are_messages() {
     let shown = client.connection().query_first("SHOW ENGINE INNODB STATUS").expect("a query");
     let (_, _, text): (String, String, String) = shown.expect("a row");
     assert!(text.contains("TRANSACTIONS") && text.contains("END OF FIRN STATUS"), "{text}");
+}
+
+/// A transaction that has only read is described, and goes on, at a remote node as at one of this
+/// process.
+#[test]
+fn a_transaction_goes_on_through_messages() {
+    let mut reached = None;
+    let server = Server::start_with(|rows| {
+        let node = remote(Arc::new(Loopback::to(rows)));
+        reached = Some(Arc::clone(&node));
+        node
+    });
+    let node: Arc<dyn DatabaseNode> = reached.expect("the node of the server");
+    let mut client = Client::connect(server.port(), None);
+    client.make_schema("moved");
+    for statement in [
+        "USE moved",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT)",
+        "INSERT INTO t VALUES (1, 0), (2, 0)",
+    ] {
+        client.connection().query_drop(statement).expect(statement);
+    }
+    let table = node.table_named("moved", "t").expect("a look-up").expect("a table");
+    let mut there = node.begin(IsolationLevel::RepeatableRead).expect("a transaction");
+    there.keep_reads();
+    let mut scan = there.scan(&table, &ScanOptions::all()).expect("a scan");
+    while scan.fetch(&mut *there).expect("rows") {}
+    let described = there.describe().expect("an answer").expect("it has only read");
+    client.connection().query_drop("UPDATE t SET b = 1 WHERE a = 2").expect("an update");
+
+    let mut here = node.take_up(&described).expect("its snapshot is open there");
+    drop((scan, there));
+    here.keep_reads();
+    assert_eq!(here.snapshot(), described.snapshot.as_ref().map(|snapshot| snapshot.at));
+    let before = here.read_mark();
+    assert_eq!(before, ReadMark(1), "its range is known");
+    let mut key = Vec::new();
+    let clustered = &table.layout().clustered;
+    clustered.encode_parts(&[ValueRef::Int(2)], table.collations(), &mut key).expect("a key");
+    let mode = ReadMode::Update(WaitPolicy::Wait);
+    let table = here.table_for_write(table.definition().table_id).expect("a table");
+    let refused = here.get(&table, &key, mode, &mut Vec::new());
+    assert_eq!(refused, Err(RowsError::WriteConflict));
+    assert!(!here.renew_snapshot(before).expect("an answer"), "what it has read has changed");
+    assert_eq!(here.describe(), Ok(None), "it has locked");
+
+    let isolation = IsolationLevel::Serializable;
+    let stays = node.take_up(&DescribedTransaction { isolation, ..described });
+    assert_eq!(stays.map(drop).expect_err("it is refused at once").mysql_code(), 1030);
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Awaited, Cancellation, DetachedLocks, ExpressionEvaluator, Grouping, IsolationLevel, Prepared,
-    ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summaries, TableRef,
-    Transaction as RowsTransaction,
+    Awaited, Cancellation, DescribedTransaction, DetachedLocks, ExpressionEvaluator, Grouping,
+    IsolationLevel, Prepared, ReadMark, ReadMode, RowsError, RowsResult, Savepoint, Scan,
+    ScanOptions, Summaries, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -133,6 +133,22 @@ impl RowsTransaction for ReplicaTransaction {
 
     fn end_statement(&mut self) {
         self.inner.end_statement();
+    }
+
+    fn keep_reads(&mut self) {
+        self.inner.keep_reads();
+    }
+
+    fn forget_snapshot(&mut self) {
+        self.inner.forget_snapshot();
+    }
+
+    fn read_mark(&self) -> ReadMark {
+        self.inner.read_mark()
+    }
+
+    fn describe(&mut self) -> RowsResult<Option<DescribedTransaction>> {
+        Ok(self.inner.describe())
     }
 
     fn reader(&mut self) -> Option<Box<dyn RowsTransaction>> {
