@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::WriterEpoch;
-use firn_api::rows::{HandedSession, HandedSessions};
+use firn_api::rows::{HandedSession, HandedSessions, WriterLease};
 use firn_base::Environment;
 use firn_consensus::{MemberId, Term};
 use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
@@ -38,6 +38,7 @@ use parking_lot::Mutex;
 use crate::clients::Clients;
 use crate::handover::{self, Handovers, MemberLinks};
 use crate::health::MetricsDoor;
+use crate::lease::LeaderLease;
 use crate::near::NearRegions;
 use crate::storage::ClusterStorage;
 use crate::task::{Stop, Task};
@@ -247,14 +248,17 @@ impl Shared {
         near: Option<&NearRegions>,
         stop: &Stop,
     ) -> Result<(), ServeError> {
-        let endpoint = Endpoint::start(&self.environment, node, &self.options.endpoint)?;
+        let lease = Arc::new(LeaderLease::default());
+        let options = EndpointOptions {
+            lease: Some(Arc::clone(&lease) as Arc<dyn WriterLease>),
+            ..self.options.endpoint.clone()
+        };
+        let endpoint = Endpoint::start(&self.environment, node, &options)?;
         endpoint.take_over(node, sessions).map_err(NodeError::from)?;
         let writer = as_writer(node).map_err(NodeError::from)?;
         let (group, term) = (Arc::clone(&self.group), Term(writer.epoch().0));
         let surely_leads = Arc::new(move || group.surely_leads(term));
-        if let Some(near) = near {
-            self.group.publish_lease(term, near.lease());
-        }
+        self.group.publish_lease(term, lease.listen(near.map(NearRegions::lease)));
         let regions = near.map(NearRegions::place);
         self.options.writer.begin(Arc::new(writer), surely_leads, regions);
         self.options.clients.begin(&endpoint);

@@ -36,6 +36,7 @@ mod joining;
 mod lag;
 mod late;
 mod layout;
+mod lease;
 mod links;
 mod log_keeper;
 mod log_member;

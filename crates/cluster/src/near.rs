@@ -27,6 +27,8 @@ use firn_fabric::{
 use firn_node::node::Regions;
 use firn_writer_service::{RemoteWriter, SharedRegions};
 
+use crate::lease::TellLease;
+
 /// The name of the socket in the process's directory.
 const SOCKET: &str = "regions.sock";
 /// The region that has the end of the leader's lease, in nanoseconds of the monotonic clock; 0
@@ -79,7 +81,7 @@ impl NearRegions {
     }
 
     /// Publishes until when this process surely leads.
-    pub(crate) fn lease(&self) -> Box<dyn Fn(Duration) + Send> {
+    pub(crate) fn lease(&self) -> TellLease {
         let lease = self.lease.clone();
         Box::new(move |until| {
             let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);

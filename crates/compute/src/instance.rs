@@ -8,7 +8,7 @@ use std::time::Duration;
 use firn_api::Incarnation;
 use firn_api::cluster::ClusterSeam;
 use firn_api::rows::{
-    DatabaseNode, Freshness, HandedSession, HandedSessions, RowsResult, TakenOver,
+    DatabaseNode, Freshness, HandedSession, HandedSessions, RowsResult, TakenOver, WriterLease,
 };
 use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
@@ -78,12 +78,16 @@ pub struct InstanceOptions {
     pub vectorised: Option<Arc<dyn VectorisedEngine>>,
     /// Tells of the cluster that the node belongs to, if it does.
     pub cluster: Option<Arc<dyn ClusterSeam>>,
+    /// Over a node that other ones may replace as the writer.
+    pub lease: Option<Arc<dyn WriterLease>>,
 }
 
 pub struct Instance {
     pub(crate) node: Arc<dyn DatabaseNode>,
     /// How reads wait for what is newest, over a node that follows another one.
     pub(crate) freshness: Option<Arc<dyn Freshness>>,
+    /// Whether what was read is newest, over a node that other ones may replace.
+    pub(crate) lease: Option<Arc<dyn WriterLease>>,
     /// The state that the compute nodes of the server share.
     pub(crate) server: Arc<dyn ServerState>,
     /// The compute node and this start of it.
@@ -202,6 +206,7 @@ impl Instance {
         let instance = Arc::new(Instance {
             catalog: Arc::new(Catalog::new(Arc::clone(&node), incarnation)),
             freshness: node.freshness(),
+            lease: options.lease,
             node,
             incarnation,
             membership,

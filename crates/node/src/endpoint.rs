@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::cluster::ClusterSeam;
-use firn_api::rows::{DatabaseNode, HandedSession};
+use firn_api::rows::{DatabaseNode, HandedSession, WriterLease};
 use firn_api::server::ServerState;
 use firn_base::disk::SpillDirectory;
 use firn_base::{Environment, memory};
@@ -75,6 +75,9 @@ pub struct EndpointOptions {
     pub door: Option<Arc<ClientDoor>>,
     /// What the SQL tables about the cluster show; `None`: they are empty.
     pub cluster: Option<Arc<dyn ClusterSeam>>,
+    /// Over a node that other ones may replace as the writer: strong reads are answered only while
+    /// this lasts.
+    pub lease: Option<Arc<dyn WriterLease>>,
 }
 
 impl Default for EndpointOptions {
@@ -94,6 +97,7 @@ impl Default for EndpointOptions {
             column_cache_bytes: COLUMN_CACHE_BYTES,
             door: None,
             cluster: None,
+            lease: None,
         }
     }
 }
@@ -344,6 +348,7 @@ fn open_instance(
         spill: spill_directory(environment, options),
         vectorised: Some(vectorised),
         cluster: options.cluster.clone(),
+        lease: options.lease.clone(),
     })?)
 }
 

@@ -1,4 +1,5 @@
-//! How new the reads of a node are that follows another one.
+//! How new the reads of a node are: of one that follows another one, and of one that may have been
+//! replaced as the writer without knowing it yet.
 
 use std::time::Duration;
 
@@ -51,4 +52,11 @@ pub trait Freshness: Send + Sync {
         patience: Duration,
         cancelled: &Cancellation,
     ) -> RowsResult<Option<Awaited>>;
+}
+
+/// The promise of the other nodes not to let one of them write for a while.
+pub trait WriterLease: Send + Sync {
+    /// Until when, on the monotonic clock, no commit can be acknowledged by another node; zero: that
+    /// is not sure now. Does not block.
+    fn lasts_until(&self) -> Duration;
 }

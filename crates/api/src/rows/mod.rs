@@ -42,7 +42,7 @@ pub use described::{DescribedSnapshot, DescribedTransaction, ReadSpan};
 pub use error::RowsError;
 pub use expression::ExpressionEvaluator;
 pub use filter::{Filter, FilteredScan};
-pub use freshness::{Awaited, Freshness, ReadConsistency};
+pub use freshness::{Awaited, Freshness, ReadConsistency, WriterLease};
 pub use handover::{
     HandedLock, HandedOver, HandedSession, HandedSessions, HandedTarget, HandedTransaction,
     HandedWriter, TakenOver,

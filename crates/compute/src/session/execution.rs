@@ -182,6 +182,7 @@ impl StatementRunner {
         self.facts.has_given_id.store(false, Ordering::Relaxed);
         let deadline = self.deadline(plan);
         let before = self.transactions.before_statement();
+        let has_to_confirm = self.has_to_confirm(plan);
         let begun = self.lock_definitions(plan, deadline).and_then(|()| self.begin_execution(plan));
         if let Err(error) = begun {
             self.end_failed(&error, before);
@@ -194,7 +195,11 @@ impl StatementRunner {
         }
         self.facts.set_deadline(deadline);
         let input = Input { plan: &plan.plan, executor: &plan.executor, arguments, deadline };
-        let ran = self.execute_renewing(&input, given, sink);
+        let ran = self.execute_renewing(&input, given, sink).and_then(|outcome| {
+            // What has written is confirmed by its commit.
+            let has_read = !plan.kind.writes() || outcome.affected == 0;
+            if has_to_confirm && has_read { self.confirm() } else { Ok(()) }.map(|()| outcome)
+        });
         let ran = match ran {
             Ok(mut outcome) => {
                 self.outlive_cut();

@@ -1,14 +1,29 @@
-//! Before a statement runs over a node that follows another one: the wait until it sees what
-//! `firn_read_consistency` wants.
+//! What `firn_read_consistency` wants is waited for.
 //!
-//! The wait comes before names are looked up, so that the statement sees definitions as new as its
-//! rows. A transaction with a snapshot keeps it, so REPEATABLE READ waits once.
+//! Over a node that follows another one, the wait comes before names are looked up, so that the
+//! statement sees definitions as new as its rows. A transaction with a snapshot keeps it, so
+//! REPEATABLE READ waits once.
+//!
+//! A node that writes has what is newest, unless it was replaced and does not know it yet: cut off,
+//! or stopped and continued. So it looks *after* a statement has read from a new snapshot: as long
+//! as the other nodes have promised to let none of them write, none has acknowledged a commit that
+//! the snapshot lacks.
 
-use firn_api::rows::ReadConsistency;
-use firn_sql::error::Result;
+use std::time::Duration;
+
+use firn_api::rows::{ReadConsistency, RowsError, WriterLease};
+use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 
+use crate::plan_cache::CachedPlan;
+
 use super::runner::StatementRunner;
+
+/// How often a node that is not sure that it still writes looks again.
+const LOOK: Duration = Duration::from_millis(1);
+const NOT_SURE: &str = "this node does not hear from enough others to be sure that none of them \
+                        writes by now; try again, or read what it has with \
+                        firn_read_consistency = 'STALE'";
 
 /// Statements that begin with these words read nothing, unless they have a subquery or open a
 /// snapshot.
@@ -24,6 +39,46 @@ impl StatementRunner {
     #[inline]
     pub(super) fn catch_up(&mut self, text: &str) -> Result<()> {
         if self.instance.freshness.is_none() { Ok(()) } else { self.wait_to_be_fresh(text) }
+    }
+
+    /// Whether the answer of a plan that is about to run has to be confirmed.
+    #[inline]
+    pub(super) fn has_to_confirm(&self, plan: &CachedPlan) -> bool {
+        self.instance.lease.is_some() && self.opens_snapshot(plan)
+    }
+
+    fn opens_snapshot(&self, plan: &CachedPlan) -> bool {
+        let open = self.transactions.open.as_ref();
+        !plan.plan.locks.is_empty() && open.is_none_or(|open| open.inner.snapshot().is_none())
+    }
+
+    /// Waits until it is sure that what was read was newest when it was read.
+    ///
+    /// # Errors
+    /// 1429 if that does not come to be sure in time, 1317; the answer must not be given.
+    pub(super) fn confirm(&self) -> Result<()> {
+        let Some(lease) = &self.instance.lease else { return Ok(()) };
+        let tolerance = match self.settings.read_consistency {
+            ReadConsistency::Strong { .. } => Duration::ZERO,
+            ReadConsistency::Bounded(age) => age,
+            ReadConsistency::Position(_) | ReadConsistency::Stale => return Ok(()),
+        };
+        let clock = &self.instance.facts.environment.clock;
+        // The clock is read after the lease.
+        let is_sure = |lease: &dyn WriterLease| {
+            lease.lasts_until().saturating_add(tolerance) > clock.monotonic()
+        };
+        let end = clock.monotonic().saturating_add(self.settings.read_wait);
+        while !is_sure(&**lease) {
+            if self.facts.cancelled.is_cancelled() {
+                return Err(SqlError::interrupted());
+            }
+            if clock.monotonic() >= end {
+                return Err(from_rows(RowsError::Unavailable { reason: NOT_SURE.into() }));
+            }
+            firn_base::task::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// Makes a schema the current one, as a command of its own. One that is not known is looked for

@@ -30,6 +30,7 @@ impl Configuration {
             column_cache_bytes: self.memory_plan().column_cache_bytes,
             door: None,
             cluster: None,
+            lease: None,
         }
     }
 
