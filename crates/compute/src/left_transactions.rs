@@ -95,13 +95,17 @@ impl LeftTransactions {
                 transactions.push(transaction);
             }
         }
-        if transactions.is_empty() {
+        let handed = node.hand_over(handover, transactions)?;
+        if handed.transactions.is_empty() {
+            node.keep_writing();
             return Ok(HandedSessions::default());
         }
-        let node = node.hand_over(handover, transactions)?;
-        let going_on = node.transactions.iter();
+        let of_followers = HandedTransaction::OF_FOLLOWERS;
+        let kept = HandedSession { session: of_followers, read_only: true, savepoints: Vec::new() };
+        described.insert(of_followers, kept);
+        let going_on = handed.transactions.iter();
         let sessions = going_on.filter_map(|one| described.remove(&one.session)).collect();
-        Ok(HandedSessions { sessions, node })
+        Ok(HandedSessions { sessions, node: handed })
     }
 
     /// Takes the transactions of the writer before, for their sessions.
@@ -132,10 +136,11 @@ impl LeftTransactions {
             let mut waiting = self.waiting.lock();
             let late = waiting.iter().filter(|(_, (since, _))| is_late(*since));
             let late: Vec<u64> = late.map(|(session, _)| *session).collect();
-            late.iter().filter_map(|session| waiting.remove(session)).collect()
+            late.iter().filter_map(|session| Some((*session, waiting.remove(session)?))).collect()
         };
-        if !late.is_empty() {
-            let count = late.len();
+        let of_sessions = late.iter().filter(|(one, _)| *one != HandedTransaction::OF_FOLLOWERS);
+        let count = of_sessions.count();
+        if count > 0 {
             tracing::warn!(count, "transactions are rolled back, because nobody went on with them");
         }
     }

@@ -30,6 +30,12 @@ pub struct HandedTransaction {
     pub table_locks: Vec<(TableId, MetadataLock)>,
 }
 
+impl HandedTransaction {
+    /// The number of one that no session asks for: it has the oldest snapshot of the nodes that
+    /// follow, and keeps that readable until their transactions have moved. No connection has it.
+    pub const OF_FOLLOWERS: u64 = 0;
+}
+
 /// The part of a transaction that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedWriter {

@@ -14,6 +14,7 @@ use crate::test_support::{HybridClock, Oracle, TEST_SPACE, create_tree};
 struct Life {
     engine: Engine,
     storage: LocalStorage,
+    fabric: Arc<InProcessFabric>,
 }
 
 impl Life {
@@ -28,16 +29,17 @@ impl Life {
     ) -> Life {
         let environment = Environment::system();
         let storage = LocalStorage::open(&environment, directory, LocalOptions::default()).unwrap();
+        let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
         let seams = Storage {
             log: storage.log.clone(),
             epoch: WriterEpoch::Next,
             pages: storage.pages.clone(),
             timestamps: timestamps.clone(),
-            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
+            fabric: Arc::clone(&fabric) as _,
         };
         let options = EngineOptions { buffer_pool_bytes: 4 << 20, ..EngineOptions::default() };
         let engine = Engine::open_after(&environment, seams, &options, handed).unwrap();
-        Life { engine, storage }
+        Life { engine, storage, fabric }
     }
 
     fn end(self) {

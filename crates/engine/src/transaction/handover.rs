@@ -27,6 +27,9 @@
 //! 3. *Nobody comes between*: locks and snapshots are there before the first session, and before
 //!    purge and rollback begin.
 //!
+//! 4. *Snapshots of nodes that follow go on, too*: their transactions move to the next writer when
+//!    they learn of it. Until then a transaction that nobody asks for has the oldest of them.
+//!
 //! We depart from the paper, where the new node finds the transactions in the undo space and asks
 //! the proxy for the rest: a snapshot and locks that only read leave nothing there.
 
@@ -37,6 +40,7 @@ use std::time::Duration;
 
 use firn_api::rows::{
     DetachedLocks, HandedLock, HandedOver, HandedTarget, HandedTransaction, HandedWriter,
+    IsolationLevel,
 };
 use firn_base::event::Event;
 use firn_base::{Lsn, TrxId};
@@ -171,6 +175,7 @@ impl TransactionSystem {
     ) -> Result<HandedOver, EngineError> {
         // Commits that had their timestamps already are in the table after this.
         self.order().close_up_to(self.order().last())?;
+        transactions.extend(self.of_followers());
         let mut commits = match transactions.iter().filter_map(|one| one.snapshot).min() {
             Some(oldest) => self.table().commits_after(oldest),
             None => Vec::new(),
@@ -184,6 +189,18 @@ impl TransactionSystem {
         self.add_row_locks(&mut transactions);
         self.pages().log.wait_durable(self.pages().log.end_lsn())?;
         Ok(HandedOver { number: handover, transactions, commits })
+    }
+
+    /// Rule 4.
+    fn of_followers(&self) -> Option<HandedTransaction> {
+        self.snapshots().have_peers().then(|| HandedTransaction {
+            session: HandedTransaction::OF_FOLLOWERS,
+            isolation: IsolationLevel::RepeatableRead,
+            writer: None,
+            snapshot: Some(self.snapshots().horizon()),
+            row_locks: Vec::new(),
+            table_locks: Vec::new(),
+        })
     }
 
     fn add_row_locks(&self, transactions: &mut [HandedTransaction]) {

@@ -232,6 +232,13 @@ impl Snapshots {
         self.places().filter(|place| *place != FREE).count()
     }
 
+    /// Whether a peer has a place.
+    #[must_use]
+    pub fn have_peers(&self) -> bool {
+        let places = self.region.words()[peer_word(0)..].iter().step_by(STRIDE_WORDS);
+        places.take(PEER_PLACES).any(|place| place.load(Ordering::SeqCst) != FREE)
+    }
+
     /// Frees the place of a dead peer. Versions that only this peer needed may be purged.
     pub fn forget_peer(&self, place: usize) {
         self.region.words()[peer_word(place)].store(FREE, Ordering::SeqCst);

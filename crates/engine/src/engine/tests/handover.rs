@@ -9,11 +9,13 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use firn_api::rows::HandedTransaction;
 use firn_base::task::StopAtEnd;
 
 use super::*;
 use crate::error::EngineError;
 use crate::transaction::WaitPolicy;
+use crate::transaction::remote::RemoteTransactions;
 
 const SESSION: u64 = 5;
 const NUMBER: u64 = 77;
@@ -127,6 +129,34 @@ fn a_transaction_goes_on_with_its_snapshot_its_changes_and_its_locks() {
     let (node, none) = next(directory.path(), &handed);
     assert!(none.is_none(), "it has ended");
     assert_eq!(seen(&node), [true, false, true, false, true]);
+    node.end();
+}
+
+#[test]
+fn what_nodes_that_follow_see_stays_readable() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = Life::begin(directory.path(), &Timestamps::Local);
+    let index = create_tree(node.engine.forest());
+    node.insert(index, b"deleted");
+    assert_eq!(hand_over(&node, Vec::new()).transactions, [], "nobody follows");
+    node.engine.system().keep_writing();
+    let regions = RemoteTransactions::connect(node.fabric.peer()).unwrap();
+    let follower = regions.open().unwrap().expect("a place");
+    commit_later(&node, index);
+    node.engine.maintenance.purge_once(node.order().max_committed()).unwrap();
+    let handed = hand_over(&node, Vec::new());
+    assert_eq!(handed.transactions.len(), 1);
+    assert_eq!(handed.transactions[0].session, HandedTransaction::OF_FOLLOWERS);
+    node.end();
+
+    let (node, kept) = next(directory.path(), &handed);
+    let kept = kept.expect("it keeps the snapshot");
+    node.insert(index, b"much later");
+    node.engine.maintenance.purge_once(node.order().max_committed()).unwrap();
+    for (key, is_seen) in [(&b"deleted"[..], true), (b"later", false), (b"much later", false)] {
+        assert_eq!(node.has(index, key, follower.cts()), is_seen, "{}", key.escape_ascii());
+    }
+    kept.leave();
     node.end();
 }
 
