@@ -98,13 +98,17 @@ tests_that_match() {
 }
 
 # The SQL suites with the codec of the row messages between SQL and its database node, and with a
-# front between clients and their sessions, without and with a replica for what only reads.
+# front between clients and their sessions: without a replica for what only reads, with one in the
+# front's process, and with one at the other end of a link.
 messages() {
     FIRN_SQL_NODE=messages cargo test --locked --release --workspace --test sql
     FIRN_SQL_SESSIONS=messages cargo test --locked --release --workspace --test sql
     # The other suites look at the figures of the server, or count what it runs.
-    FIRN_SQL_SESSIONS=replica cargo test --locked --release --workspace --test sql -- \
-        scripts_give_what_they_say renewal:: spilling::
+    local sessions
+    for sessions in replica far_replica; do
+        FIRN_SQL_SESSIONS=$sessions cargo test --locked --release --workspace --test sql -- \
+            scripts_give_what_they_say renewal:: spilling::
+    done
 }
 
 # Clients that others wrote, against the stripped binary of this checkout.

@@ -1,11 +1,14 @@
 //! The clients of a process with the role `database`, `replica` or `proxy`. It answers them at its
 //! port as long as it lives: their sessions run in its own engine while that writes, and at the
-//! node that writes otherwise. Statements that only read run in its own replica while that is open.
+//! node that writes otherwise. Statements that only read run in its own replica while that is open;
+//! in a process without a role `replica`, they run at other nodes' replicas while another node
+//! writes.
 //!
 //! ```text
 //!   clients ──► door ──► front ──┬─► endpoint of the own engine     while it writes
 //!                                ├─► sessions at the other nodes    otherwise
-//!                                └─► endpoint of the own replica    what only reads, while it is open
+//!                                ├─► endpoint of the own replica    what only reads, while it is open
+//!                                └─► replicas of other nodes        what only reads, otherwise
 //! ```
 
 use std::io;
@@ -40,23 +43,28 @@ pub(crate) struct Clients {
     door: Arc<ClientDoor>,
     /// Runs sessions of other nodes' clients while the engine is open.
     sessions: Arc<SessionService>,
+    /// Runs what they only read while the replica is open.
+    readings: Arc<SessionService>,
     clock: Arc<dyn Clock>,
 }
 
-/// The nodes that may write, with two links to each.
-pub(crate) struct Writers {
+/// The nodes that may run sessions, with two links to each.
+pub(crate) struct SessionNodes {
     pub(crate) own: NodeId,
+    /// Whether this process has a replica of its own.
+    pub(crate) reads_here: bool,
     pub(crate) view: Arc<View>,
     pub(crate) commands: Links,
     pub(crate) control: Links,
 }
 
-impl Backends for Writers {
-    fn links(&self) -> Vec<BackendLinks> {
+impl SessionNodes {
+    /// Links to the other nodes with a role.
+    fn others(&self, role: Role) -> Vec<BackendLinks> {
         let layout = self.view.layout();
         self.commands.keep(|node| layout.node(node).is_some());
         self.control.keep(|node| layout.node(node).is_some());
-        let others = layout.with_role(Role::Database).filter(|node| node.number != self.own);
+        let others = layout.with_role(role).filter(|node| node.number != self.own);
         let links = others.map(|node| BackendLinks {
             commands: self.commands.to(node),
             control: self.control.to(node),
@@ -65,25 +73,36 @@ impl Backends for Writers {
     }
 }
 
+impl Backends for SessionNodes {
+    fn links(&self) -> Vec<BackendLinks> {
+        self.others(Role::Database)
+    }
+
+    fn readers(&self) -> Vec<BackendLinks> {
+        if self.reads_here { Vec::new() } else { self.others(Role::Replica) }
+    }
+}
+
 impl Clients {
     /// Listens where the options say.
     pub(crate) fn start(
         environment: &Environment,
-        writers: Writers,
+        nodes: SessionNodes,
         options: &EndpointOptions,
-        sessions: &Arc<SessionService>,
+        [sessions, readings]: [&Arc<SessionService>; 2],
     ) -> io::Result<Clients> {
-        let ids = connection_ids(writers.own);
+        let ids = connection_ids(nodes.own);
         let routes = StatementRoutes::default();
         let front_options = FrontOptions {
             patience: PATIENCE,
             judge: Arc::new(class_of),
             router: Arc::new(move |text| route_of(&routes, text)),
         };
-        let front = Front::new(environment, Arc::new(writers), front_options);
+        let front = Front::new(environment, Arc::new(nodes), front_options);
         let door = ClientDoor::start(environment, options, ids, Arc::clone(&front) as _)?;
         let clock = Arc::clone(&environment.clock);
-        Ok(Clients { front, door: Arc::new(door), sessions: Arc::clone(sessions), clock })
+        let (sessions, readings) = (Arc::clone(sessions), Arc::clone(readings));
+        Ok(Clients { front, door: Arc::new(door), sessions, readings, clock })
     }
 
     pub(crate) fn door(&self) -> &Arc<ClientDoor> {
@@ -150,19 +169,23 @@ impl Clients {
         self.front.end_local(patience) && of_others
     }
 
-    /// The process's replica answers what only reads from now on.
+    /// The process's replica answers what only reads from now on, of its own clients and of others'.
     pub(crate) fn begin_reading(&self, endpoint: &Endpoint) {
         self.front.begin_reading(Arc::clone(endpoint.service()) as _);
+        let connections = Arc::clone(endpoint.connections());
+        self.readings.begin(Arc::clone(endpoint.service()) as _, connections);
     }
 
     /// The replica answers nothing any more. Waits for running statements, at most so long.
     pub(crate) fn end_reading(&self, patience: Duration) -> bool {
-        self.front.end_reading(patience)
+        let of_others = self.readings.end(patience);
+        self.front.end_reading(patience) && of_others
     }
 
     /// Ends what runs sessions of other nodes' clients.
     pub(crate) fn close(&self) {
         self.sessions.close();
+        self.readings.close();
     }
 
     /// Accepts no more statements, and waits for running ones, at most so long.
@@ -196,7 +219,9 @@ fn route_of(routes: &StatementRoutes, text: &[u8]) -> Route {
     match routes.of(text) {
         StatementRoute::Reads => Route::Reads,
         StatementRoute::Follows => Route::Follows,
-        StatementRoute::Begins | StatementRoute::Ends | StatementRoute::Writer => Route::Writer,
+        StatementRoute::Begins => Route::Begins,
+        StatementRoute::Ends => Route::Ends,
+        StatementRoute::Writer => Route::Writer,
     }
 }
 

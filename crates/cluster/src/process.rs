@@ -19,13 +19,13 @@ use firn_node::endpoint::EndpointOptions;
 use firn_node::http::HttpServer;
 use firn_node::node::NodeOptions;
 use firn_page_service::{PAGE_SERVICE, PageNodeLink};
-use firn_session_service::SessionService;
+use firn_session_service::{READING_SERVICE, SESSION_SERVICE, SessionService};
 use firn_storage::local::OpenError;
 use firn_writer_service::WriterService;
 use parking_lot::Mutex;
 
 use crate::archive_role::{ArchiveParts, ArchiveRole};
-use crate::clients::{Clients, Writers};
+use crate::clients::{Clients, SessionNodes};
 use crate::control_role::{ControlError, ControlPart, ControlRole, Done, Governed};
 use crate::database::{DatabaseOptions, DatabaseRole, DatabaseState, OnState};
 use crate::engine_pages::EnginePages;
@@ -516,6 +516,8 @@ struct Doors {
     writer: Arc<WriterService>,
     /// Runs sessions of other nodes' clients while this process writes.
     sessions: Arc<SessionService>,
+    /// Runs what they only read while this process has a replica that is open.
+    readings: Arc<SessionService>,
     /// What this process was told as the next writer.
     handovers: Arc<Handovers>,
 }
@@ -524,9 +526,10 @@ impl Doors {
     fn new(environment: &Environment) -> Doors {
         let (group, log, pages) = (Arc::default(), Arc::default(), PageDoors::default());
         let (moments, writer) = (Arc::default(), WriterService::new(environment));
-        let sessions = SessionService::new(environment);
+        let sessions = SessionService::new(environment, SESSION_SERVICE);
+        let readings = SessionService::new(environment, READING_SERVICE);
         let handovers = Handovers::new(environment);
-        Doors { group, log, pages, moments, writer, sessions, handovers }
+        Doors { group, log, pages, moments, writer, sessions, readings, handovers }
     }
 
     fn offers(&self) -> Vec<Offer> {
@@ -534,9 +537,9 @@ impl Doors {
         let log = self.log.offer(LOG_SERVICE);
         let (pages, list) = (pages.offer(PAGE_SERVICE), list.offer(page_list::SERVICE));
         let moments = self.moments.offer(moments::SERVICE);
-        let (writer, sessions) = (self.writer.offer(), self.sessions.offer());
-        let handovers = self.handovers.offer();
-        vec![self.group.offer(), log, pages, list, moments, writer, sessions, handovers]
+        let (sessions, readings) = (self.sessions.offer(), self.readings.offer());
+        let (writer, handovers) = (self.writer.offer(), self.handovers.offer());
+        vec![self.group.offer(), log, pages, list, moments, writer, sessions, readings, handovers]
     }
 }
 
@@ -798,14 +801,16 @@ impl Maker {
         if !roles.into_iter().any(|role| self.own.has(role)) {
             return Ok(None);
         }
-        let writers = Writers {
+        let nodes = SessionNodes {
             own: self.own.number,
+            reads_here: self.own.has(Role::Replica),
             view: Arc::clone(&self.view),
             commands: self.links(),
             control: self.links(),
         };
         let options = self.endpoint_options();
-        let clients = Clients::start(&self.environment, writers, &options, &self.doors.sessions);
+        let services = [&self.doors.sessions, &self.doors.readings];
+        let clients = Clients::start(&self.environment, nodes, &options, services);
         Ok(Some(Arc::new(clients.map_err(ProcessError::Clients)?)))
     }
 

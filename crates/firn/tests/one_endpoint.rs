@@ -9,6 +9,8 @@
 
 #[path = "one_endpoint/replicas.rs"]
 mod replicas;
+#[path = "one_endpoint/stopped.rs"]
+mod stopped;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -88,9 +88,22 @@ fn a_session_keeps_the_global_values_that_it_began_with() {
 fn reads_of_the_server_itself_are_known() {
     let (_database, endpoint) = database();
     let mut session = open(&endpoint);
-    assert!(!session.carried().sees_server);
+    assert!(!session.carried().reads_at_home);
     run(&mut *session, "USE information_schema");
-    assert!(session.carried().sees_server);
+    assert!(session.carried().reads_at_home);
+}
+
+#[test]
+fn serializable_reads_stay_at_home() {
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint);
+    run(&mut *session, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    assert!(session.carried().reads_at_home);
+    run(&mut *session, "BEGIN");
+    run(&mut *session, "COMMIT");
+    assert!(!session.carried().reads_at_home);
+    run(&mut *session, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    assert!(session.carried().reads_at_home);
 }
 
 #[test]

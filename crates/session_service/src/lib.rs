@@ -37,10 +37,16 @@
 //!   statement, has no transaction, and is not bound to the backend. Later it *hands over*: then a
 //!   session also goes on in the middle of a transaction, which it leaves with the service. Where it
 //!   goes on, it asks for that transaction, and the client gets error 1213 if it is not there.
-//! * S8. *A session has one home, the node that writes, and may read apart from it*: what it has at
-//!   the home alone (a transaction, temporary tables, locks) keeps its reads there too. What was
-//!   set up reaches the other place before the next command there, by opening the session again;
-//!   the results of the last statements travel with the command.
+//! * S8. *A session has one home, the node that writes, and may read apart from it*, in its front's
+//!   process or, if its home is not there, at another node: what it has at the home alone (a
+//!   transaction, temporary tables, locks) keeps its reads there too. What was set up reaches the
+//!   other place before the next command there, by opening the session again; the results of the
+//!   last statements travel with the command. A read that the other place has not begun to answer
+//!   runs at home.
+//! * S10. *A transaction that has only read may be at the place for reading.* It moves home before
+//!   its first statement that does not only read, with its snapshot and what it has read, and is
+//!   open where it was until the home has it. It is in one place at a time, as far as its front
+//!   knows. Where the session's transactions have lately written, they begin at home.
 //!
 //! * S9. *A command that holds a backend up that hands over is cut*
 //!   ([`firn_wire::Canceller::cut`]), unless a part of its answer is on its way or it does what the
@@ -62,5 +68,7 @@ pub use front::{
     BackendLinks, Backends, Front, FrontOptions, Judge, Route, Router, StatementClass,
 };
 
-/// The number of the service in a link.
+/// The number of the service in a link, at the node that writes.
 pub const SESSION_SERVICE: firn_link::ServiceId = firn_link::ServiceId(0x0601);
+/// The same service at nodes that only read (S8).
+pub const READING_SERVICE: firn_link::ServiceId = firn_link::ServiceId(0x0602);

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use firn_link::Payload;
 use firn_wire::{
     CancelReason, Capabilities, CommittedAnswer, Credentials, CursorEnd, LastResults, ServerError,
-    Status, auth,
+    Status, WireError, auth,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub use bytes::Bytes;
 pub use value::{NamedValue, Value};
 
 /// The version of the messages.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// What a front asks for. The order of variants and fields is part of the format. Some are followed
 /// by bytes that belong to them.
@@ -124,6 +124,10 @@ pub enum Command {
         table: Bytes,
         pattern: Bytes,
     },
+    /// Asks for the open transaction, if that has only read and can go on elsewhere.
+    Describe,
+    /// Goes on with a transaction that another node has described. The body is what it has said.
+    TakeUp,
 }
 
 /// [`CancelReason`] as bytes.
@@ -146,6 +150,8 @@ pub enum Event {
     Leaving,
     /// Somebody has interrupted the statement of a session that runs none here.
     Interrupted { session: u32 },
+    /// The node ends a session that has only read; its transaction can go on elsewhere.
+    Described { session: u32, transaction: Bytes },
 }
 
 /// How a user proves who he is.
@@ -191,8 +197,8 @@ pub struct Done {
     pub document: Option<Bytes>,
     /// See [`firn_wire::Carried::is_bound`].
     pub is_bound: bool,
-    /// See [`firn_wire::Carried::sees_server`].
-    pub sees_server: bool,
+    /// See [`firn_wire::Carried::reads_at_home`].
+    pub reads_at_home: bool,
     /// The connection ends after the answer.
     pub ends: bool,
     pub wait_timeout_ms: u64,
@@ -222,6 +228,8 @@ pub enum Outcome {
     Fatal(Fault),
     /// The connection ends.
     Lost,
+    /// See [`Command::Describe`].
+    Described(Option<Bytes>),
 }
 
 /// A column in the answer to `COM_FIELD_LIST`.
@@ -402,15 +410,57 @@ impl Fate {
     }
 }
 
-impl Outcome {
-    /// Why a node does not know itself whether a commit is durable: it has lost the log meanwhile.
+/// `ER_SERVER_SHUTDOWN`
+const SHUTDOWN: u16 = 1053;
+/// `ER_ERROR_DURING_COMMIT`: the node does not know itself whether a commit is durable.
+const UNCONFIRMED: u16 = 1180;
+/// `ER_QUERY_INTERRUPTED`
+const INTERRUPTED: u16 = 1317;
+/// `ER_READ_ONLY_MODE`: another node writes.
+const DOES_NOT_WRITE: u16 = 1836;
+
+impl Fault {
+    /// The node ends the session, and its running command.
     #[must_use]
-    pub fn unconfirmed(&self) -> Option<&str> {
-        /// `ER_ERROR_DURING_COMMIT`
-        const UNCONFIRMED: u16 = 1180;
+    pub fn shutdown() -> Fault {
+        Fault::from(&ServerError::new(SHUTDOWN, b"08S01", "Server shutdown in progress"))
+    }
+
+    /// Whether something has interrupted the statement.
+    #[must_use]
+    pub fn is_interruption(&self) -> bool {
+        self.code == INTERRUPTED
+    }
+
+    /// Whether the node does not go on, and has taken back what the statement has done, if that is
+    /// one transaction or a part of one.
+    #[must_use]
+    pub fn did_nothing(&self) -> bool {
+        matches!(self.code, SHUTDOWN | DOES_NOT_WRITE)
+    }
+}
+
+impl Outcome {
+    /// The error of a command that another node may have to answer: this one does not write any
+    /// more.
+    #[must_use]
+    pub fn lost_with_node(&self) -> Option<&Fault> {
         match self {
-            Outcome::Refused(fault) if fault.code == UNCONFIRMED => Some(&fault.message),
+            Outcome::Refused(fault) if fault.did_nothing() || fault.code == UNCONFIRMED => {
+                Some(fault)
+            }
             _ => None,
+        }
+    }
+
+    /// # Errors
+    /// The one that it is.
+    pub fn into_result(self) -> Result<Outcome, WireError> {
+        match self {
+            Outcome::Refused(fault) => Err(WireError::Refused(fault.into())),
+            Outcome::Fatal(fault) => Err(WireError::Fatal(fault.into())),
+            Outcome::Lost => Err(WireError::Lost(std::io::ErrorKind::ConnectionAborted.into())),
+            outcome => Ok(outcome),
         }
     }
 }

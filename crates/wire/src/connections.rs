@@ -45,6 +45,8 @@ pub struct ConnectionControl {
     logged_in: AtomicBool,
     /// Whether the client has sent `COM_QUIT`.
     said_good_bye: AtomicBool,
+    /// Whether another process serves the client, which may have its statement run elsewhere.
+    is_relayed: bool,
 }
 
 impl std::fmt::Debug for ConnectionControl {
@@ -70,6 +72,7 @@ impl ConnectionControl {
             wait_timeout_ms: AtomicU64::new(u64::MAX),
             logged_in: AtomicBool::new(false),
             said_good_bye: AtomicBool::new(false),
+            is_relayed: false,
         }
     }
 
@@ -82,7 +85,7 @@ impl ConnectionControl {
     /// A connection whose client another process serves, under the number that it has there.
     #[must_use]
     pub fn relayed(id: u32, peer: PeerAddress) -> ConnectionControl {
-        ConnectionControl::new(id, peer, None)
+        ConnectionControl { is_relayed: true, ..ConnectionControl::new(id, peer, None) }
     }
 
     /// The connection's number: `CONNECTION_ID()`.
@@ -269,9 +272,9 @@ impl ConnectionControl {
         self.end(CancelReason::KillConnection);
     }
 
-    /// `KILL QUERY`: interrupts the statement, if one is running.
+    /// `KILL QUERY`: interrupts the statement, if one is running, or may be at another process.
     pub fn kill_query(&self) {
-        if self.running().is_some() {
+        if self.is_relayed || self.running().is_some() {
             self.cancel(CancelReason::KillQuery);
         }
     }

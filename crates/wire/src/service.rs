@@ -208,9 +208,10 @@ pub struct Carried {
     /// The session has something that ends with its server, besides an open transaction: temporary
     /// tables, user locks, locked or open tables.
     pub is_bound: bool,
-    /// The current schema is one of the server itself, so that reads show the state of the server
-    /// at which they run.
-    pub sees_server: bool,
+    /// What only reads must run at the node that writes, too: the current schema is one of the
+    /// server itself, so that reads show the state of the server at which they run, or
+    /// transactions are serializable, so that reads lock.
+    pub reads_at_home: bool,
 }
 
 /// One client's session.

@@ -79,13 +79,19 @@ impl SqlSession {
             written.temporary_tables.clear();
             document::encode(&written)
         });
-        let schema = self.runner.state.connection.schema.as_deref();
         Carried {
             document,
             last: LastResults { written: self.written_up_to(), ..last_results(&self.runner.facts) },
             is_bound: self.is_bound(),
-            sees_server: schema.is_some_and(is_virtual),
+            reads_at_home: self.reads_at_home(),
         }
+    }
+
+    fn reads_at_home(&self) -> bool {
+        let StatementRunner { settings, transactions, state, .. } = &self.runner;
+        let schema = state.connection.schema.as_deref();
+        let isolation = transactions.next.isolation.unwrap_or(settings.isolation);
+        schema.is_some_and(is_virtual) || isolation == IsolationLevel::Serializable
     }
 
     /// A timestamp from which on a replica has all that the session has committed, if its reads

@@ -39,36 +39,66 @@ fn selects(writer: &mut Conn) -> u64 {
 }
 
 #[test]
-fn a_session_at_a_replica_is_one_session() {
+fn a_session_that_reads_at_a_replica_is_one_session() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = tempfile::tempdir().unwrap();
-    let cluster = Cluster::start(directory.path(), &["--nodes", "3", "--replicas", "1"]);
-    let mut client = cluster.replica();
-    run(
-        &mut client,
-        &[
-            "CREATE DATABASE kept",
-            "USE kept",
-            "CREATE TABLE t (n INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(9), KEY (v))",
-        ],
-    );
+    let arguments = ["--nodes", "3", "--replicas", "1", "--proxies", "1"];
+    let cluster = Cluster::start(directory.path(), &arguments);
     let mut other = cluster.writer();
-    run(&mut other, &["USE kept", "SET SESSION innodb_lock_wait_timeout = 1"]);
-    reads_do_not_reach_the_writer(&mut client, &mut other);
-    results_of_statements_go_with_the_session(&mut client);
-    what_was_set_up_goes_with_the_session(&mut client);
-    transactions_are_kept_together(&mut client, &mut other);
-    locks_are_those_of_the_writer(&mut client, &mut other);
-    what_belongs_to_the_server_is_the_writers(&mut client, &mut other, &cluster);
-    own_writes_are_seen_with_session_consistency(&mut client);
+    run(&mut other, &["SET SESSION innodb_lock_wait_timeout = 1"]);
+    for endpoint in [Cluster::replica, Cluster::proxy] {
+        let mut client = endpoint(&cluster);
+        run(
+            &mut client,
+            &[
+                "DROP DATABASE IF EXISTS kept",
+                "DROP USER IF EXISTS reader@localhost",
+                "CREATE DATABASE kept",
+                "USE kept",
+                "CREATE TABLE t (n INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(9), KEY (v))",
+            ],
+        );
+        run(&mut other, &["USE kept"]);
+        reads_do_not_reach_the_writer(&mut client, &mut other);
+        results_of_statements_go_with_the_session(&mut client);
+        what_was_set_up_goes_with_the_session(&mut client);
+        transactions_are_kept_together(&mut client, &mut other);
+        transactions_that_only_read_do_not_reach_the_writer(&mut client, &mut other);
+        transactions_move_with_what_they_have_read(&mut client, &mut other);
+        locks_are_those_of_the_writer(&mut client, &mut other);
+        what_belongs_to_the_server_is_the_writers(&mut client, &mut other, &cluster);
+        own_writes_are_seen_with_session_consistency(&mut client);
+        reads_are_killed_from_elsewhere(endpoint(&cluster), &mut other);
+    }
 
-    // The node that writes dies: the client of the replica goes on.
+    let open = [Cluster::replica, Cluster::proxy].map(|endpoint| {
+        let mut client = endpoint(&cluster);
+        run(&mut client, &["BEGIN"]);
+        let count: u64 = first(&mut client, "SELECT COUNT(*) FROM kept.t");
+        (client, count)
+    });
+    let mut client = cluster.replica();
+    let mut through_proxy = cluster.proxy();
+    // Another node writes: the replica begins again, and transactions that it had go on.
+    let (output, is_done) = cluster.switch(&[]);
+    assert!(is_done, "{output}");
+    run(&mut through_proxy, &["INSERT INTO kept.t (v) VALUES ('new')"]);
+    for (mut client, count) in open {
+        assert_eq!(first::<u64>(&mut client, "SELECT COUNT(*) FROM kept.t"), count);
+        run(&mut client, &["INSERT INTO kept.t (v) VALUES ('moved')"]);
+        assert_eq!(first::<u64>(&mut client, "SELECT COUNT(*) FROM kept.t"), count + 1);
+        run(&mut client, &["ROLLBACK"]);
+    }
+
+    // The node that writes dies: the clients of the others go on.
     cluster.kill(&cluster.leader());
-    let count: u64 = first(&mut client, "SELECT COUNT(*) FROM kept.t");
-    // This one runs again where another node writes; the fate of a write would be unknown.
-    let _: u64 = first(&mut client, "SELECT @@global.max_error_count");
-    run(&mut client, &["INSERT INTO kept.t (v) VALUES ('after')"]);
-    assert_eq!(first::<u64>(&mut client, "SELECT COUNT(*) FROM kept.t"), count + 1);
+    for client in [&mut client, &mut through_proxy] {
+        let count: u64 = first(client, "SELECT COUNT(*) FROM kept.t");
+        // This one runs again where another node writes.
+        let _: u64 = first(client, "SELECT @@global.max_error_count");
+        run(client, &["INSERT INTO kept.t (v) VALUES ('after')"]);
+        assert_eq!(first::<u64>(client, "SELECT COUNT(*) FROM kept.t"), count + 1);
+    }
     cluster.end();
 }
 
@@ -86,21 +116,13 @@ fn reads_do_not_reach_the_writer(client: &mut Conn, writer: &mut Conn) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let prepared = client.prep("SELECT v FROM t WHERE n = ?").unwrap();
-    // While the replica is opened again, as on a busy machine, the node that writes answers.
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let before = selects(writer);
+    mostly_apart(writer, || {
         for _ in 0..50 {
             assert_eq!(first::<u64>(client, "SELECT COUNT(*) FROM t"), 2);
             let found: Option<String> = client.exec_first(&prepared, (1,)).unwrap();
             assert_eq!(found.as_deref(), Some("a"));
         }
-        let ran = selects(writer) - before;
-        if ran < 20 {
-            break;
-        }
-        assert!(Instant::now() < until, "{ran} of 100 queries have run at the node that writes");
-    }
+    });
 }
 
 fn results_of_statements_go_with_the_session(client: &mut Conn) {
@@ -204,6 +226,121 @@ fn transactions_are_kept_together(client: &mut Conn, other: &mut Conn) {
     run(client, &["SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"]);
     assert_eq!(first::<u64>(client, count), before + 2);
     run(client, &["SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"]);
+}
+
+/// Runs it until the writer has answered few of its queries: while the replica is opened again, as
+/// on a busy machine, the node that writes answers.
+fn mostly_apart(writer: &mut Conn, mut run: impl FnMut()) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let before = selects(writer);
+        run();
+        let ran = selects(writer) - before;
+        if ran < 20 {
+            break;
+        }
+        assert!(Instant::now() < until, "{ran} of 100 queries have run at the node that writes");
+    }
+}
+
+fn transactions_that_only_read_do_not_reach_the_writer(client: &mut Conn, writer: &mut Conn) {
+    // The session's transactions have written before.
+    for begin in ["BEGIN", "START TRANSACTION READ ONLY", "SET autocommit = 0"] {
+        mostly_apart(writer, || {
+            run(client, &[begin]);
+            for _ in 0..25 {
+                let one: u64 = first(client, "SELECT COUNT(*) FROM t WHERE n = 1");
+                let same: u64 = first(client, "SELECT COUNT(*) FROM t WHERE n = 1");
+                assert_eq!(one, same);
+                run(client, &["COMMIT"]);
+                if begin != "SET autocommit = 0" {
+                    run(client, &[begin]);
+                }
+                let _: u64 = first(client, "SELECT COUNT(*) FROM t");
+                let _: u64 = first(client, "SELECT COUNT(*) FROM t WHERE v > 'a'");
+                run(client, &["ROLLBACK"]);
+                if begin != "SET autocommit = 0" {
+                    run(client, &[begin]);
+                }
+            }
+            run(client, &["COMMIT", "SET autocommit = 1"]);
+        });
+    }
+}
+
+/// Has the session's next transactions begin at the replica.
+fn only_read(client: &mut Conn) {
+    for _ in 0..3 {
+        run(client, &["BEGIN", "SELECT 1 FROM t", "COMMIT"]);
+    }
+}
+
+fn transactions_move_with_what_they_have_read(client: &mut Conn, other: &mut Conn) {
+    run(other, &["CREATE TABLE m (n INT PRIMARY KEY, v INT, KEY (v))"]);
+    run(other, &["INSERT INTO m VALUES (1, 1), (2, 2), (3, 3)"]);
+    // Nothing that was read has changed: the snapshot is renewed.
+    only_read(client);
+    run(client, &["BEGIN"]);
+    assert_eq!(first::<u64>(client, "SELECT v FROM m WHERE n = 1"), 1);
+    run(other, &["UPDATE m SET v = 20 WHERE n = 2"]);
+    run(client, &["UPDATE m SET v = v + 1 WHERE n = 2", "COMMIT"]);
+    assert_eq!(first::<u64>(other, "SELECT v FROM m WHERE n = 2"), 21);
+    // Something has.
+    for read in ["SELECT v FROM m WHERE n = 3", "SELECT COUNT(*) FROM m WHERE v BETWEEN 2 AND 30"] {
+        only_read(client);
+        run(client, &["BEGIN"]);
+        let _: u64 = first(client, read);
+        run(other, &["UPDATE m SET v = v + 1 WHERE n = 3"]);
+        let refused = client.query_drop("UPDATE m SET v = 0 WHERE n = 3").unwrap_err();
+        assert_eq!(code(refused), 1020, "{read}");
+        run(client, &["ROLLBACK"]);
+    }
+    // What begins a transaction anew, and what begins with a write.
+    only_read(client);
+    run(client, &["BEGIN"]);
+    let _: u64 = first(client, "SELECT COUNT(*) FROM m");
+    run(client, &["BEGIN", "INSERT INTO m VALUES (4, 4)", "COMMIT"]);
+    only_read(client);
+    run(client, &["START TRANSACTION READ ONLY"]);
+    assert_eq!(first::<u64>(client, "SELECT COUNT(*) FROM m"), 4);
+    assert_eq!(code(client.query_drop("DELETE FROM m").unwrap_err()), 1792);
+    assert_eq!(first::<u64>(client, "SELECT COUNT(*) FROM m"), 4);
+    run(client, &["COMMIT"]);
+    // Savepoints and prepared statements.
+    only_read(client);
+    run(client, &["BEGIN"]);
+    let _: u64 = first(client, "SELECT COUNT(*) FROM m");
+    run(client, &["SAVEPOINT s"]);
+    client.exec_drop("INSERT INTO m VALUES (?, 5)", (5,)).unwrap();
+    run(client, &["ROLLBACK TO s", "COMMIT"]);
+    assert_eq!(first::<u64>(client, "SELECT COUNT(*) FROM m"), 4);
+    run(client, &["DROP TABLE m"]);
+}
+
+/// A read at the replica is interrupted by a client of the node that writes.
+fn reads_are_killed_from_elsewhere(mut victim: Conn, other: &mut Conn) {
+    let id = victim.connection_id();
+    run(&mut victim, &["USE kept"]);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let of_victim = &done;
+        let killed = scope.spawn(move || {
+            let _done = StopAtEnd(of_victim);
+            let crossed = "SELECT COUNT(*) FROM t a, t b, t c, t d, t e, t f, t g, t h \
+                           WHERE a.n + b.n + c.n + d.n + e.n + f.n + g.n + h.n < 0";
+            let began = Instant::now();
+            let crossed = victim.query_first::<u64, _>(crossed);
+            println!("{:?} until the end: {crossed:?}", began.elapsed());
+            crossed.unwrap_err()
+        });
+        let until = Instant::now() + PATIENCE;
+        while !done.load(Ordering::Relaxed) {
+            assert!(Instant::now() < until, "it runs on");
+            std::thread::sleep(Duration::from_millis(50));
+            let _ = other.query_drop(format!("KILL QUERY {id}"));
+        }
+        assert_eq!(code(killed.join().unwrap()), 1317);
+    });
 }
 
 fn locks_are_those_of_the_writer(client: &mut Conn, other: &mut Conn) {

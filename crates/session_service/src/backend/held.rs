@@ -34,6 +34,8 @@ pub(crate) struct Held {
     inside: Mutex<Inside>,
     /// Whether it cannot go on elsewhere, as of its last command.
     is_bound: AtomicBool,
+    /// Whether its command was told to end because this node ends the session.
+    is_shut_down: AtomicBool,
 }
 
 #[derive(Default)]
@@ -93,6 +95,7 @@ impl Held {
             parts: Mutex::new(Ok(Vec::new())),
             inside: Mutex::new(Inside { session: None, channel }),
             is_bound: AtomicBool::new(false),
+            is_shut_down: AtomicBool::new(false),
             control,
         }
     }
@@ -156,6 +159,11 @@ impl Held {
         ended.is_some()
     }
 
+    /// The session's transaction, if it can go on elsewhere (S10). Waits until its command has ended.
+    pub(super) fn describe(&self) -> Option<Vec<u8>> {
+        self.inside.lock().session.as_mut()?.describe_transaction()
+    }
+
     /// Ends the session. Waits until its command has ended.
     pub(super) fn end(&self) {
         self.content.end();
@@ -183,6 +191,9 @@ impl Held {
 
     /// Interrupts what runs.
     pub(super) fn cancel(&self, reason: CancelReason) {
+        if reason == CancelReason::Shutdown {
+            self.is_shut_down.store(true, Ordering::SeqCst);
+        }
         self.content.end();
         let canceller = self.canceller.lock().clone();
         if let Some(canceller) = canceller {
@@ -275,9 +286,22 @@ impl Held {
         {
             return Some(responder);
         }
-        let done = self.done(session, outcome);
+        let done = self.done(session, self.told(outcome));
         outlet.finish(&done);
         None
+    }
+
+    /// The outcome as the front is told of it: a command that ends because the node ends its session
+    /// is not one that somebody has interrupted.
+    fn told(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Refused(fault)
+                if fault.is_interruption() && self.is_shut_down.load(Ordering::SeqCst) =>
+            {
+                Outcome::Refused(Fault::shutdown())
+            }
+            outcome => outcome,
+        }
     }
 
     /// Marks the command as the running one; returns why it was interrupted before, if it was.
@@ -289,7 +313,7 @@ impl Held {
     }
 
     fn done(&self, session: &mut dyn Session, outcome: Outcome) -> Done {
-        let Carried { document, last, is_bound, sees_server } = session.carried();
+        let Carried { document, last, is_bound, reads_at_home } = session.carried();
         self.is_bound.store(is_bound, Ordering::SeqCst);
         let is_killed = self.control.is_closing();
         Done {
@@ -298,7 +322,7 @@ impl Held {
             last: last.into(),
             document: document.map(Bytes),
             is_bound,
-            sees_server,
+            reads_at_home,
             ends: self.control.ends_after_answer() || is_killed,
             wait_timeout_ms: u64::try_from(self.control.wait_timeout().as_millis())
                 .unwrap_or(u64::MAX),
@@ -315,7 +339,7 @@ impl Done {
             last: Last::default(),
             document: None,
             is_bound: false,
-            sees_server: false,
+            reads_at_home: false,
             ends: true,
             wait_timeout_ms: Duration::MAX.as_millis() as u64,
         }
@@ -357,6 +381,8 @@ fn code(command: &Command) -> CommandCode {
         Command::Statistics => CommandCode::Statistics,
         Command::Kill { .. } => CommandCode::ProcessKill,
         Command::FieldList { .. } => CommandCode::FieldList,
+        // No client sends them.
+        Command::Describe | Command::TakeUp => CommandCode::Statistics,
     }
 }
 
@@ -401,6 +427,11 @@ fn execute(
         Command::FieldList { table, pattern } => session
             .field_list(table, pattern)
             .map(|fields| Outcome::Fields(fields.iter().map(Field::from).collect())),
+        Command::Describe => Ok(Outcome::Described(session.describe_transaction().map(Bytes))),
+        Command::TakeUp => match session.take_up_transaction(body.bytes) {
+            Ok(()) => Ok(Outcome::Answered),
+            Err(error) => Err(WireError::Refused(error)),
+        },
     };
     executed.unwrap_or_else(|error| match error {
         WireError::Refused(error) => Outcome::Refused(Fault::from(&error)),

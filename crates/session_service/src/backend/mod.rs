@@ -17,7 +17,9 @@ use firn_base::Environment;
 use firn_base::event::Event;
 use firn_base::network::Address;
 use firn_base::task::TaskHandle;
-use firn_link::{FIRST_SERVICE_CODE, Offer, Payload, Peer, Placement, Request, Responder, Service};
+use firn_link::{
+    FIRST_SERVICE_CODE, Offer, Payload, Peer, Placement, Request, Responder, Service, ServiceId,
+};
 use firn_wire::{
     CancelReason, CommandIdentity, Connections, LastResults, PeerAddress, ServerError,
 };
@@ -25,7 +27,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use self::held::Held;
-use crate::SESSION_SERVICE;
+use crate::READING_SERVICE;
 use crate::message::{self, Ask, Done, Fate, Fault, Found, LoginFacts, Resumed, decode, encode};
 use crate::workers::Workers;
 
@@ -49,6 +51,7 @@ pub struct SessionService {
 }
 
 struct Shared {
+    id: ServiceId,
     environment: Environment,
     workers: Arc<Workers>,
     serving: Mutex<Option<Arc<Serving>>>,
@@ -59,6 +62,8 @@ struct Shared {
 /// One service, from its beginning to its end.
 pub(crate) struct Serving {
     service: Arc<dyn firn_wire::Service>,
+    /// Whether it only reads, so that its sessions' transactions can move (S10).
+    only_reads: bool,
     connections: Arc<Connections>,
     fronts: Mutex<FxHashMap<u64, Arc<FrontDesk>>>,
     sessions: Mutex<FxHashMap<(u64, u32), Arc<Held>>>,
@@ -97,10 +102,11 @@ impl FrontDesk {
 }
 
 impl SessionService {
-    /// A service that runs no sessions yet. Register [`SessionService::offer`] in a link's server.
+    /// A service of that number that runs no sessions yet. Register [`SessionService::offer`] in a link's server.
     #[must_use]
-    pub fn new(environment: &Environment) -> Arc<SessionService> {
+    pub fn new(environment: &Environment, id: ServiceId) -> Arc<SessionService> {
         let shared = Arc::new(Shared {
+            id,
             environment: environment.clone(),
             workers: Workers::new(environment),
             serving: Mutex::default(),
@@ -117,7 +123,7 @@ impl SessionService {
     #[must_use]
     pub fn offer(self: &Arc<Self>) -> Offer {
         let service = Arc::clone(self) as _;
-        Offer { id: SESSION_SERVICE, placement: Placement::Reader, service }
+        Offer { id: self.shared.id, placement: Placement::Reader, service }
     }
 
     /// From now on fronts may attach and open sessions of `service`. Their connections are entered
@@ -125,6 +131,7 @@ impl SessionService {
     pub fn begin(&self, service: Arc<dyn firn_wire::Service>, connections: Arc<Connections>) {
         let serving = Serving {
             service,
+            only_reads: self.shared.id == READING_SERVICE,
             connections,
             fronts: Mutex::default(),
             sessions: Mutex::default(),
@@ -182,19 +189,23 @@ impl SessionService {
     /// ends all sessions. False if some have not ended within a few seconds after that.
     pub fn end(&self, patience: Duration) -> bool {
         let Some(serving) = self.shared.serving.lock().take() else { return true };
-        let fronts = std::mem::take(&mut *serving.fronts.lock());
-        fronts.values().for_each(|front| front.dismiss());
+        if !serving.only_reads {
+            serving.dismiss_fronts();
+        }
         for held in serving.all() {
-            self.shared.end_session(&serving, &held);
+            self.shared.end_session(&serving, &held, Ending::ByService);
         }
         let all_ended = |timeout| {
             serving.ended.wait_until(Some(timeout), || serving.sessions.lock().is_empty())
         };
-        if all_ended(patience) {
-            return true;
+        let mut have_ended = all_ended(patience);
+        if !have_ended {
+            serving.all().iter().for_each(|held| held.cancel(CancelReason::Shutdown));
+            have_ended = all_ended(LAST_WAIT);
         }
-        serving.all().iter().for_each(|held| held.cancel(CancelReason::Shutdown));
-        all_ended(LAST_WAIT)
+        // Until here they are told of transactions (S10).
+        serving.dismiss_fronts();
+        have_ended
     }
 
     /// How many sessions there are.
@@ -245,6 +256,11 @@ impl Serving {
         self.sessions.lock().values().cloned().collect()
     }
 
+    fn dismiss_fronts(&self) {
+        let fronts = std::mem::take(&mut *self.fronts.lock());
+        fronts.values().for_each(|front| front.dismiss());
+    }
+
     fn session(&self, front: u64, session: u32) -> Option<Arc<Held>> {
         self.sessions.lock().get(&(front, session)).cloned()
     }
@@ -279,6 +295,20 @@ impl Serving {
         are_idle
     }
 
+    /// Ends a session, and tells its front of its transaction (S10). Waits until its command has
+    /// ended.
+    fn end_describing(&self, held: &Held) {
+        let described = held.describe();
+        let desk = self.fronts.lock().get(&held.front).cloned();
+        if let (Some(transaction), Some(desk)) = (described, desk) {
+            let session = held.control.id();
+            let transaction = message::Bytes(transaction);
+            let described = message::Event::Described { session, transaction };
+            desk.tell(&described);
+        }
+        held.end();
+    }
+
     /// Why a session is not here.
     fn absence(&self) -> u16 {
         if self.is_leaving() { REFUSED_LEAVING } else { REFUSED_NOT_HERE }
@@ -307,6 +337,13 @@ impl Serving {
     }
 }
 
+/// Who wants a session to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    ByFront,
+    ByService,
+}
+
 impl Shared {
     fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
@@ -326,7 +363,7 @@ impl Shared {
                     front.dismiss();
                     for held in serving.of_front(number) {
                         held.cancel(CancelReason::Disconnected);
-                        self.end_session(&serving, &held);
+                        self.end_session(&serving, &held, Ending::ByFront);
                     }
                 }
             }
@@ -343,10 +380,13 @@ impl Shared {
     }
 
     /// Ends a session once its running command has ended.
-    fn end_session(&self, serving: &Arc<Serving>, held: &Arc<Held>) {
+    fn end_session(&self, serving: &Arc<Serving>, held: &Arc<Held>, by: Ending) {
         let (serving, held) = (Arc::clone(serving), Arc::clone(held));
         self.workers.submit(move || {
-            held.end();
+            match by {
+                Ending::ByService if serving.only_reads => serving.end_describing(&held),
+                Ending::ByService | Ending::ByFront => held.end(),
+            }
             serving.forget(&held);
         });
     }
@@ -433,7 +473,7 @@ impl Shared {
                     match serving.session(front, session) {
                         Some(held) => {
                             held.cancel(CancelReason::Disconnected);
-                            self.end_session(serving, &held);
+                            self.end_session(serving, &held, Ending::ByFront);
                         }
                         None => self.abandon_transaction(serving, session),
                     }
@@ -491,7 +531,7 @@ impl Shared {
         }
         // The front may have gone meanwhile, or the service ended.
         if desk.has_gone() {
-            self.end_session(serving, &held);
+            self.end_session(serving, &held, Ending::ByFront);
         } else if serving.is_leaving() {
             self.end_if_left(serving, &held);
         }

@@ -96,7 +96,7 @@ fn login(connection: u32) -> LoginFacts {
 
 /// A service whose threads never get to what they are given.
 fn service_without_threads() -> (Arc<SessionService>, Arc<Serving>) {
-    let service = SessionService::new(&Environment::system());
+    let service = SessionService::new(&Environment::system(), crate::SESSION_SERVICE);
     service.begin(Arc::new(Transactions), Arc::new(Connections::new(1..=100)));
     assert!(service.shared.workers.close(LAST_WAIT));
     let serving = service.shared.serving.lock().clone().unwrap();

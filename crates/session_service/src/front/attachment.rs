@@ -1,28 +1,40 @@
 //! A front's hold on the node that runs its sessions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use firn_link::{CallError, Follower, Next};
+use firn_link::{CallError, Follower, Next, ServiceId};
 use firn_wire::ConnectionControl;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::{ANSWER_TIMEOUT, BackendLinks, Shared, is_leaving, is_not_here};
-use crate::SESSION_SERVICE;
 use crate::message::{Ask, Event, decode, encode};
 
 /// How often sessions that have ended are told of again, if that was not possible at once.
 const LOOK: Duration = Duration::from_millis(100);
-/// Room for events that the front has not taken.
-const EVENTS_BYTES: u64 = 64 << 10;
+/// Room for events that the front has not taken. A node that ends tells all transactions at once.
+const EVENTS_BYTES: u64 = 4 << 20;
+
+/// A command that runs at a node.
+pub(super) struct Busy<'a>(&'a AtomicUsize);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// From the node's welcome until its sessions of this front have ended.
 pub(super) struct Attachment {
     /// The front's number, drawn for this attachment.
     pub(super) front: u64,
     pub(super) links: BackendLinks,
+    /// The node's service that has the sessions.
+    pub(super) service: ServiceId,
+    /// How many commands of the front run there.
+    running: AtomicUsize,
     is_over: AtomicBool,
     /// See S7.
     is_leaving: AtomicBool,
@@ -30,6 +42,10 @@ pub(super) struct Attachment {
     connections: Mutex<FxHashMap<u32, Arc<ConnectionControl>>>,
     /// Sessions that have ended and that the node was not told of.
     ended: Mutex<Vec<u32>>,
+    /// Transactions of sessions that the node has ended (S10).
+    described: Mutex<FxHashMap<u32, Vec<u8>>>,
+    /// Until then no session is opened there, if it is a node that reads.
+    pub(super) rests_until: Mutex<Duration>,
 }
 
 impl Attachment {
@@ -37,23 +53,28 @@ impl Attachment {
     pub(super) fn begin(
         shared: &Shared,
         links: &BackendLinks,
+        service: ServiceId,
     ) -> Option<(Arc<Attachment>, Follower)> {
         if links.control.peer().is_none() || links.commands.peer().is_none() {
             return None;
         }
         let front = shared.environment.random.next_u64();
         let ask = encode(&Ask::Attach { front });
-        let events = links.control.follow(SESSION_SERVICE, ask, EVENTS_BYTES, ANSWER_TIMEOUT);
+        let events = links.control.follow(service, ask, EVENTS_BYTES, ANSWER_TIMEOUT);
         let events = events.ok()?;
         let Ok(Next::Message(welcome)) = events.next(Some(ANSWER_TIMEOUT)) else { return None };
         let (Event::Welcome, _) = decode(&welcome).ok()? else { return None };
         let attachment = Attachment {
             front,
             links: links.clone(),
+            service,
+            running: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             connections: Mutex::default(),
             ended: Mutex::default(),
+            described: Mutex::default(),
+            rests_until: Mutex::default(),
         };
         Some((Arc::new(attachment), events))
     }
@@ -70,6 +91,17 @@ impl Attachment {
     /// The node wants sessions to go on elsewhere.
     pub(super) fn begin_leaving(&self) {
         self.is_leaving.store(true, Ordering::SeqCst);
+    }
+
+    /// A command runs there until what is returned is dropped.
+    pub(super) fn begin_command(&self) -> Busy<'_> {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Busy(&self.running)
+    }
+
+    /// How much the front has it do: running commands, and sessions.
+    pub(super) fn load(&self) -> (usize, usize) {
+        (self.running.load(Ordering::Relaxed), self.connections.lock().len())
     }
 
     /// A request had no answer: the attachment is over if the node says so, or cannot be reached.
@@ -92,9 +124,28 @@ impl Attachment {
     /// Takes what the node tells, or waits for it, at most so long. False once the attachment is
     /// over: dropping the events then has the node end the sessions that are left (S2).
     pub(super) fn take(&self, events: &Follower, wait: Duration) -> bool {
-        match events.next(Some(wait)) {
+        self.take_one(events, wait);
+        self.tell_ended();
+        !self.is_over()
+    }
+
+    /// Takes all that the node has told, without waiting. False once the attachment is over.
+    pub(super) fn take_all(&self, events: &Follower) -> bool {
+        while self.take_one(events, Duration::ZERO) && !self.is_over() {}
+        self.tell_ended();
+        !self.is_over()
+    }
+
+    /// Whether the node has told anything.
+    fn take_one(&self, events: &Follower, wait: Duration) -> bool {
+        let next = events.next(Some(wait));
+        let has_told = !matches!(next, Ok(Next::Nothing));
+        match next {
             Ok(Next::Message(event)) => match decode(&event) {
                 Ok((Event::Leaving, _)) => self.begin_leaving(),
+                Ok((Event::Described { session, transaction }, _)) => {
+                    self.described.lock().insert(session, transaction.0);
+                }
                 Ok((event, _)) => self.pass_on(&event),
                 Err(_) => {}
             },
@@ -108,8 +159,7 @@ impl Attachment {
                 self.end();
             }
         }
-        self.tell_ended();
-        !self.is_over()
+        has_told
     }
 
     /// The node has no session of the front any more.
@@ -128,6 +178,11 @@ impl Attachment {
         }
     }
 
+    /// The transaction of a session that the node has ended (S10).
+    pub(super) fn take_described(&self, session: u32) -> Option<Vec<u8>> {
+        self.described.lock().remove(&session)
+    }
+
     /// The node has a session of that connection.
     pub(super) fn enter(&self, connection: &Arc<ConnectionControl>) {
         self.connections.lock().insert(connection.id(), Arc::clone(connection));
@@ -136,6 +191,7 @@ impl Attachment {
     /// The node does not have the session any more.
     pub(super) fn forget(&self, session: u32) {
         self.connections.lock().remove(&session);
+        self.described.lock().remove(&session);
     }
 
     /// Ends a session.
@@ -152,7 +208,7 @@ impl Attachment {
             return;
         }
         let ask = Ask::Close { front: self.front, sessions: sessions.clone() };
-        if !self.links.control.cast_at_once(SESSION_SERVICE, encode(&ask).into()) {
+        if !self.links.control.cast_at_once(self.service, encode(&ask).into()) {
             self.ended.lock().extend(sessions);
         }
     }

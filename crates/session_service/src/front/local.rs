@@ -18,6 +18,8 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 /// The sessions of one life of the process's engine.
 pub(super) struct LocalSessions {
     pub(super) service: Arc<dyn Service>,
+    /// Whether they only read, so that their transactions can move (S10).
+    only_read: bool,
     is_over: AtomicBool,
     /// See S7.
     is_leaving: AtomicBool,
@@ -35,6 +37,8 @@ pub(super) struct LocalSession {
     /// Whether it cannot go on elsewhere, as of its last command.
     is_bound: AtomicBool,
     has_ended: AtomicBool,
+    /// The transaction that it had when it was ended here, if that can move (S10).
+    described: Mutex<Option<Vec<u8>>>,
     inside: Mutex<Option<Box<dyn Session>>>,
 }
 
@@ -56,8 +60,18 @@ pub(super) struct LocalPlace {
 
 impl LocalSessions {
     pub(super) fn new(service: Arc<dyn Service>) -> Arc<LocalSessions> {
+        LocalSessions::of(service, false)
+    }
+
+    /// Those that only read.
+    pub(super) fn of_reader(service: Arc<dyn Service>) -> Arc<LocalSessions> {
+        LocalSessions::of(service, true)
+    }
+
+    fn of(service: Arc<dyn Service>, only_read: bool) -> Arc<LocalSessions> {
         Arc::new(LocalSessions {
             service,
+            only_read,
             is_over: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             hands_over: AtomicBool::new(false),
@@ -80,6 +94,7 @@ impl LocalSessions {
             canceller,
             is_bound: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            described: Mutex::default(),
             inside: Mutex::new(Some(session)),
         });
         self.sessions.lock().insert(number, Arc::clone(&session));
@@ -158,7 +173,12 @@ impl LocalSessions {
         if !inside.as_mut().is_none_or(ends) {
             return;
         }
-        let ended = inside.take();
+        let mut ended = inside.take();
+        if self.only_read
+            && let Some(ended) = &mut ended
+        {
+            *session.described.lock() = ended.describe_transaction();
+        }
         session.has_ended.store(true, Ordering::SeqCst);
         drop(inside);
         drop(ended);
@@ -188,6 +208,11 @@ impl LocalPlace {
             self.all.ended.notify_all();
         }
         done
+    }
+
+    /// The transaction that the session had when it was ended here (S10).
+    pub(super) fn take_described(&self) -> Option<Vec<u8>> {
+        self.session.described.lock().take()
     }
 
     /// Whether the session is not here any more.

@@ -4,9 +4,13 @@
 
 mod attachment;
 mod local;
+mod outcome;
+mod place;
+mod readers;
 mod reading;
 mod run;
 mod session;
+mod transactions;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +29,7 @@ use serde::de::DeserializeOwned;
 
 use self::attachment::Attachment;
 use self::local::LocalSessions;
+use self::readers::Readers;
 use self::session::FrontSession;
 use crate::SESSION_SERVICE;
 use crate::message::{Ask, Fate, Fault, Found, decode, encode};
@@ -53,6 +58,12 @@ pub struct BackendLinks {
 pub trait Backends: Send + Sync {
     /// Their links. Does not block.
     fn links(&self) -> Vec<BackendLinks>;
+
+    /// Links to nodes that may run what only reads. A node that stays has the same ones each time.
+    /// Does not block.
+    fn readers(&self) -> Vec<BackendLinks> {
+        Vec::new()
+    }
 }
 
 /// What a statement does, as far as that matters when its outcome is not known.
@@ -83,6 +94,10 @@ pub enum Route {
     Reads,
     /// Where the statement before it has run.
     Follows,
+    /// It begins a transaction, and does nothing else (S10).
+    Begins,
+    /// It ends the open transaction, and does nothing else.
+    Ends,
     /// At the node that writes.
     Writer,
 }
@@ -99,10 +114,10 @@ pub struct FrontOptions {
     pub router: Router,
 }
 
-/// Opens sessions at other nodes. Dropping it ends its task without waiting for it.
+/// Opens sessions at other nodes. Dropping it ends its tasks without waiting for them.
 pub struct Front {
     shared: Arc<Shared>,
-    task: Mutex<Option<Box<dyn TaskHandle>>>,
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
 }
 
 /// What the sessions share.
@@ -115,9 +130,13 @@ pub(crate) struct Shared {
     local: Mutex<Option<Arc<LocalSessions>>>,
     /// Those of this process that are to go on elsewhere (S7).
     leaving: Mutex<Option<Arc<LocalSessions>>>,
+    /// Whether there are any that are not to go on elsewhere.
+    runs_here: AtomicBool,
     /// Those of this process that only read, while there are any.
     reading: Mutex<Option<Arc<LocalSessions>>>,
-    may_read: AtomicBool,
+    may_read_here: AtomicBool,
+    /// Other nodes that read.
+    readers: Readers,
     /// Notified when sessions can be opened somewhere.
     attached: Event,
     is_closing: AtomicBool,
@@ -137,14 +156,20 @@ impl Front {
             current: Mutex::default(),
             local: Mutex::default(),
             leaving: Mutex::default(),
+            runs_here: AtomicBool::new(false),
             reading: Mutex::default(),
-            may_read: AtomicBool::new(false),
+            may_read_here: AtomicBool::new(false),
+            readers: Readers::default(),
             attached: Event::new(),
             is_closing: AtomicBool::new(false),
         });
-        let of_task = Arc::clone(&shared);
-        let task = environment.spawner.spawn("session-front", Box::new(move || of_task.run()));
-        Arc::new(Front { shared, task: Mutex::new(Some(task)) })
+        let (of_home, of_readers) = (Arc::clone(&shared), Arc::clone(&shared));
+        let spawner = &environment.spawner;
+        let tasks = vec![
+            spawner.spawn("session-front", Box::new(move || of_home.run())),
+            spawner.spawn("session-readers", Box::new(move || of_readers.attend_readers())),
+        ];
+        Arc::new(Front { shared, tasks: Mutex::new(tasks) })
     }
 
     /// Whether a node runs the sessions of this front's clients now.
@@ -153,17 +178,24 @@ impl Front {
         self.shared.live().is_some()
     }
 
+    /// Whether statements that only read can run apart from the node that writes now.
+    #[must_use]
+    pub fn can_read(&self) -> bool {
+        self.shared.may_read()
+    }
+
     /// From now on sessions are opened in this process, by `service`. They answer directly.
     pub fn begin_local(&self, service: Arc<dyn Service>) {
         let before = self.shared.local.lock().replace(LocalSessions::new(service));
         drop(before);
+        self.shared.runs_here.store(true, Ordering::SeqCst);
         self.shared.attached.notify_all();
     }
 
     /// Opens no more sessions in this process, and has those that are here go on elsewhere (S7).
     /// Does not wait.
     pub fn begin_leaving(&self) {
-        let local = self.shared.local.lock().take();
+        let local = self.shared.take_local();
         if let Some(local) = local {
             local.begin_leaving();
             *self.shared.leaving.lock() = Some(local);
@@ -205,7 +237,7 @@ impl Front {
     /// ends the sessions here; their clients keep their connections. False if some have not ended
     /// within a few seconds after that.
     pub fn end_local(&self, patience: Duration) -> bool {
-        let local = self.shared.local.lock().take();
+        let local = self.shared.take_local();
         let leaving = self.shared.leaving.lock().take();
         self.shared.attached.notify_all();
         let all = local.into_iter().chain(leaving);
@@ -215,16 +247,16 @@ impl Front {
     /// From now on statements that only read run in this process, by `service`, unless something
     /// of their session is at the node that writes.
     pub fn begin_reading(&self, service: Arc<dyn Service>) {
-        let before = self.shared.reading.lock().replace(LocalSessions::new(service));
+        let before = self.shared.reading.lock().replace(LocalSessions::of_reader(service));
         drop(before);
-        self.shared.may_read.store(true, Ordering::SeqCst);
+        self.shared.may_read_here.store(true, Ordering::SeqCst);
     }
 
     /// Statements that only read run at the node that writes again. Waits for running ones, at most
     /// so long; those that have given nothing yet go on there. False if some have not ended within
     /// a few seconds after that.
     pub fn end_reading(&self, patience: Duration) -> bool {
-        self.shared.may_read.store(false, Ordering::SeqCst);
+        self.shared.may_read_here.store(false, Ordering::SeqCst);
         let reading = self.shared.reading.lock().take();
         reading.is_none_or(|reading| reading.end(patience))
     }
@@ -233,8 +265,8 @@ impl Front {
     pub fn close(&self) {
         self.shared.is_closing.store(true, Ordering::SeqCst);
         self.shared.attached.notify_all();
-        let task = self.task.lock().take();
-        if let Some(task) = task {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
             task.join();
         }
     }
@@ -267,16 +299,29 @@ impl Shared {
 
     /// Whether statements that only read can run apart from the node that writes.
     fn may_read(&self) -> bool {
-        self.may_read.load(Ordering::Relaxed)
+        self.may_read_here.load(Ordering::Relaxed)
+            || (self.readers.are_there() && !self.runs_here())
+    }
+
+    /// Whether sessions have their home in this process.
+    fn runs_here(&self) -> bool {
+        self.runs_here.load(Ordering::SeqCst)
+    }
+
+    fn take_local(&self) -> Option<Arc<LocalSessions>> {
+        self.runs_here.store(false, Ordering::SeqCst);
+        self.local.lock().take()
     }
 
     fn reader(&self) -> Option<Arc<LocalSessions>> {
         self.reading.lock().clone()
     }
 
-    /// Who knows the accounts: the node that writes; while there is none, the one that reads.
+    /// Who knows the accounts: the node that writes; while there is none, one that reads.
     fn authority(&self, deadline: Duration) -> Option<Backend> {
-        let reader = || self.reader().map(Backend::Local);
+        let here = || self.reader().map(Backend::Local);
+        let elsewhere = || self.readers.choose(self.now()).map(Backend::Remote);
+        let reader = || here().or_else(elsewhere);
         self.live().or_else(reader).or_else(|| self.backend(deadline, || false))
     }
 
@@ -309,7 +354,8 @@ impl Shared {
                 continue;
             }
             let links = self.backends.links();
-            let attached = links.iter().find_map(|links| Attachment::begin(self, links));
+            let attached =
+                links.iter().find_map(|links| Attachment::begin(self, links, SESSION_SERVICE));
             let Some((attachment, events)) = attached else {
                 self.attached.wait_until(Some(ASK_AGAIN), || self.is_closing());
                 take_all(&mut left);
@@ -386,7 +432,8 @@ impl Shared {
                 Some(Backend::Local(local)) => return locally(&*local.service),
                 None => return Err(nobody()),
             };
-            let asked = attachment.links.commands.call(SESSION_SERVICE, encode(ask), LOGIN_TIMEOUT);
+            let asked =
+                attachment.links.commands.call(attachment.service, encode(ask), LOGIN_TIMEOUT);
             match asked {
                 Ok(answer) => {
                     let (answer, _) = decode(&answer).map_err(|error| unreadable(&error))?;

@@ -8,10 +8,9 @@ use firn_link::{Body, CallError, Follower, Next, Payload};
 use firn_wire::{Replies, WireError};
 
 use super::attachment::Attachment;
-use super::session::{FrontSession, Lost, Place, Running};
+use super::session::{FrontSession, Running};
 use super::{is_leaving, is_not_here, unreadable, was_not_executed};
-use crate::SESSION_SERVICE;
-use crate::message::{Ask, Command, Done, decode, encode, push};
+use crate::message::{Ask, Command, Done, Fault, Last, decode, encode, push};
 
 /// Bytes of answers that a node may be ahead of the client.
 const WINDOW_BYTES: u64 = 512 << 10;
@@ -25,43 +24,89 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Content of a file that is sent at a time.
 const CONTENT_BYTES: usize = 128 << 10;
 
+/// What the node is told with a command.
+#[derive(Default)]
+pub(super) struct News {
+    /// The results of the session's last statements, if it has run them elsewhere.
+    pub(super) last: Option<Last>,
+    /// Prepared statements that the client has closed since the last command there.
+    pub(super) closes: Vec<u32>,
+}
+
+/// How a command ended at its node.
+pub(super) struct Answered {
+    pub(super) done: Done,
+    /// Whether the client has a part of the answer.
+    pub(super) has_answered: bool,
+    /// The last packets of the answer, which the client does not have yet.
+    pub(super) rest: Payload,
+}
+
+impl Answered {
+    /// Passes the last packets on.
+    pub(super) fn pass_on(&self, replies: Option<&mut Replies<'_>>) -> Result<(), WireError> {
+        match replies {
+            Some(replies) if !self.rest.is_empty() => replies.relay(&self.rest),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What became of a command that a node was given and has not answered.
+pub(super) enum Lost {
+    /// The node has not executed it.
+    NotExecuted,
+    /// It may have.
+    Unknown(Unknown),
+    /// The client is gone, or what came is no answer.
+    Broken(WireError),
+}
+
+/// A command of which the front does not know what became.
+pub(super) struct Unknown {
+    pub(super) reason: String,
+    /// The error with which the node has answered, if it did.
+    pub(super) fault: Option<Fault>,
+    /// Whether the client has a part of the answer.
+    pub(super) has_answered: bool,
+}
+
 impl FrontSession {
-    /// Sends a command and passes its answer on.
-    pub(super) fn run(
+    /// Sends a command to a node where the session is open, and passes its answer on.
+    pub(super) fn run_at(
         &mut self,
+        attachment: &Arc<Attachment>,
+        news: News,
         command: &Command,
         body: &[u8],
         replies: Option<&mut Replies<'_>>,
-    ) -> Result<Done, Lost> {
+    ) -> Result<Answered, Lost> {
         let session = self.login.connection.id();
-        let last = self.news().map(Into::into);
-        let Some(Place::Remote { attachment, number }) = &mut self.place else {
-            return Err(Lost::NotExecuted);
-        };
-        *number += 1;
-        let (attachment, number) = (Arc::clone(attachment), *number);
-        let rest = self.send_parts(&attachment, body)?;
+        self.commands += 1;
+        let number = self.commands;
+        let rest = self.send_parts(attachment, body)?;
         let ask = Ask::Run {
             front: attachment.front,
             session,
             number,
-            closes: self.closes.clone(),
-            last,
+            closes: news.closes,
+            last: news.last,
             command: command.clone(),
         };
         let mut message = Body::from(encode(&ask));
         message.push(rest.to_vec());
-        let running = Running { attachment: Arc::clone(&attachment), session, number };
+        let running = Running { attachment: Arc::clone(attachment), session, number };
         self.interruption.set_running(Some(running));
+        let _busy = attachment.begin_command();
         let follower = attachment.links.commands.follow(
-            SESSION_SERVICE,
+            attachment.service,
             message,
             WINDOW_BYTES,
             self.shared.options.patience,
         );
         let answered = follower
-            .map_err(|error| lost(&attachment, &error, false))
-            .and_then(|follower| self.take_answer(&attachment, &follower, replies));
+            .map_err(|error| lost(attachment, &error, false))
+            .and_then(|follower| self.take_answer(attachment, &follower, replies));
         self.interruption.set_running(None);
         answered
     }
@@ -74,7 +119,7 @@ impl FrontSession {
             let (part, later) = rest.split_at(rest.len().min(PART_BYTES));
             let mut message = Body::from(encode(&Ask::Part { front: attachment.front, session }));
             message.push(part.to_vec());
-            let sent = attachment.links.commands.call(SESSION_SERVICE, message, PART_TIMEOUT);
+            let sent = attachment.links.commands.call(attachment.service, message, PART_TIMEOUT);
             // The command itself was not sent.
             sent.map_err(|error| {
                 let _ = lost(attachment, &error, false);
@@ -91,7 +136,7 @@ impl FrontSession {
         attachment: &Attachment,
         follower: &Follower,
         mut replies: Option<&mut Replies<'_>>,
-    ) -> Result<Done, Lost> {
+    ) -> Result<Answered, Lost> {
         let mut has_answered = false;
         loop {
             let next = follower.next(Some(SLICE));
@@ -101,34 +146,37 @@ impl FrontSession {
                 Next::Message(message) => {
                     has_answered = true;
                     let replies = replies.as_deref_mut().ok_or_else(no_answer)?;
-                    self.take_push(&message, replies)?;
+                    self.take_push(attachment, &message, replies)?;
                 }
                 Next::End(message) => {
                     let (done, rest) = decode::<Done>(&message).map_err(|_| no_answer())?;
-                    if let Some(replies) = replies
-                        && !rest.is_empty()
-                    {
-                        replies.relay(&rest).map_err(Lost::Broken)?;
-                    }
-                    return Ok(done);
+                    return Ok(Answered { done, has_answered, rest });
                 }
             }
         }
     }
 
-    fn take_push(&self, message: &Payload, replies: &mut Replies<'_>) -> Result<(), Lost> {
+    fn take_push(
+        &self,
+        attachment: &Attachment,
+        message: &Payload,
+        replies: &mut Replies<'_>,
+    ) -> Result<(), Lost> {
         let taken = match &message[..] {
             [push::PACKETS, packets @ ..] => replies.relay(packets),
             [push::ROWS, rows @ ..] => replies.relay_rows(rows),
-            [push::FILE] => self.send_file(replies),
+            [push::FILE] => self.send_file(attachment, replies),
             _ => return Err(no_answer()),
         };
         taken.map_err(Lost::Broken)
     }
 
     /// Sends the client's file to the node, to its end.
-    fn send_file(&self, replies: &mut Replies<'_>) -> Result<(), WireError> {
-        let Some(Place::Remote { attachment, .. }) = &self.place else { return Ok(()) };
+    fn send_file(
+        &self,
+        attachment: &Attachment,
+        replies: &mut Replies<'_>,
+    ) -> Result<(), WireError> {
         let (front, session) = (attachment.front, self.login.connection.id());
         let is_wanted = Arc::clone(&self.interruption.is_wanted);
         let mut file = replies.relay_infile()?.until(is_wanted);
@@ -144,8 +192,8 @@ impl FrontSession {
             };
             let mut message = Body::from(encode(&Ask::Content { front, session, is_end }));
             message.push(content);
-            let links = &attachment.links;
-            if links.commands.call(SESSION_SERVICE, message, PART_TIMEOUT).is_err() {
+            let commands = &attachment.links.commands;
+            if commands.call(attachment.service, message, PART_TIMEOUT).is_err() {
                 // The command's own answer says why. The rest of the file is read and dropped.
                 return Ok(());
             }
@@ -162,7 +210,7 @@ fn lost(attachment: &Attachment, error: &CallError, has_answered: bool) -> Lost 
     }
     match was_not_executed(error) && !has_answered {
         true => Lost::NotExecuted,
-        false => Lost::Unknown { reason: error.to_string(), has_answered },
+        false => Lost::Unknown(Unknown { reason: error.to_string(), fault: None, has_answered }),
     }
 }
 

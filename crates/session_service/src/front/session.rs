@@ -12,27 +12,27 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use firn_wire::{
-    CancelReason, Canceller, Carried, ColumnDefinition, ColumnFlags, ColumnType, CommandIdentity,
-    CommittedAnswer, Completion, EncodedColumns, Execution, FieldDefinition, LastResults, Login,
-    PeerAddress, Prepared, Query, Replies, ServerError, Session, Status, WireError,
+    CancelReason, Canceller, Carried, ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns,
+    Execution, FieldDefinition, LastResults, Login, Prepared, Query, Replies, ServerError, Session,
+    Status, WireError,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::attachment::Attachment;
-use super::local::{LocalPlace, LocalSessions};
-use super::{
-    Backend, LOGIN_TIMEOUT, Route, Shared, StatementClass, nobody, unreadable, was_not_executed,
-};
-use crate::SESSION_SERVICE;
+use super::local::LocalSessions;
+use super::outcome::{Kind, rolled_back};
+use super::place::{Kept, Known, NotOpened, Place, PreparedText, open_at};
+use super::reading::{Reading, ReadingPlace};
+use super::run::{Answered, Lost, News, Unknown};
+use super::transactions::Habit;
+use super::{Backend, Route, Shared, nobody, unreadable};
 use crate::message::{
-    Ask, Bytes, Command, Done, Field, LoginFacts, NamedValue, Outcome, Reason, Resumed, Value,
-    decode, encode,
+    Ask, Bytes, Command, Done, Fault, Field, NamedValue, Outcome, Reason, Value, encode,
 };
 
-/// How long the next writer is waited for to say what became of a command: longer than for a command
-/// that can be sent again, because the client would have to find it out by itself.
-const FATE_PATIENCE: Duration = Duration::from_secs(30);
+/// The pause before a session that a node does not open is opened again.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// What other threads use to interrupt the session's command.
 #[derive(Default)]
@@ -120,7 +120,7 @@ impl Interruption {
             let Running { attachment, session, number } = running;
             let reason = Reason::from(reason);
             let ask = Ask::Cancel { front: attachment.front, session, number, reason };
-            attachment.links.control.cast_at_once(SESSION_SERVICE, encode(&ask).into());
+            attachment.links.control.cast_at_once(attachment.service, encode(&ask).into());
         }
     }
 }
@@ -132,90 +132,23 @@ pub(super) struct FrontSession {
     pub(super) place: Option<Place>,
     /// What the place knows of the session.
     pub(super) known: Known,
-    /// Commands that were sent to places before: two of a session never have the same number, so
-    /// that what became of one can be found out.
-    commands: u64,
+    /// Commands that were sent to other nodes: two of a session never have the same number, so that
+    /// what became of one can be found out.
+    pub(super) commands: u64,
     /// Where statements run that only read.
     pub(super) reading: Option<Reading>,
     /// Until then no place for reading is looked for, because one has refused the session.
     pub(super) reads_at_home_until: Duration,
+    /// Since when the command has failed in this process because that does not write any more.
+    fails_since: Option<Duration>,
+    /// Where transactions begin.
+    pub(super) habit: Habit,
     pub(super) interruption: Arc<Interruption>,
     pub(super) kept: Kept,
     /// Prepared statements that the client has closed since the last command.
     pub(super) closes: Vec<u32>,
     /// The texts of prepared statements, by their numbers.
     pub(super) texts: FxHashMap<u32, PreparedText>,
-}
-
-/// Where statements run that only read.
-pub(super) struct Reading {
-    pub(super) place: LocalPlace,
-    pub(super) known: Known,
-    /// Whether the last statement has run here.
-    pub(super) was_last: bool,
-}
-
-/// A prepared statement.
-#[derive(Clone)]
-pub(super) struct PreparedText {
-    pub(super) text: Arc<[u8]>,
-    pub(super) route: Route,
-}
-
-/// Where the session is open.
-pub(super) enum Place {
-    Local(LocalPlace),
-    Remote {
-        attachment: Arc<Attachment>,
-        /// The number of the last command.
-        number: u64,
-    },
-}
-
-impl Place {
-    fn is_over(&self) -> bool {
-        match self {
-            Place::Local(place) => place.is_over(),
-            Place::Remote { attachment, .. } => attachment.is_over(),
-        }
-    }
-
-    /// Whether the node wants sessions to go on elsewhere (S7).
-    fn is_leaving(&self) -> bool {
-        match self {
-            Place::Local(place) => place.all.is_leaving(),
-            Place::Remote { attachment, .. } => attachment.is_leaving(),
-        }
-    }
-}
-
-/// What the front keeps of the session (S3).
-pub(super) struct Kept {
-    pub(super) status: Status,
-    pub(super) document: Option<Vec<u8>>,
-    /// Counts the documents.
-    pub(super) version: u64,
-    pub(super) last: LastResults,
-    pub(super) is_bound: bool,
-    pub(super) sees_server: bool,
-}
-
-/// How much of what is kept a place knows.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Known {
-    /// That of the document.
-    pub(super) version: u64,
-    pub(super) last: LastResults,
-}
-
-/// What became of a command that a node was given.
-pub(super) enum Lost {
-    /// The node has not executed it.
-    NotExecuted,
-    /// It may have. `has_answered`: the client has a part of the answer.
-    Unknown { reason: String, has_answered: bool },
-    /// The client is gone, or what came is no answer.
-    Broken(WireError),
 }
 
 impl FrontSession {
@@ -229,14 +162,6 @@ impl FrontSession {
         document: Option<Vec<u8>>,
         last: LastResults,
     ) -> Result<FrontSession, ServerError> {
-        let kept = Kept {
-            status: Status::AUTOCOMMIT,
-            document,
-            version: 0,
-            last,
-            is_bound: false,
-            sees_server: false,
-        };
         let mut session = FrontSession {
             shared: Arc::clone(shared),
             login,
@@ -245,8 +170,10 @@ impl FrontSession {
             commands: 0,
             reading: None,
             reads_at_home_until: Duration::ZERO,
+            fails_since: None,
+            habit: Habit::default(),
             interruption: Arc::default(),
-            kept,
+            kept: Kept::new(document, last),
             closes: Vec::new(),
             texts: FxHashMap::default(),
         };
@@ -265,7 +192,7 @@ impl FrontSession {
     ///
     /// # Errors
     /// 1213 if the session's transaction is lost, 1053 if the session is, 1429 if there is no node.
-    fn settle(&mut self, deadline: Duration) -> Result<(), WireError> {
+    pub(super) fn settle(&mut self, deadline: Duration) -> Result<(), WireError> {
         if let Some(place) = &self.place {
             let stays = !place.is_leaving() || !self.kept.may_leave();
             let knows_all = self.known.version == self.kept.version;
@@ -290,7 +217,7 @@ impl FrontSession {
             };
             let is_open = match backend {
                 Backend::Local(local) => self.open_here(&local)?,
-                Backend::Remote(attachment) => self.open_at(&attachment)?,
+                Backend::Remote(attachment) => self.open_elsewhere(attachment)?,
             };
             match is_open {
                 true => {
@@ -303,7 +230,8 @@ impl FrontSession {
                     };
                 }
                 false if self.shared.now() >= deadline => return Err(nobody().into()),
-                false => {}
+                // The node may not know yet that it does not write any more.
+                false => firn_base::task::sleep(PAUSE),
             }
         }
     }
@@ -321,7 +249,7 @@ impl FrontSession {
     }
 
     /// The node of the session is gone.
-    fn lose(&mut self) -> Result<(), WireError> {
+    pub(super) fn lose(&mut self) -> Result<(), WireError> {
         self.leave();
         if self.kept.is_bound {
             let message = "The node that ran this session is gone, and with it the session's \
@@ -339,27 +267,17 @@ impl FrontSession {
     /// the transaction, too.
     fn part(&mut self) {
         match self.place.take() {
-            Some(Place::Remote { attachment, number }) => {
-                self.commands = number;
-                attachment.forget(self.login.connection.id());
-            }
+            Some(Place::Remote(attachment)) => attachment.forget(self.login.connection.id()),
             Some(Place::Local(_)) => self.interruption.set_local(Side::Writer, None),
             None => {}
         }
     }
 
     /// Gives the session up where it is.
-    fn leave(&mut self) {
-        match self.place.take() {
-            Some(Place::Remote { attachment, number }) => {
-                self.commands = number;
-                attachment.leave(self.login.connection.id());
-            }
-            Some(Place::Local(place)) => {
-                self.interruption.set_local(Side::Writer, None);
-                place.leave();
-            }
-            None => {}
+    pub(super) fn leave(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.interruption.set_local(Side::Writer, None);
+            place.leave(self.login.connection.id());
         }
     }
 
@@ -387,7 +305,7 @@ impl FrontSession {
         };
         let mut session = match opened {
             Ok(session) => session,
-            Err(_) if local.is_over() => return Ok(false),
+            Err(error) if local.is_over() || Fault::from(&error).did_nothing() => return Ok(false),
             Err(error) => return Err(WireError::Fatal(error)),
         };
         if status.contains(Status::IN_TRANSACTION) {
@@ -414,19 +332,50 @@ impl FrontSession {
         }
     }
 
-    /// Runs a command in this process; `None` if the session is not here.
+    /// A command of the client begins.
+    fn begin_command(&mut self) {
+        self.interruption.begin();
+        self.fails_since = None;
+    }
+
+    /// Runs a command without an answer of its own in this process. `None` if the session is not
+    /// here, or not any more.
     fn here<T>(
+        &mut self,
+        kind: Kind<'_>,
+        run: impl FnOnce(&mut dyn Session) -> Result<T, WireError>,
+    ) -> Option<Result<T, WireError>> {
+        let before = self.kept.status;
+        let ran = self.ran_here(run)?;
+        self.unless_lost(kind, before, ran, |_| true)
+    }
+
+    /// Runs a command in this process. `None` if the session is not here, or not any more.
+    fn answered_here(
+        &mut self,
+        kind: Kind<'_>,
+        replies: &mut Replies<'_>,
+        run: impl FnOnce(&mut dyn Session, &mut Replies<'_>) -> Result<(), WireError>,
+    ) -> Option<Result<(), WireError>> {
+        let before = self.kept.status;
+        let ran = self.ran_here(|session| run(session, &mut *replies))?;
+        self.unless_lost(kind, before, ran, |is_one| {
+            !replies.has_begun() || (is_one && replies.take_back())
+        })
+    }
+
+    fn ran_here<T>(
         &mut self,
         run: impl FnOnce(&mut dyn Session) -> Result<T, WireError>,
     ) -> Option<Result<T, WireError>> {
-        if self.known.version != self.kept.version {
+        if self.known.version != self.kept.version || self.reads_in_transaction() {
             return None;
         }
-        let news = self.news();
+        let last = self.last_for(&self.known);
         let FrontSession { place, known, kept, .. } = self;
         let Some(Place::Local(place)) = place else { return None };
-        let done = place.with(|session| {
-            if let Some(last) = news {
+        let ran = place.with(|session| {
+            if let Some(last) = last {
                 session.take_last(&last);
             }
             let done = run(session);
@@ -440,61 +389,71 @@ impl FrontSession {
             Some(done)
         });
         self.ran_at_home();
-        done.flatten()
+        ran.flatten()
     }
 
-    /// The results of the last statements, if the place does not know them.
-    pub(super) fn news(&self) -> Option<LastResults> {
-        (self.known.last != self.kept.last).then_some(self.kept.last)
+    /// What a command of this process has answered, before which the session had that status;
+    /// `None` if it has to be run again elsewhere. `take_back` drops its answer so far, if that is
+    /// possible, and is told whether it is one statement.
+    fn unless_lost<T>(
+        &mut self,
+        kind: Kind<'_>,
+        before: Status,
+        done: Result<T, WireError>,
+        take_back: impl FnOnce(bool) -> bool,
+    ) -> Option<Result<T, WireError>> {
+        let fault = match &done {
+            Err(WireError::Refused(error)) => self.lost_here(error),
+            _ => None,
+        };
+        let Some(fault) = fault else { return Some(done) };
+        if !take_back(kind.is_one_statement(&self.shared.options.judge)) {
+            return Some(done);
+        }
+        // The transaction was lost with the node, and did not end by the command.
+        self.kept.status = before;
+        match self.resolve(kind, &Unknown::of(fault)) {
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Whether an error of this process only says that it does not write any more.
+    fn lost_here(&mut self, error: &ServerError) -> Option<Fault> {
+        let mut fault = Fault::from(error);
+        let has_ended = self.place.as_ref().is_some_and(Place::is_over);
+        if has_ended && fault.is_interruption() && self.interruption.wanted().is_none() {
+            fault = Fault::shutdown();
+        }
+        let now = self.shared.now();
+        let since = *self.fails_since.get_or_insert(now);
+        let is_patient = now.saturating_sub(since) < self.shared.options.patience;
+        (fault.did_nothing() && is_patient).then_some(fault)
+    }
+
+    /// The results of the last statements, if a place does not know them that knows so much.
+    pub(super) fn last_for(&self, known: &Known) -> Option<LastResults> {
+        (known.last != self.kept.last).then_some(self.kept.last)
     }
 
     /// Opens the session at a node; false if the node cannot be asked.
-    fn open_at(&mut self, attachment: &Arc<Attachment>) -> Result<bool, WireError> {
-        let Kept { document, last, status, .. } = &self.kept;
-        let resumed = (!self.kept.is_new()).then(|| Resumed {
-            has_document: document.is_some(),
-            last: (*last).into(),
-            has_transaction: status.contains(Status::IN_TRANSACTION),
-        });
-        let ask = Ask::Open { front: attachment.front, login: facts(&self.login), resumed };
-        let mut body = firn_link::Body::from(encode(&ask));
-        if let Some(document) = document {
-            body.push(document.clone());
-        }
-        let asked = attachment.links.commands.call(SESSION_SERVICE, body, LOGIN_TIMEOUT);
-        let answer = match asked {
-            Ok(answer) => answer,
-            Err(error) => {
-                tracing::debug!(%error, "a session could not be opened");
-                attachment.doubt(&error);
-                // It may be open all the same. If not, its transaction waits for where it will be.
-                if !was_not_executed(&error) {
-                    attachment.leave(self.login.connection.id());
-                }
-                return Ok(false);
+    fn open_elsewhere(&mut self, attachment: Arc<Attachment>) -> Result<bool, WireError> {
+        let resumed = (!self.kept.is_new()).then(|| self.kept.resumed());
+        match open_at(&attachment, &self.login, &self.kept, resumed) {
+            Ok(done) => {
+                self.place = Some(Place::Remote(attachment));
+                self.keep(&done);
+                self.known = self.kept.known();
+                Ok(true)
             }
-        };
-        let (done, _) = decode::<Done>(&answer).map_err(|error| unreadable(&error))?;
-        if let Outcome::Refused(fault) | Outcome::Fatal(fault) = done.outcome {
-            return Err(WireError::Fatal(fault.into()));
+            Err(NotOpened::Refused(error)) => Err(WireError::Fatal(error)),
+            Err(NotOpened::Unanswered) => Ok(false),
         }
-        attachment.enter(&self.login.connection);
-        let number = self.commands;
-        self.place = Some(Place::Remote { attachment: Arc::clone(attachment), number });
-        self.keep(&done);
-        Ok(true)
     }
 
     /// Keeps what an answer says of the session.
-    fn keep(&mut self, done: &Done) {
-        self.kept.status = done.status();
-        self.kept.take_over(Carried {
-            document: done.document.as_ref().map(|document| document.0.clone()),
-            last: done.last.into(),
-            is_bound: done.is_bound,
-            sees_server: done.sees_server,
-        });
-        self.known = self.kept.known();
+    pub(super) fn keep(&mut self, done: &Done) {
+        self.kept.take_answer(done);
         let control = &self.login.connection;
         if done.wait_timeout_ms != u64::MAX {
             control.set_wait_timeout(Duration::from_millis(done.wait_timeout_ms));
@@ -505,41 +464,45 @@ impl FrontSession {
     }
 
     /// Runs a command at the node, at another one if the first is gone and that does no harm (S4).
-    /// `text` is the statement's. `None`: the session is open in this process now, and the command
-    /// has to be run there.
+    /// `None`: the session is open in this process now, and the command has to be run there.
     fn command(
         &mut self,
         command: &Command,
         body: &[u8],
-        text: Option<&[u8]>,
+        kind: Kind<'_>,
         mut replies: Option<&mut Replies<'_>>,
     ) -> Result<Option<Outcome>, WireError> {
+        self.bring_home()?;
         let mut deadline = self.shared.deadline();
         loop {
             self.settle(deadline)?;
-            if let Some(Place::Local(_)) = &self.place {
-                return Ok(None);
-            }
+            let Some(Place::Remote(attachment)) = &self.place else { return Ok(None) };
+            let attachment = Arc::clone(attachment);
             let began = self.shared.now();
-            let error = match self.run(command, body, replies.as_deref_mut()) {
-                Ok(done) => match done.outcome.unconfirmed() {
-                    Some(reason) => {
-                        Lost::Unknown { reason: reason.to_owned(), has_answered: false }
+            let last = self.last_for(&self.known).map(Into::into);
+            let news = News { last, closes: self.closes.clone() };
+            let ran = self.run_at(&attachment, news, command, body, replies.as_deref_mut());
+            let lost = match ran {
+                Ok(answered) => match answered.done.outcome.lost_with_node() {
+                    Some(fault) if self.can_run_again(kind, &answered) => {
+                        Lost::Unknown(Unknown::of(fault.clone()))
                     }
-                    None => {
+                    _ => {
+                        answered.pass_on(replies.as_deref_mut())?;
                         self.closes.clear();
-                        self.keep(&done);
+                        self.keep(&answered.done);
+                        self.known = self.kept.known();
                         self.ran_at_home();
-                        return self.outcome(done.outcome).map(Some);
+                        return answered.done.outcome.into_result().map(Some);
                     }
                 },
-                Err(error) => error,
+                Err(lost) => lost,
             };
-            match error {
+            match lost {
                 Lost::Broken(error) => return Err(error),
                 Lost::NotExecuted => {
                     let now = self.shared.now();
-                    if self.place.as_ref().is_some_and(Place::is_leaving) {
+                    if attachment.is_leaving() {
                         // How long it ran before it was cut (S9) is not a wait for a node.
                         deadline = deadline.saturating_add(now.saturating_sub(began));
                     }
@@ -548,140 +511,35 @@ impl FrontSession {
                         return Err(nobody().into());
                     }
                 }
-                Lost::Unknown { reason, has_answered } => {
-                    let class = self.class(command, text);
-                    if has_answered || !self.can_be_found_out(class) {
-                        self.judge(class, has_answered, &reason)?;
-                    } else if let Some(committed) = self.find_out(class, &reason)? {
+                Lost::Unknown(unknown) => {
+                    if let Some(committed) = self.resolve(kind, &unknown)? {
                         let replies = replies.as_deref_mut().ok_or_else(nobody)?;
                         return self.answer_late(&committed, replies).map(Some);
+                    }
+                    if self.shared.now() >= deadline {
+                        return Err(nobody().into());
                     }
                 }
             }
         }
     }
 
-    /// Whether the command is one transaction at most, whose commit leaves a note.
-    fn can_be_found_out(&self, class: StatementClass) -> bool {
-        let is_open = self.kept.status.contains(Status::IN_TRANSACTION);
-        let is_one = match class {
-            StatementClass::Writes => !is_open && self.kept.status.contains(Status::AUTOCOMMIT),
-            StatementClass::Commits => is_open,
-            _ => false,
-        };
-        // One that is bound to its node ends with it, whatever became of the command.
-        is_one && !self.kept.is_bound
+    /// Whether the client has nothing of an answer, and what it would get of it is of one statement.
+    fn can_run_again(&self, kind: Kind<'_>, answered: &Answered) -> bool {
+        let is_one = || kind.is_one_statement(&self.shared.options.judge);
+        !answered.has_answered && (answered.rest.is_empty() || is_one())
     }
 
-    /// Asks the next writer what became of the command whose node is gone. `None`: it was not
-    /// executed, and can be run again.
-    ///
-    /// # Errors
-    /// 1213 for a transaction that was not committed; 1105 if nobody knows.
-    fn find_out(
+    /// Runs a statement of that route at home.
+    fn at_home(
         &mut self,
-        class: StatementClass,
-        reason: &str,
-    ) -> Result<Option<CommittedAnswer>, WireError> {
-        let Some(Place::Remote { attachment, number }) = &self.place else {
-            return Err(unknown(reason).into());
-        };
-        let (front, number) = (attachment.front, *number);
-        let command = CommandIdentity { front, session: self.login.connection.id(), number };
-        self.leave();
-        self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
-        let fate = self.shared.fate(command, self.shared.now().saturating_add(FATE_PATIENCE));
-        match fate {
-            Ok(Some(committed)) => Ok(Some(committed)),
-            Ok(None) if class == StatementClass::Commits => Err(rolled_back().into()),
-            Ok(None) => Ok(None),
-            Err(error) => {
-                tracing::warn!(%error, "it cannot be found out whether a command was executed");
-                Err(unknown(reason).into())
-            }
-        }
-    }
-
-    /// Answers a command that has committed before its node was lost.
-    fn answer_late(
-        &mut self,
-        committed: &CommittedAnswer,
-        replies: &mut Replies<'_>,
-    ) -> Result<Outcome, WireError> {
-        let affected_rows = match replies.counts_found_rows() {
-            true => committed.found_rows,
-            false => committed.affected_rows,
-        };
-        self.kept.last.row_count = i64::try_from(affected_rows).unwrap_or(i64::MAX);
-        if committed.last_insert_id != 0 {
-            self.kept.last.last_insert_id = committed.last_insert_id;
-        }
-        replies.ok(&Completion {
-            affected_rows,
-            last_insert_id: committed.last_insert_id,
-            status: self.kept.status,
-            info: &committed.info,
-            ..Completion::default()
-        })?;
-        Ok(Outcome::Answered)
-    }
-
-    /// What a command does, as far as that matters when its outcome is not known.
-    fn class(&self, command: &Command, text: Option<&[u8]>) -> StatementClass {
-        match command {
-            Command::Query { .. } | Command::Execute { .. } => {
-                let judge = &self.shared.options.judge;
-                text.map_or(StatementClass::Other, |text| judge(text))
-            }
-            // These change nothing that outlives the session.
-            Command::Prepare { .. }
-            | Command::Statistics
-            | Command::FieldList { .. }
-            | Command::InitDb => StatementClass::Reads,
-            Command::Reset | Command::Kill { .. } => StatementClass::Other,
-        }
-    }
-
-    /// The node of a running command is gone. Returns if the command can be run again (S4).
-    fn judge(
-        &mut self,
-        class: StatementClass,
-        has_answered: bool,
-        reason: &str,
+        route: Route,
+        run: impl FnOnce(&mut FrontSession) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
-        let status = self.kept.status;
-        let was_in_transaction = status.contains(Status::IN_TRANSACTION);
-        let begins_one = !status.contains(Status::AUTOCOMMIT);
-        let is_lost = match class {
-            // The client has rows that it cannot get again.
-            StatementClass::Reads => was_in_transaction || (has_answered && begins_one),
-            StatementClass::Writes | StatementClass::StaysInTransaction => {
-                was_in_transaction || begins_one
-            }
-            StatementClass::Commits | StatementClass::Begins | StatementClass::Other => false,
-        };
-        if is_lost {
-            self.kept.status.insert(Status::IN_TRANSACTION);
-            return self.lose();
-        }
-        self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
-        self.lose()?;
-        match class {
-            StatementClass::Reads if !has_answered => Ok(()),
-            StatementClass::Begins if !has_answered && !was_in_transaction => Ok(()),
-            StatementClass::Reads => Err(cut_off().into()),
-            _ => Err(unknown(reason).into()),
-        }
-    }
-
-    /// The outcome, or the error that it is.
-    fn outcome(&mut self, outcome: Outcome) -> Result<Outcome, WireError> {
-        match outcome {
-            Outcome::Refused(fault) => Err(WireError::Refused(fault.into())),
-            Outcome::Fatal(fault) => Err(WireError::Fatal(fault.into())),
-            Outcome::Lost => Err(WireError::Lost(std::io::ErrorKind::ConnectionAborted.into())),
-            outcome => Ok(outcome),
-        }
+        let before = self.kept.status;
+        let done = run(self);
+        self.note_habit(route, before);
+        done
     }
 
     /// Runs a command that has an answer; false if it has to be run in this process.
@@ -689,54 +547,13 @@ impl FrontSession {
         &mut self,
         command: &Command,
         body: &[u8],
-        text: Option<&[u8]>,
+        kind: Kind<'_>,
         replies: &mut Replies<'_>,
     ) -> Result<bool, WireError> {
-        let outcome = self.command(command, body, text, Some(&mut *replies))?;
+        let outcome = self.command(command, body, kind, Some(&mut *replies))?;
         let Some(outcome) = outcome else { return Ok(false) };
-        let cursor = match outcome {
-            Outcome::Cursor { status, warnings } => {
-                let status = Status::from_bits_truncate(status);
-                Some(firn_wire::CursorEnd { status, warnings })
-            }
-            _ => None,
-        };
-        replies.end_relay(cursor);
+        end_relay(outcome, replies);
         Ok(true)
-    }
-}
-
-impl Kept {
-    /// Whether the login says all.
-    fn is_new(&self) -> bool {
-        self.document.is_none()
-            && self.last == LastResults::default()
-            && !self.status.contains(Status::IN_TRANSACTION)
-    }
-
-    /// Whether the session can go on at another node as it is.
-    fn may_leave(&self) -> bool {
-        !self.status.contains(Status::IN_TRANSACTION) && !self.is_bound
-    }
-
-    /// Takes over what a session of this process tells.
-    fn take(&mut self, session: &mut dyn Session) {
-        self.status = session.status();
-        self.take_over(session.carried());
-    }
-
-    pub(super) fn take_over(&mut self, carried: Carried) {
-        let Carried { document, last, is_bound, sees_server } = carried;
-        (self.last, self.is_bound, self.sees_server) = (last, is_bound, sees_server);
-        if document.is_some() {
-            self.document = document;
-            self.version += 1;
-        }
-    }
-
-    /// What a place knows that has told all of it.
-    pub(super) fn known(&self) -> Known {
-        Known { version: self.version, last: self.last }
     }
 }
 
@@ -748,91 +565,83 @@ impl Drop for FrontSession {
     }
 }
 
-/// The transaction of the session is lost.
-fn rolled_back() -> ServerError {
-    let message = "The node that ran the transaction is gone, and the transaction was rolled back; \
-                   try restarting transaction";
-    ServerError::new(1213, b"40001", message)
-}
-
-/// The client has a part of the rows of a statement that only read.
-fn cut_off() -> ServerError {
-    let message = "The node that ran the statement is gone in the middle of its rows; run it again";
-    ServerError::new(1105, b"HY000", message)
-}
-
-/// It is not known whether the command was executed.
-fn unknown(reason: &str) -> ServerError {
-    let message = format!(
-        "It is unknown whether the statement was executed, because the node that ran it is gone; \
-         look before you repeat it ({reason})"
-    );
-    ServerError::new(1105, b"HY000", message)
-}
-
 pub(super) fn interrupted() -> ServerError {
     ServerError::new(1317, b"70100", "Query execution was interrupted")
 }
 
-fn facts(login: &Login) -> LoginFacts {
-    LoginFacts {
-        connection: login.connection.id(),
-        peer: match login.peer() {
-            PeerAddress::Tcp(address) => Some(*address),
-            PeerAddress::Unix => None,
-        },
-        user: login.user.clone(),
-        account: login.account.clone(),
-        schema: login.schema.clone(),
-        collation: login.collation,
-        capabilities: login.capabilities.bits(),
-        attributes: login.attributes.clone(),
-        tls: login.tls.as_ref().map(|tls| (tls.version.to_owned(), tls.cipher.clone())),
-    }
+/// The answer of another node is complete.
+pub(super) fn end_relay(outcome: Outcome, replies: &mut Replies<'_>) {
+    let cursor = match outcome {
+        Outcome::Cursor { status, warnings } => {
+            let status = Status::from_bits_truncate(status);
+            Some(firn_wire::CursorEnd { status, warnings })
+        }
+        _ => None,
+    };
+    replies.end_relay(cursor);
 }
 
 impl Session for FrontSession {
     fn query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Result<(), WireError> {
-        self.interruption.begin();
-        let apart = self.read_apart(self.route(query.text), |session| {
+        self.begin_command();
+        let command = || Command::Query {
+            multi_statements: query.multi_statements,
+            attributes: query.attributes.iter().map(NamedValue::from).collect(),
+        };
+        let run = |session: &mut dyn Session, replies: &mut Replies<'_>| {
             let done = session.query(query, &mut *replies);
             (done, replies.has_begun())
-        });
+        };
+        let route = self.route(query.text);
+        let apart = match self.reading_place(route) {
+            Some(ReadingPlace::Here) => self.read_here(|session| run(session, replies)),
+            Some(ReadingPlace::Elsewhere) => {
+                self.read_elsewhere(&command(), query.text, Some(&mut *replies)).map(|outcome| {
+                    end_relay(outcome?, replies);
+                    Ok(())
+                })
+            }
+            None => None,
+        };
         if let Some(done) = apart {
             return done;
         }
-        loop {
-            if let Some(done) = self.here(|session| session.query(query, &mut *replies)) {
-                return done;
+        let kind = Kind::Statement(Some(query.text));
+        self.at_home(route, |own| {
+            loop {
+                let run =
+                    |session: &mut dyn Session, replies: &mut Replies<'_>| run(session, replies).0;
+                if let Some(done) = own.answered_here(kind, replies, run) {
+                    return done;
+                }
+                if own.answered(&command(), query.text, kind, replies)? {
+                    return Ok(());
+                }
             }
-            let attributes = query.attributes.iter().map(NamedValue::from).collect();
-            let command = Command::Query { multi_statements: query.multi_statements, attributes };
-            if self.answered(&command, query.text, Some(query.text), replies)? {
-                return Ok(());
-            }
-        }
+        })
     }
 
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
-        self.interruption.begin();
+        self.begin_command();
         let route = self.route(text);
-        let apart = self.read_apart(route, |session| (session.prepare(statement, text), false));
+        let command = Command::Prepare { statement };
+        let run = |session: &mut dyn Session| (session.prepare(statement, text), false);
+        let apart = match self.reading_place(route) {
+            Some(ReadingPlace::Here) => self.read_here(run),
+            Some(ReadingPlace::Elsewhere) => {
+                self.read_elsewhere(&command, text, None).map(|outcome| prepared(outcome?))
+            }
+            None => None,
+        };
         if let Some(done) = apart {
             return done.inspect(|_| self.was_prepared(statement, text, route));
         }
         loop {
-            if let Some(done) = self.here(|session| session.prepare(statement, text)) {
+            if let Some(done) = self.here(Kind::Harmless, |session| run(session).0) {
                 return done.inspect(|_| self.was_prepared(statement, text, route));
             }
-            let command = Command::Prepare { statement };
-            match self.command(&command, text, None, None)? {
-                None => {}
-                Some(Outcome::Prepared { parameters, columns, warnings }) => {
-                    let (parameters, columns) = (columns_of(parameters)?, columns_of(columns)?);
-                    self.was_prepared(statement, text, route);
-                    return Ok(Prepared { parameters, columns, warnings });
-                }
-                Some(_) => return Err(unreadable(&"a statement is not described").into()),
+            if let Some(outcome) = self.command(&command, text, Kind::Harmless, None)? {
+                return prepared(outcome).inspect(|_| self.was_prepared(statement, text, route));
             }
         }
     }
@@ -842,34 +651,44 @@ impl Session for FrontSession {
         execution: Execution<'_>,
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError> {
-        self.interruption.begin();
+        self.begin_command();
         let prepared = self.texts.get(&execution.statement);
         let (text, route) = match prepared {
             Some(PreparedText { text, route }) => (Some(Arc::clone(text)), *route),
             None => (None, Route::Writer),
         };
-        let apart = self.read_apart(route, |session| {
+        let run = |session: &mut dyn Session, replies: &mut Replies<'_>| {
             let done = session.execute(execution, &mut *replies);
             (done, replies.has_begun())
-        });
+        };
+        let apart = match self.reading_place(route) {
+            Some(ReadingPlace::Here) => self.read_here(|session| run(session, replies)),
+            Some(ReadingPlace::Elsewhere) => {
+                let (command, body) = execution_message(&execution, replies)?;
+                self.read_elsewhere(&command, &body, Some(&mut *replies)).map(|outcome| {
+                    end_relay(outcome?, replies);
+                    Ok(())
+                })
+            }
+            None => None,
+        };
         if let Some(done) = apart {
             return done;
         }
-        loop {
-            if let Some(done) = self.here(|session| session.execute(execution, &mut *replies)) {
-                return done;
+        let kind = Kind::Statement(text.as_deref());
+        self.at_home(route, |own| {
+            loop {
+                let run =
+                    |session: &mut dyn Session, replies: &mut Replies<'_>| run(session, replies).0;
+                if let Some(done) = own.answered_here(kind, replies, run) {
+                    return done;
+                }
+                let (command, body) = execution_message(&execution, replies)?;
+                if own.answered(&command, &body, kind, replies)? {
+                    return Ok(());
+                }
             }
-            let parameters: Vec<Value> = execution.parameters.iter().map(Value::from).collect();
-            let command = Command::Execute {
-                statement: execution.statement,
-                wants_cursor: replies.wants_cursor(),
-                attributes: execution.attributes.iter().map(NamedValue::from).collect(),
-            };
-            let body = postcard::to_allocvec(&parameters).map_err(|error| unreadable(&error))?;
-            if self.answered(&command, &body, text.as_deref(), replies)? {
-                return Ok(());
-            }
-        }
+        })
     }
 
     fn close_statement(&mut self, statement: u32) {
@@ -880,27 +699,32 @@ impl Session for FrontSession {
     }
 
     fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
-        self.interruption.begin();
+        self.begin_command();
         loop {
-            if let Some(done) = self.here(|session| session.init_db(schema, &mut *replies)) {
+            let run = |session: &mut dyn Session, replies: &mut Replies<'_>| {
+                session.init_db(schema, replies)
+            };
+            if let Some(done) = self.answered_here(Kind::Harmless, replies, run) {
                 return done;
             }
-            if self.answered(&Command::InitDb, schema, None, replies)? {
+            if self.answered(&Command::InitDb, schema, Kind::Harmless, replies)? {
                 return Ok(());
             }
         }
     }
 
     fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError> {
-        self.interruption.begin();
+        self.begin_command();
         self.texts.clear();
         self.closes.clear();
+        // A transaction there ends with it.
         self.leave_reading();
         loop {
-            if let Some(done) = self.here(|session| session.reset(&mut *replies)) {
+            let run = |session: &mut dyn Session, replies: &mut Replies<'_>| session.reset(replies);
+            if let Some(done) = self.answered_here(Kind::Other, replies, run) {
                 return done;
             }
-            if self.answered(&Command::Reset, &[], None, replies)? {
+            if self.answered(&Command::Reset, &[], Kind::Other, replies)? {
                 return Ok(());
             }
         }
@@ -911,12 +735,13 @@ impl Session for FrontSession {
     }
 
     fn statistics(&mut self) -> String {
-        self.interruption.begin();
+        self.begin_command();
         loop {
-            if let Some(Ok(line)) = self.here(|session| Ok(session.statistics())) {
+            let line = self.here(Kind::Harmless, |session| Ok(session.statistics()));
+            if let Some(Ok(line)) = line {
                 return line;
             }
-            match self.command(&Command::Statistics, &[], None, None) {
+            match self.command(&Command::Statistics, &[], Kind::Harmless, None) {
                 Ok(None) => {}
                 Ok(Some(Outcome::Line(line))) => return line,
                 // The protocol has no error here; the next command finds it.
@@ -926,12 +751,13 @@ impl Session for FrontSession {
     }
 
     fn kill(&mut self, connection: u32) -> Result<(), WireError> {
-        self.interruption.begin();
+        self.begin_command();
         loop {
-            if let Some(done) = self.here(|session| session.kill(connection)) {
+            let done = self.here(Kind::Other, |session| session.kill(connection));
+            if let Some(done) = done {
                 return done;
             }
-            if self.command(&Command::Kill { connection }, &[], None, None)?.is_some() {
+            if self.command(&Command::Kill { connection }, &[], Kind::Other, None)?.is_some() {
                 return Ok(());
             }
         }
@@ -942,13 +768,14 @@ impl Session for FrontSession {
         table: &[u8],
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
-        self.interruption.begin();
+        self.begin_command();
         loop {
-            if let Some(done) = self.here(|session| session.field_list(table, pattern)) {
+            let run = |session: &mut dyn Session| session.field_list(table, pattern);
+            if let Some(done) = self.here(Kind::Harmless, run) {
                 return done;
             }
             let command = Command::FieldList { table: table.into(), pattern: pattern.into() };
-            match self.command(&command, &[], None, None)? {
+            match self.command(&command, &[], Kind::Harmless, None)? {
                 None => {}
                 Some(Outcome::Fields(fields)) => {
                     let fields = fields.into_iter();
@@ -961,14 +788,38 @@ impl Session for FrontSession {
     }
 
     fn carried(&mut self) -> Carried {
-        let Kept { document, last, is_bound, sees_server, .. } = &self.kept;
-        let (last, is_bound, sees_server) = (*last, *is_bound, *sees_server);
-        Carried { document: document.clone(), last, is_bound, sees_server }
+        let Kept { document, last, is_bound, reads_at_home, .. } = &self.kept;
+        let (last, is_bound, reads_at_home) = (*last, *is_bound, *reads_at_home);
+        Carried { document: document.clone(), last, is_bound, reads_at_home }
     }
 
     fn canceller(&self) -> Arc<dyn Canceller> {
         Arc::clone(&self.interruption) as _
     }
+}
+
+/// The description of a prepared statement by another node.
+fn prepared(outcome: Outcome) -> Result<Prepared, WireError> {
+    let Outcome::Prepared { parameters, columns, warnings } = outcome else {
+        return Err(unreadable(&"a statement is not described").into());
+    };
+    let (parameters, columns) = (columns_of(parameters)?, columns_of(columns)?);
+    Ok(Prepared { parameters, columns, warnings })
+}
+
+/// The execution of a prepared statement as a command, and its body.
+fn execution_message(
+    execution: &Execution<'_>,
+    replies: &Replies<'_>,
+) -> Result<(Command, Vec<u8>), WireError> {
+    let parameters: Vec<Value> = execution.parameters.iter().map(Value::from).collect();
+    let command = Command::Execute {
+        statement: execution.statement,
+        wants_cursor: replies.wants_cursor(),
+        attributes: execution.attributes.iter().map(NamedValue::from).collect(),
+    };
+    let body = postcard::to_allocvec(&parameters).map_err(|error| unreadable(&error))?;
+    Ok((command, body))
 }
 
 fn columns_of(packets: Bytes) -> Result<EncodedColumns, WireError> {

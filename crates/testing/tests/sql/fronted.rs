@@ -1,5 +1,5 @@
 //! A front before a server: clients connect to it, and their sessions run in the server. With a
-//! replica, what only reads runs there.
+//! replica, what only reads runs there, in the front's process or at the other end of a link.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -17,7 +17,8 @@ use firn_node::endpoint::{Endpoint, EndpointOptions};
 use firn_node::node::Node;
 use firn_node::replica::open_beside;
 use firn_session_service::{
-    BackendLinks, Backends, Front, FrontOptions, Route, SessionService, StatementClass,
+    BackendLinks, Backends, Front, FrontOptions, READING_SERVICE, Route, SESSION_SERVICE,
+    SessionService, StatementClass,
 };
 use firn_sql_evaluation::PureEvaluator;
 use firn_wire::{LimitValues, Limits, Server as WireServer, ServerOptions};
@@ -29,6 +30,7 @@ pub(crate) struct Fronted {
     /// Whether its sessions run in its own process.
     is_here: bool,
     service: Arc<SessionService>,
+    readings: Arc<SessionService>,
     links: LinkServer,
     reader: Option<Reader>,
 }
@@ -46,10 +48,12 @@ pub(crate) enum Place {
 struct Reader {
     endpoint: Endpoint,
     replica: Arc<Replica>,
+    /// Whether the front reaches it as one of another process.
+    place: Place,
 }
 
 impl Reader {
-    fn of(environment: &Environment, node: &Node, directory: &Path) -> Reader {
+    fn of(environment: &Environment, node: &Node, directory: &Path, place: Place) -> Reader {
         let replica = open_beside(environment, node, ReplicaOptions::default());
         let replica = replica.expect("a replica");
         let rows = ReplicaNode::new(Arc::clone(&replica), Duration::from_secs(60))
@@ -58,14 +62,19 @@ impl Reader {
         std::fs::create_dir(&data_dir).expect("a directory for the replica");
         let options = EndpointOptions { data_dir, ..EndpointOptions::default() };
         let endpoint = Endpoint::start_replica(environment, Arc::new(rows), &options);
-        Reader { endpoint: endpoint.expect("an endpoint"), replica }
+        Reader { endpoint: endpoint.expect("an endpoint"), replica, place }
     }
 }
 
+/// The server, which has what reads for others too.
 struct One(BackendLinks);
 
 impl Backends for One {
     fn links(&self) -> Vec<BackendLinks> {
+        vec![self.0.clone()]
+    }
+
+    fn readers(&self) -> Vec<BackendLinks> {
         vec![self.0.clone()]
     }
 }
@@ -98,7 +107,9 @@ fn router() -> firn_session_service::Router {
     Arc::new(move |text| match routes.of(text) {
         StatementRoute::Reads => Route::Reads,
         StatementRoute::Follows => Route::Follows,
-        StatementRoute::Begins | StatementRoute::Ends | StatementRoute::Writer => Route::Writer,
+        StatementRoute::Begins => Route::Begins,
+        StatementRoute::Ends => Route::Ends,
+        StatementRoute::Writer => Route::Writer,
     })
 }
 
@@ -112,12 +123,14 @@ impl Fronted {
     ) -> Option<Fronted> {
         let reader = match std::env::var("FIRN_SQL_SESSIONS").as_deref() {
             Ok("messages") => None,
-            Ok("replica") => Some(Reader::of(environment, node, directory)),
-            Ok(other) => {
-                panic!("FIRN_SQL_SESSIONS is 'messages', 'replica' or not set, not {other:?}")
-            }
+            Ok("replica") => Some(Place::Here),
+            Ok("far_replica") => Some(Place::Elsewhere),
+            Ok(other) => panic!(
+                "FIRN_SQL_SESSIONS is 'messages', 'replica', 'far_replica' or not set, not {other:?}"
+            ),
             Err(_) => return None,
         };
+        let reader = reader.map(|place| Reader::of(environment, node, directory, place));
         Some(Fronted::of(environment, endpoint, reader))
     }
 
@@ -161,11 +174,12 @@ impl Fronted {
 
     fn of(environment: &Environment, endpoint: &Endpoint, reader: Option<Reader>) -> Fronted {
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let service = SessionService::new(environment);
+        let service = SessionService::new(environment, SESSION_SERVICE);
         service.begin(Arc::clone(endpoint.service()) as _, Arc::clone(endpoint.connections()));
         let (address, settings) = (Address::Tcp(any_port), ServerSettings::default());
-        let links =
-            LinkServer::start(environment, node(1), &address, settings, vec![service.offer()]);
+        let readings = SessionService::new(environment, READING_SERVICE);
+        let offers = vec![service.offer(), readings.offer()];
+        let links = LinkServer::start(environment, node(1), &address, settings, offers);
         let links = links.expect("a server of links");
         let local = node(2);
         let link = || {
@@ -179,8 +193,19 @@ impl Fronted {
             router: router(),
         };
         let front = Front::new(environment, backends, options);
-        if let Some(reader) = &reader {
-            front.begin_reading(Arc::clone(reader.endpoint.service()) as _);
+        if let Some(Reader { endpoint, place, .. }) = &reader {
+            let (service, connections) = (endpoint.service(), endpoint.connections());
+            match place {
+                Place::Here => front.begin_reading(Arc::clone(service) as _),
+                Place::Elsewhere => {
+                    readings.begin(Arc::clone(service) as _, Arc::clone(connections));
+                    let until = Instant::now() + Duration::from_secs(60);
+                    while !front.can_read() {
+                        assert!(Instant::now() < until, "the front does not find the replica");
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                }
+            }
         }
         let limits = LimitValues { max_connections: 1000, ..LimitValues::default() };
         let options = ServerOptions {
@@ -192,7 +217,7 @@ impl Fronted {
         };
         let clients = WireServer::start(environment.clone(), options, Arc::clone(&front) as _);
         let clients = clients.expect("a server of clients");
-        Fronted { clients, front, is_here: false, service, links, reader }
+        Fronted { clients, front, is_here: false, service, readings, links, reader }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -207,13 +232,15 @@ impl Drop for Fronted {
     fn drop(&mut self) {
         self.clients.shutdown(Duration::from_secs(1));
         self.front.end_reading(Duration::ZERO);
+        self.readings.end(Duration::ZERO);
         self.front.close();
-        if let Some(Reader { endpoint, replica }) = self.reader.take() {
+        if let Some(Reader { endpoint, replica, .. }) = self.reader.take() {
             endpoint.shutdown(Duration::ZERO);
             drop(endpoint);
             replica.close();
         }
         self.service.close();
+        self.readings.close();
         self.links.close();
     }
 }

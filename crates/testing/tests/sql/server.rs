@@ -5,7 +5,7 @@
 //!
 //! `FIRN_SQL_SESSIONS=messages` has clients connect to a front, whose sessions run in the server:
 //! each command and each answer travels over a link. With `replica` statements that only read run
-//! at a replica of the same process.
+//! at a replica of the same process, with `far_replica` at one that the front reaches over a link.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
