@@ -38,8 +38,8 @@
 //!   session also goes on in the middle of a transaction, which it leaves with the service. Where it
 //!   goes on, it asks for that transaction, and the client gets error 1213 if it is not there.
 //! * S8. *A session has one home, the node that writes, and may read apart from it*, in its front's
-//!   process or, if its home is not there, at another node: what it has at the home alone (a
-//!   transaction, temporary tables, locks) keeps its reads there too. What was set up reaches the
+//!   process or, if its home is not there, at another node: what it has at the home alone (changes,
+//!   temporary tables, locks) keeps its reads there too. What was set up reaches the
 //!   other place before the next command there, by opening the session again; the results of the
 //!   last statements travel with the command. A read that the other place has not begun to answer
 //!   runs at home.
