@@ -137,10 +137,14 @@ fn what_nodes_that_follow_see_stays_readable() {
     let directory = tempfile::tempdir().unwrap();
     let node = Life::begin(directory.path(), &Timestamps::Local);
     let index = create_tree(node.engine.forest());
-    node.insert(index, b"deleted");
+    let inserted = node.insert(index, b"deleted");
     assert_eq!(hand_over(&node, Vec::new()).transactions, [], "nobody follows");
     node.engine.system().keep_writing();
     let regions = RemoteTransactions::connect(node.fabric.peer()).unwrap();
+    // Others see a commit once it is known to be durable.
+    while regions.durable_commits().unwrap() < inserted {
+        firn_base::task::sleep(Duration::from_millis(1));
+    }
     let follower = regions.open().unwrap().expect("a place");
     commit_later(&node, index);
     node.engine.maintenance.purge_once(node.order().max_committed()).unwrap();
