@@ -96,10 +96,9 @@ impl Shared {
                     let best = self.readers.choose(self.now());
                     best.is_some_and(|best| running > best.load().0 * 2 + MUCH_MORE)
                 };
-                !attachment.is_over()
-                    && !attachment.is_leaving()
-                    && !self.runs_here()
-                    && !(running > MUCH_MORE && has_too_much())
+                let is_away = attachment.is_over() || attachment.is_leaving();
+                let moves = self.runs_here() || (running > MUCH_MORE && has_too_much());
+                !is_away && !moves
             }
         }
     }
