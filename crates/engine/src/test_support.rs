@@ -201,6 +201,26 @@ impl Node {
         Node { system: Arc::new(system), index, log, fabric }
     }
 
+    /// Commits a record, as a new one or in place of the old one.
+    pub(crate) fn put(&self, key: &[u8], payload: &[u8]) {
+        let mut trx = self.begin();
+        if !trx.update(self.index, key, payload).unwrap() {
+            trx.insert(self.index, key, payload).unwrap();
+        }
+        trx.commit().unwrap();
+    }
+
+    /// Deletes a record, and commits that.
+    pub(crate) fn remove(&self, key: &[u8]) {
+        let mut trx = self.begin();
+        assert!(trx.delete(self.index, key).unwrap());
+        trx.commit().unwrap();
+    }
+
+    fn begin(&self) -> Transaction {
+        Transaction::begin(&self.system, IsolationLevel::RepeatableRead).unwrap()
+    }
+
     /// Purges as much as possible.
     pub(crate) fn purge(&self) {
         self.purge_up_to(self.system.order().max_committed());

@@ -235,8 +235,7 @@ impl Snapshots {
     /// Whether a peer has a place.
     #[must_use]
     pub fn have_peers(&self) -> bool {
-        let places = self.region.words()[peer_word(0)..].iter().step_by(STRIDE_WORDS);
-        places.take(PEER_PLACES).any(|place| place.load(Ordering::SeqCst) != FREE)
+        self.places().take(PEER_PLACES).any(|place| place != FREE)
     }
 
     /// Frees the place of a dead peer. Versions that only this peer needed may be purged.

@@ -295,7 +295,7 @@ fn transactions_move_with_what_they_have_read(client: &mut Conn, other: &mut Con
         assert_eq!(code(refused), 1020, "{read}");
         run(client, &["ROLLBACK"]);
     }
-    // What begins a transaction anew, and what begins with a write.
+    // BEGIN commits the transaction before it, and a write may come first in the new one.
     only_read(client);
     run(client, &["BEGIN"]);
     let _: u64 = first(client, "SELECT COUNT(*) FROM m");

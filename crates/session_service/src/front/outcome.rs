@@ -81,7 +81,7 @@ impl FrontSession {
 
     /// Whether the command is one transaction at most, whose commit leaves a note.
     fn can_be_found_out(&self, class: StatementClass) -> bool {
-        let is_open = self.kept.status.contains(Status::IN_TRANSACTION);
+        let is_open = self.kept.in_transaction();
         let is_one = match class {
             StatementClass::Writes => !is_open && self.kept.status.contains(Status::AUTOCOMMIT),
             StatementClass::Commits => is_open,
@@ -94,7 +94,7 @@ impl FrontSession {
     /// A command that is one transaction was not executed.
     fn begin_again(&mut self, class: StatementClass) -> Result<(), WireError> {
         self.leave();
-        self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
+        self.kept.end_transaction();
         match class {
             StatementClass::Commits => Err(rolled_back().into()),
             _ => Ok(()),
@@ -117,7 +117,7 @@ impl FrontSession {
         let (front, number) = (attachment.front, self.commands);
         let command = CommandIdentity { front, session: self.login.connection.id(), number };
         self.leave();
-        self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
+        self.kept.end_transaction();
         let fate = self.shared.fate(command, self.shared.now().saturating_add(FATE_PATIENCE));
         match fate {
             Ok(Some(committed)) => Ok(Some(committed)),
@@ -133,7 +133,7 @@ impl FrontSession {
     /// The node of a running command is gone. Returns if the command can be run again (S4).
     fn judge(&mut self, class: StatementClass, unknown: &Unknown) -> Result<(), WireError> {
         let (status, has_answered) = (self.kept.status, unknown.has_answered);
-        let was_in_transaction = status.contains(Status::IN_TRANSACTION);
+        let was_in_transaction = self.kept.in_transaction();
         let begins_one = !status.contains(Status::AUTOCOMMIT);
         let is_lost = match class {
             // The client has rows that it cannot get again.
@@ -150,7 +150,7 @@ impl FrontSession {
             self.kept.status.insert(Status::IN_TRANSACTION);
             return self.lose();
         }
-        self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
+        self.kept.end_transaction();
         self.lose()?;
         match class {
             StatementClass::Reads if !has_answered => Ok(()),

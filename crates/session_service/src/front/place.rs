@@ -80,14 +80,21 @@ impl Kept {
 
     /// Whether the login says all.
     pub(super) fn is_new(&self) -> bool {
-        self.document.is_none()
-            && self.last == LastResults::default()
-            && !self.status.contains(Status::IN_TRANSACTION)
+        self.document.is_none() && self.last == LastResults::default() && !self.in_transaction()
+    }
+
+    pub(super) fn in_transaction(&self) -> bool {
+        self.status.contains(Status::IN_TRANSACTION)
+    }
+
+    /// The open transaction has ended.
+    pub(super) fn end_transaction(&mut self) {
+        self.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
     }
 
     /// Whether the session can go on at another node as it is.
     pub(super) fn may_leave(&self) -> bool {
-        !self.status.contains(Status::IN_TRANSACTION) && !self.is_bound
+        !self.in_transaction() && !self.is_bound
     }
 
     /// What another node is told to open it.
@@ -95,7 +102,7 @@ impl Kept {
         Resumed {
             has_document: self.document.is_some(),
             last: self.last.into(),
-            has_transaction: self.status.contains(Status::IN_TRANSACTION),
+            has_transaction: self.in_transaction(),
         }
     }
 

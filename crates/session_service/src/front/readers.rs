@@ -17,7 +17,7 @@ use super::{BackendLinks, LOOK, Shared};
 use crate::READING_SERVICE;
 
 /// How often a node is asked whether it reads.
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const ASK_READER_AGAIN: Duration = Duration::from_millis(500);
 /// A session goes to another node when its own one has so many more commands running than twice
 /// those of the other one.
 const MUCH_MORE: usize = 4;
@@ -76,7 +76,7 @@ impl Reader {
             self.attachment = None;
         }
         let now = shared.now();
-        if self.asked_at.is_some_and(|asked_at| now < asked_at.saturating_add(ASK_AGAIN)) {
+        if self.asked_at.is_some_and(|asked_at| now < asked_at.saturating_add(ASK_READER_AGAIN)) {
             return;
         }
         self.attachment = Attachment::begin(shared, &self.links, READING_SERVICE);

@@ -27,11 +27,29 @@ use crate::message::{Command, Outcome};
 /// How long a session reads at home after a place for reading has refused it: an account that is
 /// new at home may not be known there yet.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
-/// Errors of a node that cannot answer what another one can: it does not write, it is not as new as
-/// the statement wants, it has not kept what the statement's snapshot sees.
-const NOT_THERE: [u16; 3] = [1290, 1412, 1429];
-/// Errors of rights, which a node that follows learns a moment later.
-const RIGHTS: [u16; 5] = [1044, 1142, 1143, 1227, 1370];
+
+/// Why a place for reading refuses a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// Another node can answer it: this one does not write, is not as new as the statement wants,
+    /// or has not kept what the statement's snapshot sees.
+    NotThere,
+    /// The account has not the right, or has just got it: a node that follows learns of it a moment
+    /// later.
+    Rights,
+    /// As every node would.
+    Statement,
+}
+
+impl Refusal {
+    fn of(code: u16) -> Refusal {
+        match code {
+            1290 | 1412 | 1429 => Refusal::NotThere,
+            1044 | 1142 | 1143 | 1227 | 1370 => Refusal::Rights,
+            _ => Refusal::Statement,
+        }
+    }
+}
 
 /// Where statements run that only read.
 pub(super) struct Reading {
@@ -96,22 +114,21 @@ impl FrontSession {
             return None;
         };
         let has_ended = place.all.is_over();
-        let may_ask_again = !has_begun && interruption.wanted().is_none();
-        if let Err(WireError::Refused(error)) = &done
-            && RIGHTS.contains(&error.code)
-            && may_ask_again
-        {
-            return None;
-        }
-        let cannot_answer = match &done {
-            Err(WireError::Refused(error)) => has_ended || NOT_THERE.contains(&error.code),
-            Err(WireError::Fatal(_)) => has_ended,
-            Ok(_) | Err(WireError::Lost(_)) => false,
+        let refusal = match &done {
+            Err(WireError::Refused(error)) if !has_ended => Refusal::of(error.code),
+            Err(WireError::Refused(_) | WireError::Fatal(_)) if has_ended => Refusal::NotThere,
+            Ok(_) | Err(_) => Refusal::Statement,
         };
-        if cannot_answer && may_ask_again {
-            // What the session has learnt there is forgotten.
-            self.give_up_reading();
-            return None;
+        if !has_begun && interruption.wanted().is_none() {
+            match refusal {
+                Refusal::NotThere => {
+                    // What the session has learnt there is forgotten.
+                    self.give_up_reading();
+                    return None;
+                }
+                Refusal::Rights => return None,
+                Refusal::Statement => {}
+            }
         }
         kept.status = status;
         kept.take_over(carried);
@@ -132,8 +149,8 @@ impl FrontSession {
         let last = self.last_for(&reading.known).map(Into::into);
         let news = News { last, closes: reading.closes.clone() };
         let ran = self.run_at(&attachment, news, command, body, replies.as_deref_mut());
-        match ran {
-            Ok(answered) if self.can_answer(&answered) => {
+        match ran.map(|answered| (self.refusal_of(&answered), answered)) {
+            Ok((Refusal::Statement, answered)) => {
                 if let Err(error) = answered.pass_on(replies) {
                     return Some(Err(error));
                 }
@@ -144,13 +161,13 @@ impl FrontSession {
                 }
                 Some(answered.done.outcome.into_result())
             }
-            Ok(answered) if may_be_new_rights(&answered) => None,
+            Ok((Refusal::Rights, _)) => None,
             Err(Lost::Broken(error)) => Some(Err(error)),
             Err(Lost::Unknown(Unknown { has_answered: true, .. })) => {
                 self.give_up_reading();
                 Some(Err(cut_off().into()))
             }
-            Ok(_) | Err(Lost::NotExecuted | Lost::Unknown(_)) => {
+            Ok((Refusal::NotThere, _)) | Err(Lost::NotExecuted | Lost::Unknown(_)) => {
                 // Other sessions ask it again in a while.
                 let now = self.shared.now();
                 attachment.rest_until(now.saturating_add(REFUSED_FOR));
@@ -160,18 +177,17 @@ impl FrontSession {
         }
     }
 
-    /// Whether the answer of another node is one: the client has a part of it, or the node says
-    /// nothing that only holds for itself.
-    fn can_answer(&self, answered: &Answered) -> bool {
-        let cannot = match &answered.done.outcome {
-            Outcome::Refused(fault) => {
-                fault.did_nothing()
-                    || NOT_THERE.contains(&fault.code)
-                    || RIGHTS.contains(&fault.code)
+    /// What another node's answer says of that node. If the client has a part of it, it is the
+    /// answer.
+    fn refusal_of(&self, answered: &Answered) -> Refusal {
+        match &answered.done.outcome {
+            _ if answered.has_answered || self.interruption.wanted().is_some() => {
+                Refusal::Statement
             }
-            _ => false,
-        };
-        !cannot || answered.has_answered || self.interruption.wanted().is_some()
+            Outcome::Refused(fault) if fault.did_nothing() => Refusal::NotThere,
+            Outcome::Refused(fault) => Refusal::of(fault.code),
+            _ => Refusal::Statement,
+        }
     }
 
     /// Whether nothing keeps a statement at home.
@@ -184,7 +200,7 @@ impl FrontSession {
             Route::Ends => has_it,
             Route::Writer => false,
         };
-        let is_at_home = kept.status.contains(Status::IN_TRANSACTION) && !has_it;
+        let is_at_home = kept.in_transaction() && !has_it;
         let begins_there =
             kept.status.contains(Status::AUTOCOMMIT) || has_it || self.habit.expects_reads();
         may && !is_at_home && begins_there && !kept.is_bound && !kept.reads_at_home
@@ -195,7 +211,7 @@ impl FrontSession {
         let FrontSession { reading, kept, habit, .. } = self;
         let Some(reading) = reading else { return };
         let had_transaction = reading.has_transaction;
-        reading.has_transaction = kept.status.contains(Status::IN_TRANSACTION);
+        reading.has_transaction = kept.in_transaction();
         if had_transaction && !reading.has_transaction {
             habit.end();
         }
@@ -302,18 +318,12 @@ impl FrontSession {
     pub(super) fn leave_reading(&mut self) {
         if let Some(reading) = self.reading.take() {
             if reading.has_transaction {
-                let in_transaction = Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY;
-                self.kept.status.remove(in_transaction);
+                self.kept.end_transaction();
             }
             self.interruption.set_local(Side::Reader, None);
             reading.place.leave(self.login.connection.id());
         }
     }
-}
-
-/// Whether a node has refused a read for want of a right, which the session may have got just now.
-fn may_be_new_rights(answered: &Answered) -> bool {
-    matches!(&answered.done.outcome, Outcome::Refused(fault) if RIGHTS.contains(&fault.code))
 }
 
 impl Place {

@@ -205,7 +205,7 @@ impl FrontSession {
                 false => self.leave(),
             }
         }
-        let had_transaction = self.kept.status.contains(Status::IN_TRANSACTION);
+        let had_transaction = self.kept.in_transaction();
         loop {
             let gives_up = || self.interruption.wanted().is_some();
             let Some(backend) = self.shared.backend(deadline, gives_up) else {
@@ -222,7 +222,7 @@ impl FrontSession {
             match is_open {
                 true => {
                     self.known = self.kept.known();
-                    let has_it = self.kept.status.contains(Status::IN_TRANSACTION);
+                    let has_it = self.kept.in_transaction();
                     return if had_transaction && !has_it {
                         Err(rolled_back().into())
                     } else {
@@ -256,8 +256,8 @@ impl FrontSession {
                            temporary tables and locks; connect again";
             return Err(WireError::Fatal(ServerError::new(1053, b"08S01", message)));
         }
-        if self.kept.status.contains(Status::IN_TRANSACTION) {
-            self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
+        if self.kept.in_transaction() {
+            self.kept.end_transaction();
             return Err(rolled_back().into());
         }
         Ok(())
@@ -284,7 +284,7 @@ impl FrontSession {
     /// The client is gone. Its transaction may have been handed over to a node where its session was
     /// not opened.
     fn abandon_transaction(&self) {
-        if !self.kept.status.contains(Status::IN_TRANSACTION) {
+        if !self.kept.in_transaction() {
             return;
         }
         let connection = self.login.connection.id();
@@ -297,7 +297,7 @@ impl FrontSession {
 
     /// Opens the session in this process; false if it does not run sessions any more.
     fn open_here(&mut self, local: &Arc<LocalSessions>) -> Result<bool, WireError> {
-        let Kept { document, last, status, .. } = &self.kept;
+        let Kept { document, last, .. } = &self.kept;
         let login = self.login.clone();
         let opened = match self.kept.is_new() {
             true => local.service.open(login),
@@ -308,7 +308,7 @@ impl FrontSession {
             Err(error) if local.is_over() || Fault::from(&error).did_nothing() => return Ok(false),
             Err(error) => return Err(WireError::Fatal(error)),
         };
-        if status.contains(Status::IN_TRANSACTION) {
+        if self.kept.in_transaction() {
             session.take_transaction();
         }
         self.kept.take(&mut *session);

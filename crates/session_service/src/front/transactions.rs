@@ -10,15 +10,16 @@
 //! home has it, so that the rows that it sees are kept. A place that ends describes its
 //! transactions first ([`Event::Described`](crate::message::Event::Described)).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use firn_wire::{ServerError, Status, WireError};
+use firn_wire::{Status, WireError};
 
 use super::attachment::Attachment;
 use super::outcome::rolled_back;
 use super::place::Place;
 use super::reading::Reading;
-use super::run::{Lost, News};
+use super::run::{Answered, Lost, News};
 use super::session::FrontSession;
 use super::{Route, nobody};
 use crate::message::{Command, Outcome};
@@ -86,7 +87,7 @@ impl FrontSession {
             return Err(rolled_back().into());
         };
         let status = self.kept.status;
-        self.kept.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
+        self.kept.end_transaction();
         let taken = match self.take_up(&described) {
             Err(NotTaken::NoHome(error)) => {
                 self.kept.status = status;
@@ -109,7 +110,7 @@ impl FrontSession {
                 .with(|session| session.describe_transaction())
                 .unwrap_or_else(|| place.take_described()),
             Place::Remote(attachment) => {
-                let attachment = std::sync::Arc::clone(attachment);
+                let attachment = Arc::clone(attachment);
                 let asked =
                     self.run_at(&attachment, News::default(), &Command::Describe, &[], None);
                 match asked {
@@ -142,44 +143,50 @@ impl FrontSession {
         let deadline = self.shared.deadline();
         loop {
             self.settle(deadline).map_err(NotTaken::NoHome)?;
-            let refused = |error: ServerError| NotTaken::Refused(error.into());
-            match &self.place {
-                Some(Place::Local(place)) => {
-                    let taken = place.with(|session| {
-                        session.take_up_transaction(described).map(|()| session.status())
-                    });
-                    if let Some(taken) = taken {
-                        return taken.map_err(refused);
-                    }
-                }
+            let taken = match &self.place {
+                Some(Place::Local(place)) => place.with(|session| {
+                    let taken = session.take_up_transaction(described);
+                    taken.map(|()| session.status()).map_err(WireError::from)
+                }),
                 Some(Place::Remote(attachment)) => {
-                    let attachment = std::sync::Arc::clone(attachment);
-                    let command = &Command::TakeUp;
-                    let asked = self.run_at(&attachment, News::default(), command, described, None);
-                    match asked {
-                        Ok(answered) => {
-                            let done = answered.done;
-                            let status = done.status();
-                            return match done.outcome {
-                                Outcome::Answered => Ok(status),
-                                outcome if outcome.lost_with_node().is_some() => {
-                                    Err(NotTaken::Refused(rolled_back().into()))
-                                }
-                                outcome => match outcome.into_result() {
-                                    Err(error) => Err(NotTaken::Refused(error)),
-                                    Ok(_) => Err(NotTaken::Refused(rolled_back().into())),
-                                },
-                            };
-                        }
-                        Err(Lost::NotExecuted) => attachment.begin_leaving(),
-                        // It may be open there, where it ends with the session.
-                        Err(Lost::Unknown(_) | Lost::Broken(_)) => self.leave(),
-                    }
+                    let attachment = Arc::clone(attachment);
+                    self.take_up_at(&attachment, described)
                 }
-                None => {}
+                None => None,
+            };
+            if let Some(taken) = taken {
+                return taken.map_err(NotTaken::Refused);
             }
             if self.shared.now() >= deadline {
                 return Err(NotTaken::NoHome(nobody().into()));
+            }
+        }
+    }
+
+    /// The same at another node. `None` if that one does not have the session any more.
+    fn take_up_at(
+        &mut self,
+        attachment: &Arc<Attachment>,
+        described: &[u8],
+    ) -> Option<Result<Status, WireError>> {
+        let asked = self.run_at(attachment, News::default(), &Command::TakeUp, described, None);
+        match asked {
+            Ok(Answered { done, .. }) => {
+                let status = done.status();
+                Some(match done.outcome {
+                    Outcome::Answered => Ok(status),
+                    outcome if outcome.lost_with_node().is_some() => Err(rolled_back().into()),
+                    outcome => outcome.into_result().and_then(|_| Err(rolled_back().into())),
+                })
+            }
+            Err(Lost::NotExecuted) => {
+                attachment.begin_leaving();
+                None
+            }
+            // It may be open there, where it ends with the session.
+            Err(Lost::Unknown(_) | Lost::Broken(_)) => {
+                self.leave();
+                None
             }
         }
     }

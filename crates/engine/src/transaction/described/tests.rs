@@ -15,20 +15,6 @@ fn reader(node: &Node) -> ReadTransaction {
     trx
 }
 
-fn put(node: &Node, key: &[u8], payload: &[u8]) {
-    let mut trx = Transaction::begin(&node.system, IsolationLevel::RepeatableRead).unwrap();
-    if !trx.update(node.index, key, payload).unwrap() {
-        trx.insert(node.index, key, payload).unwrap();
-    }
-    trx.commit().unwrap();
-}
-
-fn remove(node: &Node, key: &[u8]) {
-    let mut trx = Transaction::begin(&node.system, IsolationLevel::RepeatableRead).unwrap();
-    assert!(trx.delete(node.index, key).unwrap());
-    trx.commit().unwrap();
-}
-
 fn get(node: &Node, trx: &mut ReadTransaction, key: &[u8]) -> Option<Vec<u8>> {
     let mut payload = Vec::new();
     trx.get_consistent(node.index, key, &mut payload).unwrap().then_some(payload)
@@ -49,7 +35,7 @@ fn keys(node: &Node, trx: &mut ReadTransaction, low: &[u8], high: &[u8]) -> Vec<
 fn node() -> Node {
     let node = Node::new();
     for key in [&b"b"[..], b"d", b"f", b"hot"] {
-        put(&node, key, b"1");
+        node.put(key, b"1");
     }
     node
 }
@@ -64,7 +50,7 @@ fn renewed_after(
     let mut there = reader(&node);
     read(&node, &mut there);
     others(&node);
-    put(&node, b"hot", b"theirs");
+    node.put(b"hot", b"theirs");
     node.purge();
     let described = there.describe().unwrap();
     let mut here = Transaction::take_up(&node.system, &described).unwrap();
@@ -89,16 +75,16 @@ fn renewed_after(
 fn what_was_read_elsewhere_must_be_as_it_was() {
     let read_b = |node: &Node, trx: &mut ReadTransaction| drop(get(node, trx, b"b"));
     assert!(renewed_after(read_b, |_| {}));
-    assert!(renewed_after(read_b, |node| put(node, b"d", b"2")));
-    assert!(!renewed_after(read_b, |node| put(node, b"b", b"2")));
-    assert!(!renewed_after(read_b, |node| remove(node, b"b")));
+    assert!(renewed_after(read_b, |node| node.put(b"d", b"2")));
+    assert!(!renewed_after(read_b, |node| node.put(b"b", b"2")));
+    assert!(!renewed_after(read_b, |node| node.remove(b"b")));
 }
 
 #[test]
 fn a_record_that_was_not_there_must_not_have_come() {
     let read_c = |node: &Node, trx: &mut ReadTransaction| assert_eq!(get(node, trx, b"c"), None);
-    assert!(renewed_after(read_c, |node| put(node, b"cc", b"2")));
-    assert!(!renewed_after(read_c, |node| put(node, b"c", b"2")));
+    assert!(renewed_after(read_c, |node| node.put(b"cc", b"2")));
+    assert!(!renewed_after(read_c, |node| node.put(b"c", b"2")));
 }
 
 #[test]
@@ -106,10 +92,10 @@ fn a_range_that_was_read_elsewhere_must_have_the_same_records() {
     let read_range = |node: &Node, trx: &mut ReadTransaction| {
         assert_eq!(keys(node, trx, b"b", b"f"), [b"d", b"b"]);
     };
-    assert!(renewed_after(read_range, |node| put(node, b"f", b"2")));
-    assert!(!renewed_after(read_range, |node| put(node, b"d", b"2")));
-    assert!(!renewed_after(read_range, |node| put(node, b"c", b"2")));
-    assert!(!renewed_after(read_range, |node| remove(node, b"d")));
+    assert!(renewed_after(read_range, |node| node.put(b"f", b"2")));
+    assert!(!renewed_after(read_range, |node| node.put(b"d", b"2")));
+    assert!(!renewed_after(read_range, |node| node.put(b"c", b"2")));
+    assert!(!renewed_after(read_range, |node| node.remove(b"d")));
 }
 
 #[test]
@@ -140,8 +126,8 @@ fn reads_are_recorded_from_then_on() {
     let record = |key: &[u8]| ReadSpan::Record(node.index, key.to_vec());
     let reads = here.describe().unwrap().snapshot.unwrap().reads;
     assert_eq!(reads, Some(vec![record(b"b"), record(b"d")]));
-    put(&node, b"d", b"2");
-    put(&node, b"hot", b"theirs");
+    node.put(b"d", b"2");
+    node.put(b"hot", b"theirs");
     let mark = here.read_mark();
     here.update(node.index, b"hot", b"mine").unwrap_err();
     assert!(!here.renew_snapshot(mark).unwrap());
@@ -151,7 +137,7 @@ fn reads_are_recorded_from_then_on() {
 fn a_snapshot_chosen_elsewhere_is_not_renewed_without_its_reads() {
     let node = node();
     let snapshot = node.system.order().max_committed();
-    put(&node, b"hot", b"theirs");
+    node.put(b"hot", b"theirs");
     let level = IsolationLevel::RepeatableRead;
     let mut trx = Transaction::begin_at(&node.system, level, snapshot).unwrap();
     trx.keep_reads();
@@ -167,7 +153,7 @@ fn before_the_first_read_there_is_nothing_to_go_on_from() {
         let there = ReadTransaction::begin(node.system.versions(), isolation).unwrap();
         let described = there.describe().unwrap();
         assert_eq!(described, DescribedTransaction { isolation, snapshot: None });
-        put(&node, b"hot", b"theirs");
+        node.put(b"hot", b"theirs");
         let mut here = Transaction::take_up(&node.system, &described).unwrap();
         assert_eq!(here.isolation(), isolation);
         assert!(here.update(node.index, b"hot", b"mine").unwrap());
@@ -192,7 +178,7 @@ fn a_snapshot_that_nobody_has_held_is_refused() {
     drop(get(&node, &mut there, b"b"));
     let described = there.describe().unwrap();
     drop(there);
-    put(&node, b"b", b"2");
+    node.put(b"b", b"2");
     node.purge();
     let refused = Transaction::take_up(&node.system, &described).map(drop).unwrap_err();
     assert_eq!(refused.mysql_code(), 1412, "{refused}");

@@ -8,20 +8,6 @@ fn begin(node: &Node) -> Transaction {
     trx
 }
 
-fn put(node: &Node, key: &[u8], payload: &[u8]) {
-    let mut trx = begin(node);
-    if !trx.update(node.index, key, payload).unwrap() {
-        trx.insert(node.index, key, payload).unwrap();
-    }
-    trx.commit().unwrap();
-}
-
-fn remove(node: &Node, key: &[u8]) {
-    let mut trx = begin(node);
-    assert!(trx.delete(node.index, key).unwrap());
-    trx.commit().unwrap();
-}
-
 fn get(node: &Node, trx: &mut Transaction, key: &[u8]) -> Option<Vec<u8>> {
     let mut payload = Vec::new();
     let found = trx.get(node.index, key, ReadMode::Consistent, &mut payload).unwrap();
@@ -52,12 +38,12 @@ fn renew(node: &Node, trx: &mut Transaction) -> bool {
 fn renewed_after(read: impl FnOnce(&Node, &mut Transaction), others: impl FnOnce(&Node)) -> bool {
     let node = Node::new();
     for key in [&b"b"[..], b"d", b"f", b"hot"] {
-        put(&node, key, b"1");
+        node.put(key, b"1");
     }
     let mut trx = begin(&node);
     read(&node, &mut trx);
     others(&node);
-    put(&node, b"hot", b"theirs");
+    node.put(b"hot", b"theirs");
     if !renew(&node, &mut trx) {
         assert_eq!(get(&node, &mut trx, b"hot").as_deref(), Some(&b"1"[..]));
         return false;
@@ -73,16 +59,16 @@ fn renewed_after(read: impl FnOnce(&Node, &mut Transaction), others: impl FnOnce
 fn what_was_read_must_be_as_it_was() {
     let read_b = |node: &Node, trx: &mut Transaction| drop(get(node, trx, b"b"));
     assert!(renewed_after(read_b, |_| {}));
-    assert!(renewed_after(read_b, |node| put(node, b"d", b"2")));
-    assert!(!renewed_after(read_b, |node| put(node, b"b", b"2")));
-    assert!(!renewed_after(read_b, |node| remove(node, b"b")));
+    assert!(renewed_after(read_b, |node| node.put(b"d", b"2")));
+    assert!(!renewed_after(read_b, |node| node.put(b"b", b"2")));
+    assert!(!renewed_after(read_b, |node| node.remove(b"b")));
 }
 
 #[test]
 fn a_record_that_was_not_there_must_not_have_come() {
     let read_c = |node: &Node, trx: &mut Transaction| assert_eq!(get(node, trx, b"c"), None);
-    assert!(renewed_after(read_c, |node| put(node, b"cc", b"2")));
-    assert!(!renewed_after(read_c, |node| put(node, b"c", b"2")));
+    assert!(renewed_after(read_c, |node| node.put(b"cc", b"2")));
+    assert!(!renewed_after(read_c, |node| node.put(b"c", b"2")));
 }
 
 #[test]
@@ -90,18 +76,18 @@ fn a_range_must_have_the_same_records() {
     let read_range = |node: &Node, trx: &mut Transaction| {
         assert_eq!(keys(node, trx, b"b", b"f"), [b"b", b"d"]);
     };
-    assert!(renewed_after(read_range, |node| put(node, b"f", b"2")));
-    assert!(renewed_after(read_range, |node| put(node, b"a", b"2")));
-    assert!(!renewed_after(read_range, |node| put(node, b"d", b"2")));
-    assert!(!renewed_after(read_range, |node| put(node, b"c", b"2")));
-    assert!(!renewed_after(read_range, |node| remove(node, b"d")));
+    assert!(renewed_after(read_range, |node| node.put(b"f", b"2")));
+    assert!(renewed_after(read_range, |node| node.put(b"a", b"2")));
+    assert!(!renewed_after(read_range, |node| node.put(b"d", b"2")));
+    assert!(!renewed_after(read_range, |node| node.put(b"c", b"2")));
+    assert!(!renewed_after(read_range, |node| node.remove(b"d")));
 }
 
 #[test]
 fn what_was_deleted_is_not_forgotten() {
     let read_b = |node: &Node, trx: &mut Transaction| drop(get(node, trx, b"b"));
     let delete_and_purge = |node: &Node| {
-        remove(node, b"b");
+        node.remove(b"b");
         node.purge();
     };
     assert!(!renewed_after(read_b, delete_and_purge));
@@ -116,7 +102,7 @@ fn what_it_has_written_itself_is_as_it_was() {
         assert_eq!(keys(node, trx, b"b", b"f"), [b"b", b"c", b"d"]);
     };
     assert!(renewed_after(write_b, |_| {}));
-    assert!(!renewed_after(write_b, |node| put(node, b"d", b"2")));
+    assert!(!renewed_after(write_b, |node| node.put(b"d", b"2")));
 }
 
 #[test]
@@ -127,34 +113,34 @@ fn a_key_that_was_taken_must_still_be() {
         assert_eq!(taken.mysql_code(), 1062);
     };
     assert!(renewed_after(insert_b, |_| {}));
-    assert!(!renewed_after(insert_b, |node| remove(node, b"b")));
+    assert!(!renewed_after(insert_b, |node| node.remove(b"b")));
 }
 
 #[test]
 fn changes_that_are_not_committed_yet_are_none() {
     let node = Node::new();
-    put(&node, b"b", b"1");
-    put(&node, b"hot", b"1");
+    node.put(b"b", b"1");
+    node.put(b"hot", b"1");
     let mut trx = begin(&node);
     assert!(get(&node, &mut trx, b"b").is_some());
     let mut other = begin(&node);
     assert!(other.update(node.index, b"b", b"2").unwrap());
-    put(&node, b"hot", b"theirs");
+    node.put(b"hot", b"theirs");
     assert!(renew(&node, &mut trx));
     other.commit().unwrap();
     assert_eq!(get(&node, &mut trx, b"b").as_deref(), Some(&b"1"[..]));
-    put(&node, b"x", b"1");
+    node.put(b"x", b"1");
     assert!(trx.update(node.index, b"hot", b"mine").unwrap());
 }
 
 #[test]
 fn the_record_is_locked_from_then_on() {
     let node = Node::new();
-    put(&node, b"b", b"1");
-    put(&node, b"hot", b"1");
+    node.put(b"b", b"1");
+    node.put(b"hot", b"1");
     let mut trx = begin(&node);
     assert!(get(&node, &mut trx, b"b").is_some());
-    put(&node, b"hot", b"theirs");
+    node.put(b"hot", b"theirs");
     assert!(renew(&node, &mut trx));
     let mut other = begin(&node);
     let mode = ReadMode::Update(WaitPolicy::NoWait);
@@ -165,7 +151,7 @@ fn the_record_is_locked_from_then_on() {
 #[test]
 fn without_a_conflict_there_is_nothing_to_renew() {
     let node = Node::new();
-    put(&node, b"b", b"1");
+    node.put(b"b", b"1");
     let mut trx = begin(&node);
     assert!(!trx.renew_snapshot(ReadMark::default()).unwrap());
 }
@@ -192,13 +178,13 @@ fn more_reads_than_are_kept_end_it() {
 #[test]
 fn a_statement_that_began_without_a_snapshot_gets_any_other() {
     let node = Node::new();
-    put(&node, b"b", b"1");
-    put(&node, b"hot", b"1");
+    node.put(b"b", b"1");
+    node.put(b"hot", b"1");
     let mut trx = begin(&node);
     let mark = trx.read_mark();
     assert!(get(&node, &mut trx, b"b").is_some());
-    put(&node, b"b", b"2");
-    put(&node, b"hot", b"2");
+    node.put(b"b", b"2");
+    node.put(b"hot", b"2");
     assert!(trx.update(node.index, b"hot", b"mine").is_err());
     assert!(trx.renew_snapshot(mark).unwrap());
     assert_eq!(get(&node, &mut trx, b"b").as_deref(), Some(&b"2"[..]));
