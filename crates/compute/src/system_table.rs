@@ -8,6 +8,7 @@
 //! once the node that writes has made it.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use firn_api::rows::{
     DatabaseNode, IsolationLevel, ReadMode, RowContent, RowsError, RowsResult, ScanOptions,
@@ -20,6 +21,9 @@ use firn_format::value::{ColumnType, ValueRef};
 
 /// The schema of the server's own tables.
 pub const SYSTEM_SCHEMA: &str = "mysql";
+/// How often a table that somebody else makes is looked for until that has failed.
+const LOOK: Duration = Duration::from_millis(2);
+const MOST_LOOKS: usize = 5_000;
 
 pub struct SystemTable {
     node: Arc<dyn DatabaseNode>,
@@ -85,16 +89,21 @@ impl SystemTable {
     }
 
     fn find_or_make(&self) -> RowsResult<TableId> {
-        if let Some(found) = self.find()? {
-            return Ok(found);
+        for _ in 0..MOST_LOOKS {
+            if let Some(found) = self.find()? {
+                return Ok(found);
+            }
+            match self.make() {
+                Ok(table) => return Ok(*self.table.get_or_init(|| table)),
+                // Somebody else makes it, and has not committed yet, or just has.
+                Err(RowsError::TableExists { .. } | RowsError::SchemaExists(_)) => {
+                    firn_base::task::sleep(LOOK);
+                }
+                // Or did so otherwise.
+                Err(error) => return self.find()?.ok_or(error),
+            }
         }
-        let made = self.make();
-        // Somebody else may have made it meanwhile.
-        match (self.find(), made) {
-            (Ok(Some(found)), _) => Ok(found),
-            (Err(error), _) | (_, Err(error)) => Err(error),
-            (Ok(None), Ok(table)) => Ok(*self.table.get_or_init(|| table)),
-        }
+        self.find()?.map_or_else(|| self.make(), Ok)
     }
 
     fn make(&self) -> RowsResult<TableId> {

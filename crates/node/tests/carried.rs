@@ -3,9 +3,12 @@
 
 mod support;
 
+use std::time::Duration;
+
 use firn_node::endpoint::Endpoint;
 use firn_wire::{
-    Carried, Execution, LastResults, Login, Parameter, ReplyRecorder, RowFormat, Service,
+    Carried, CommandIdentity, Execution, LastResults, Login, Parameter, ReplyRecorder, RowFormat,
+    Service,
 };
 
 use support::Database;
@@ -91,6 +94,37 @@ fn reads_of_the_server_itself_are_known() {
     assert!(!session.carried().reads_at_home);
     run(&mut *session, "USE information_schema");
     assert!(session.carried().reads_at_home);
+}
+
+#[test]
+fn a_note_waits_for_the_table_that_somebody_else_makes() {
+    for is_made in [false, true] {
+        let (database, endpoint) = database();
+        let rows = &database.seams.rows;
+        let table = |schema: &str, name: &str| rows.table_named(schema, name).unwrap();
+        assert!(table("mysql", "firn_commits").is_none(), "nobody has left a note");
+        // A table of the server has the same columns.
+        let like = table("mysql", "firn_accounts").expect("a table of documents");
+        let mut definition = like.definition().clone();
+        definition.name = "firn_commits".into();
+        let mut other = rows.change_definitions().unwrap();
+        other.create_table(definition).unwrap();
+        let mut session = open(&endpoint);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(move || {
+                session.identify(CommandIdentity { front: 1, session: 2, number: 3 });
+                ask(&mut *session, "INSERT INTO t (b) VALUES (1)")
+            });
+            firn_base::task::sleep(Duration::from_millis(50));
+            if is_made {
+                other.commit().unwrap()
+            } else {
+                drop(other)
+            }
+            writer.join().unwrap().expect("the other one is waited for");
+        });
+        assert!(table("mysql", "firn_commits").is_some());
+    }
 }
 
 #[test]
