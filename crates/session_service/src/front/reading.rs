@@ -92,11 +92,13 @@ impl FrontSession {
         self.open_reading()
     }
 
-    /// Runs a statement at the place for reading in this process, and says whether the client has a
-    /// part of its answer. `None`: it has to run at home.
-    pub(super) fn read_here<T>(
+    /// Runs a statement at the place for reading in this process. `None`: it has to run at home.
+    /// `take_back` drops the answer so far, if the client has nothing of it.
+    pub(super) fn read_here<A, T>(
         &mut self,
-        run: impl FnOnce(&mut dyn firn_wire::Session) -> (Result<T, WireError>, bool),
+        answer: &mut A,
+        run: impl FnOnce(&mut dyn firn_wire::Session, &mut A) -> Result<T, WireError>,
+        take_back: impl FnOnce(&mut A) -> bool,
     ) -> Option<Result<T, WireError>> {
         let FrontSession { reading, kept, interruption, .. } = self;
         let reading = reading.as_mut()?;
@@ -106,10 +108,9 @@ impl FrontSession {
             if knows != last {
                 session.take_last(&last);
             }
-            let (done, has_begun) = run(session);
-            (done, has_begun, session.status(), session.carried())
+            (run(session, answer), session.status(), session.carried())
         });
-        let Some((done, has_begun, status, carried)) = ran else {
+        let Some((done, status, carried)) = ran else {
             self.give_up_reading();
             return None;
         };
@@ -119,16 +120,14 @@ impl FrontSession {
             Err(WireError::Refused(_) | WireError::Fatal(_)) if has_ended => Refusal::NotThere,
             Ok(_) | Err(_) => Refusal::Statement,
         };
-        if !has_begun && interruption.wanted().is_none() {
-            match refusal {
-                Refusal::NotThere => {
-                    // What the session has learnt there is forgotten.
-                    self.give_up_reading();
-                    return None;
-                }
-                Refusal::Rights => return None,
-                Refusal::Statement => {}
+        let runs_at_home =
+            refusal != Refusal::Statement && interruption.wanted().is_none() && take_back(answer);
+        if runs_at_home {
+            if refusal == Refusal::NotThere {
+                // What the session has learnt there is forgotten.
+                self.give_up_reading();
             }
+            return None;
         }
         kept.status = status;
         kept.take_over(carried);

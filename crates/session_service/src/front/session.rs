@@ -360,7 +360,7 @@ impl FrontSession {
         let before = self.kept.status;
         let ran = self.ran_here(|session| run(session, &mut *replies))?;
         self.unless_lost(kind, before, ran, |is_one| {
-            !replies.has_begun() || (is_one && replies.take_back())
+            !replies.has_begun() || (is_one && take_back(replies))
         })
     }
 
@@ -569,6 +569,11 @@ pub(super) fn interrupted() -> ServerError {
     ServerError::new(1317, b"70100", "Query execution was interrupted")
 }
 
+/// Drops the answer so far; false if the client has a part of it.
+fn take_back(replies: &mut Replies<'_>) -> bool {
+    !replies.has_begun() || replies.take_back()
+}
+
 /// The answer of another node is complete.
 pub(super) fn end_relay(outcome: Outcome, replies: &mut Replies<'_>) {
     let cursor = match outcome {
@@ -588,13 +593,11 @@ impl Session for FrontSession {
             multi_statements: query.multi_statements,
             attributes: query.attributes.iter().map(NamedValue::from).collect(),
         };
-        let run = |session: &mut dyn Session, replies: &mut Replies<'_>| {
-            let done = session.query(query, &mut *replies);
-            (done, replies.has_begun())
-        };
+        let run =
+            |session: &mut dyn Session, replies: &mut Replies<'_>| session.query(query, replies);
         let route = self.route(query.text);
         let apart = match self.reading_place(route) {
-            Some(ReadingPlace::Here) => self.read_here(|session| run(session, replies)),
+            Some(ReadingPlace::Here) => self.read_here(replies, run, take_back),
             Some(ReadingPlace::Elsewhere) => {
                 self.read_elsewhere(&command(), query.text, Some(&mut *replies)).map(|outcome| {
                     end_relay(outcome?, replies);
@@ -609,8 +612,6 @@ impl Session for FrontSession {
         let kind = Kind::Statement(Some(query.text));
         self.at_home(route, |own| {
             loop {
-                let run =
-                    |session: &mut dyn Session, replies: &mut Replies<'_>| run(session, replies).0;
                 if let Some(done) = own.answered_here(kind, replies, run) {
                     return done;
                 }
@@ -625,9 +626,11 @@ impl Session for FrontSession {
         self.begin_command();
         let route = self.route(text);
         let command = Command::Prepare { statement };
-        let run = |session: &mut dyn Session| (session.prepare(statement, text), false);
+        let run = |session: &mut dyn Session| session.prepare(statement, text);
         let apart = match self.reading_place(route) {
-            Some(ReadingPlace::Here) => self.read_here(run),
+            Some(ReadingPlace::Here) => {
+                self.read_here(&mut (), |session, ()| run(session), |()| true)
+            }
             Some(ReadingPlace::Elsewhere) => {
                 self.read_elsewhere(&command, text, None).map(|outcome| prepared(outcome?))
             }
@@ -637,7 +640,7 @@ impl Session for FrontSession {
             return done.inspect(|_| self.was_prepared(statement, text, route));
         }
         loop {
-            if let Some(done) = self.here(Kind::Harmless, |session| run(session).0) {
+            if let Some(done) = self.here(Kind::Harmless, run) {
                 return done.inspect(|_| self.was_prepared(statement, text, route));
             }
             if let Some(outcome) = self.command(&command, text, Kind::Harmless, None)? {
@@ -658,11 +661,10 @@ impl Session for FrontSession {
             None => (None, Route::Writer),
         };
         let run = |session: &mut dyn Session, replies: &mut Replies<'_>| {
-            let done = session.execute(execution, &mut *replies);
-            (done, replies.has_begun())
+            session.execute(execution, replies)
         };
         let apart = match self.reading_place(route) {
-            Some(ReadingPlace::Here) => self.read_here(|session| run(session, replies)),
+            Some(ReadingPlace::Here) => self.read_here(replies, run, take_back),
             Some(ReadingPlace::Elsewhere) => {
                 let (command, body) = execution_message(&execution, replies)?;
                 self.read_elsewhere(&command, &body, Some(&mut *replies)).map(|outcome| {
@@ -678,8 +680,6 @@ impl Session for FrontSession {
         let kind = Kind::Statement(text.as_deref());
         self.at_home(route, |own| {
             loop {
-                let run =
-                    |session: &mut dyn Session, replies: &mut Replies<'_>| run(session, replies).0;
                 if let Some(done) = own.answered_here(kind, replies, run) {
                     return done;
                 }
