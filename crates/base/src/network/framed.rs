@@ -1,7 +1,7 @@
 //! Frames over a stream of bytes that does not block.
 //!
 //! A call tries first and waits in the system only if it must, so that a busy connection needs one
-//! system call for many small messages.
+//! system call for many small messages. A stream that can wait for bytes as it reads them does so.
 //!
 //! Latch rule: each direction of a connection has a mutex. The thread that sends or receives holds
 //! it while it waits in the system. Nothing else takes these mutexes.
@@ -51,6 +51,16 @@ pub trait Stream: Send + Sync {
     /// # Errors
     /// As [`Stream::send`].
     fn receive(&self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// As [`Stream::receive`], but may wait for the bytes itself, about so long at most; `None`:
+    /// without end. Then one call of the system does what takes three otherwise.
+    ///
+    /// # Errors
+    /// As [`Stream::receive`].
+    fn receive_waiting(&self, into: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        let _ = timeout;
+        self.receive(into)
+    }
 
     /// The socket, to wait for.
     fn socket(&self) -> BorrowedFd<'_>;
@@ -230,7 +240,7 @@ impl<S: Stream> FramedConnection<S> {
     /// Reads the bytes that are available, once; `Ok(0)`: the peer has closed the connection.
     fn read(&self, into: &mut [u8], deadline: Deadline) -> NetworkResult<usize> {
         loop {
-            match self.stream.receive(into) {
+            match self.stream.receive_waiting(into, deadline.left()) {
                 Ok(read) => return Ok(read),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let waited = deadline.wait_for_input(&self.stream.socket());

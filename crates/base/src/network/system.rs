@@ -3,15 +3,16 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, sockopt};
 
 use super::framed::{Deadline, FramedConnection, Stream};
 use super::sockets::{self, ListeningSocket};
 use super::{Address, Connection, Delivery, Listener, Network, NetworkError, NetworkResult};
+use crate::pool_thread;
 
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemNetwork;
@@ -141,10 +142,15 @@ impl Listener for SocketListener {
     }
 }
 
-/// A socket whose bytes go as they are.
+/// A wait for bytes takes this much longer than asked for, at most.
+const PRECISION: Duration = Duration::from_millis(10);
+
+/// A socket whose bytes go as they are. The socket blocks; calls that must not say so.
 #[derive(Debug)]
 pub struct PlainStream {
     socket: OwnedFd,
+    /// How long the socket waits for bytes, in units of [`PRECISION`]; 0: without end.
+    patience: AtomicU64,
 }
 
 impl PlainStream {
@@ -154,7 +160,30 @@ impl PlainStream {
     /// The operating system's.
     pub fn open(socket: OwnedFd) -> io::Result<PlainStream> {
         sockets::prepare(&socket)?;
-        Ok(PlainStream { socket })
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        Ok(PlainStream { socket, patience: AtomicU64::new(0) })
+    }
+
+    fn receive_with(&self, into: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        loop {
+            match rustix::net::recv(&self.socket, &mut *into, flags) {
+                Err(Errno::INTR) => {}
+                received => return Ok(received?.0),
+            }
+        }
+    }
+
+    /// Has the socket wait so long for bytes. Connections ask for the same time again and again, so
+    /// the system is seldom told. Only the thread that receives calls it.
+    fn set_patience(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let units = timeout.map_or(0, |timeout| {
+            u64::try_from(timeout.as_nanos().div_ceil(PRECISION.as_nanos())).unwrap_or(u64::MAX)
+        });
+        if self.patience.swap(units, Ordering::Relaxed) != units {
+            let timeout = timeout.map(|_| PRECISION.saturating_mul(units.min(1 << 30) as u32));
+            sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, timeout)?;
+        }
+        Ok(())
     }
 }
 
@@ -162,7 +191,8 @@ impl Stream for PlainStream {
     fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         loop {
             let mut nothing = SendAncillaryBuffer::default();
-            match rustix::net::sendmsg(&self.socket, parts, &mut nothing, SendFlags::NOSIGNAL) {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match rustix::net::sendmsg(&self.socket, parts, &mut nothing, flags) {
                 Err(Errno::INTR) => {}
                 sent => return Ok(sent?),
             }
@@ -174,12 +204,15 @@ impl Stream for PlainStream {
     }
 
     fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match rustix::net::recv(&self.socket, &mut *into, RecvFlags::empty()) {
-                Err(Errno::INTR) => {}
-                received => return Ok(received?.0),
-            }
+        self.receive_with(into, RecvFlags::DONTWAIT)
+    }
+
+    fn receive_waiting(&self, into: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        if timeout.is_some_and(|timeout| timeout < 2 * PRECISION) {
+            return self.receive(into);
         }
+        self.set_patience(timeout)?;
+        pool_thread::wait(|| self.receive_with(into, RecvFlags::empty()))
     }
 
     fn socket(&self) -> BorrowedFd<'_> {
