@@ -1,4 +1,4 @@
-//! The flags of `firn bench WORKLOAD …`, `firn bench compare …` and `firn bench plot …`.
+//! The flags of `firn bench WORKLOAD …`, `… compare`, `… interruptions` and `… plot`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::client::{Mode, Target};
 use crate::error::BenchError;
 use crate::flags::{count, flag, number};
+use crate::interruptions::Interruptions;
 use crate::load::{LoadBy, LoadOptions};
 use crate::output::Files;
 use crate::run::RunOptions;
@@ -76,13 +77,49 @@ fn path(name: &'static str, help: &'static str) -> Arg {
     flag(name, "FILE", help).value_parser(value_parser!(PathBuf))
 }
 
-/// A command for each workload, `compare`, and `plot`.
+/// A command for each workload, `compare`, `interruptions` and `plot`.
 #[must_use]
 pub fn commands() -> Vec<Command> {
     let mut commands: Vec<Command> = suites::all().iter().map(workload).collect();
     commands.push(compare());
+    commands.push(interruptions());
     commands.push(plot());
     commands
+}
+
+fn interruptions() -> Command {
+    Command::new("interruptions")
+        .about("Measure what clients notice while a command is run, such as a switch of the writer")
+        .arg(number("connections", "64", "Clients, each with a row that it changes"))
+        .arg(number("rounds", "10", "How often the command is run"))
+        .arg(seconds("settle", "2", "How long the usual rate is measured before the command"))
+        .arg(seconds("watch", "5", "How long clients are watched from the command on"))
+        .arg(
+            flag("url", "URL", "Server: mysql://user:password@host:port/schema")
+                .default_value("mysql://root@127.0.0.1:3306"),
+        )
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .help("What happens to the server, behind --")
+                .required(true)
+                .last(true)
+                .num_args(1..),
+        )
+}
+
+/// Reads `interruptions … -- COMMAND`.
+pub(crate) fn read_interruptions(matches: &ArgMatches) -> Result<Interruptions, BenchError> {
+    let url = text(matches, "url").expect("the address has a default");
+    let duration = |name: &str| *matches.get_one::<Duration>(name).expect("it has a default");
+    Ok(Interruptions {
+        target: Target::parse(url, "interruptions")?,
+        connections: count(matches, "connections") as usize,
+        rounds: count(matches, "rounds"),
+        settle: duration("settle"),
+        watch: duration("watch"),
+        command: matches.get_many::<String>("command").into_iter().flatten().cloned().collect(),
+    })
 }
 
 fn plot() -> Command {

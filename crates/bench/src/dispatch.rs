@@ -7,9 +7,12 @@ use clap::ArgMatches;
 
 use crate::bars;
 use crate::client::Target;
-use crate::command_line::{Action, Common, Comparison, Request, comparison, request};
+use crate::command_line::{
+    Action, Common, Comparison, Request, comparison, read_interruptions, request,
+};
 use crate::error::BenchError;
 use crate::figure::Figure;
+use crate::interruptions::interrupt;
 use crate::output::Page;
 use crate::progress::Loading;
 use crate::report::{Report, readable};
@@ -25,6 +28,7 @@ use crate::workload::{Case, Suite};
 pub fn dispatch(name: &str, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), BenchError> {
     match name {
         "compare" => compare(&comparison(matches)?, out),
+        "interruptions" => interrupt(&read_interruptions(matches)?, &mut std::io::stderr(), out),
         "plot" => plot(matches.get_many::<PathBuf>("files").into_iter().flatten(), out),
         _ => act(&request(name, matches)?, out),
     }

@@ -20,6 +20,7 @@ mod dispatch;
 mod error;
 mod figure;
 mod flags;
+pub mod interruptions;
 pub mod live;
 pub mod load;
 pub mod measure;

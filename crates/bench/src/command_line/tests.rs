@@ -55,6 +55,17 @@ fn two_servers_are_compared() {
 }
 
 #[test]
+fn the_command_of_interruptions_is_taken_as_it_is() {
+    let line =
+        "bench interruptions --rounds 3 --url mysql://r@h:1/a -- firn cluster switch --dir D";
+    let matches = parse(line).unwrap();
+    let read = read_interruptions(matches.subcommand().unwrap().1).unwrap();
+    assert_eq!((read.rounds, read.connections), (3, 64));
+    assert_eq!(read.command, ["firn", "cluster", "switch", "--dir", "D"]);
+    assert!(parse("bench interruptions").is_err(), "nothing would happen");
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     for line in [
         "bench tpcc",
