@@ -16,7 +16,9 @@ use firn_base::network::{ClusterId, NodeId, NodeIdentity, Roles};
 /// The oldest protocol version that this release speaks.
 pub const OLDEST_VERSION: u16 = 1;
 /// The newest protocol version that this release speaks.
-pub const NEWEST_VERSION: u16 = 1;
+pub const NEWEST_VERSION: u16 = 2;
+/// From this version on a connection may have exchanges.
+pub(crate) const EXCHANGE_VERSION: u16 = 2;
 
 const HELLO_MAGIC: [u8; 4] = *b"FnHi";
 const ANSWER_MAGIC: [u8; 4] = *b"FnHa";

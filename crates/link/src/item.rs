@@ -36,6 +36,13 @@ pub(crate) enum Kind {
         /// Bytes of pushes that the client takes at first.
         window: u64,
     },
+    /// As [`Kind::Follow`], on a connection that has no other request before its end.
+    Exchange {
+        number: u64,
+        service: ServiceId,
+        /// Bytes of pushes that the client takes at first.
+        window: u64,
+    },
     Reply {
         number: u64,
     },
@@ -98,6 +105,7 @@ impl Kind {
             Kind::Credit { number, bytes } => (8, 0, number, bytes),
             Kind::Ping => (9, 0, 0, 0),
             Kind::Pong => (10, 0, 0, 0),
+            Kind::Exchange { number, service, window } => (11, service.0, number, window),
         };
         let mut header = [0; ITEM_HEADER_BYTES];
         header[0] = tag;
@@ -127,6 +135,7 @@ impl Kind {
             8 => Kind::Credit { number, bytes: value },
             9 => Kind::Ping,
             10 => Kind::Pong,
+            11 => Kind::Exchange { number, service, window: value },
             _ => return Err(Malformed),
         };
         let length = u32::from_le_bytes([header[4], header[5], header[6], header[7]]) as usize;
@@ -144,7 +153,7 @@ impl Kind {
     /// Whether the fields that the kind does not have are zero.
     fn has_no_other_field(self, code: u16, number: u64, value: u64) -> bool {
         match self {
-            Kind::Call { .. } | Kind::Follow { .. } => number != 0,
+            Kind::Call { .. } | Kind::Follow { .. } | Kind::Exchange { .. } => number != 0,
             Kind::Cast { .. } | Kind::Refused { .. } => number != 0 && value == 0,
             Kind::Reply { .. } | Kind::Push { .. } | Kind::Cancel { .. } => {
                 number != 0 && code == 0 && value == 0

@@ -52,9 +52,10 @@ impl Outgoing {
     /// The number of a request.
     fn request(&self) -> Option<u64> {
         match self.kind {
-            Kind::Call { number, .. } | Kind::Cast { number, .. } | Kind::Follow { number, .. } => {
-                Some(number)
-            }
+            Kind::Call { number, .. }
+            | Kind::Cast { number, .. }
+            | Kind::Follow { number, .. }
+            | Kind::Exchange { number, .. } => Some(number),
             _ => None,
         }
     }

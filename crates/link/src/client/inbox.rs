@@ -59,7 +59,13 @@ pub(super) struct Inbox {
 struct Content {
     messages: VecDeque<Payload>,
     end: Option<Result<Payload, CallError>>,
-    /// What the server has used of the window, as far as it was told.
+    flow: Flow,
+}
+
+/// How much of the window of a stream is in use.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    /// What the server has used, as far as it was told.
     used: u64,
     /// The part of it that the follower has taken.
     taken: u64,
@@ -73,12 +79,7 @@ impl Inbox {
     pub(super) fn push(&self, payload: Payload) -> Result<(), Malformed> {
         {
             let mut content = self.content.lock();
-            let used = content.used.saturating_add(cost(payload.len()));
-            // A server that sends more than it may is stopped before it fills the memory.
-            if content.used != 0 && used > self.window {
-                return Err(Malformed);
-            }
-            content.used = used;
+            content.flow.arrived(cost(payload.len()), self.window)?;
             content.messages.push_back(payload);
         }
         self.arrived.notify_all();
@@ -100,8 +101,7 @@ impl Inbox {
         self.arrived.wait_until(timeout, || {
             let mut content = self.content.lock();
             if let Some(payload) = content.messages.pop_front() {
-                content.taken += cost(payload.len());
-                let back = content.take_due(self.window);
+                let back = content.flow.taken(cost(payload.len()), self.window);
                 found = (Ok(Next::Message(payload)), back);
                 return true;
             }
@@ -115,9 +115,22 @@ impl Inbox {
     }
 }
 
-impl Content {
-    /// Half a window at a time; all of it if the server may be waiting for an empty window.
-    fn take_due(&mut self, window: u64) -> u64 {
+impl Flow {
+    /// A message has arrived. A server that sends more than it may is stopped before it fills the
+    /// memory.
+    pub(super) fn arrived(&mut self, cost: u64, window: u64) -> Result<(), Malformed> {
+        let used = self.used.saturating_add(cost);
+        if self.used != 0 && used > window {
+            return Err(Malformed);
+        }
+        self.used = used;
+        Ok(())
+    }
+
+    /// The follower has taken a message. Returns the bytes to give back to the server: half a
+    /// window at a time; all of it if the server may be waiting for an empty window.
+    pub(super) fn taken(&mut self, cost: u64, window: u64) -> u64 {
+        self.taken += cost;
         if self.taken < window / 2 && self.taken < self.used {
             return 0;
         }

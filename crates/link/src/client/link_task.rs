@@ -9,21 +9,18 @@ use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
-use firn_base::network::{Delivery, NetworkError};
+use firn_base::network::{Connection, Delivery, NetworkError};
 use parking_lot::Mutex;
 
 use super::session::Session;
 use super::settings::CallerSettings;
 use crate::backoff::Backoff;
 use crate::error::{CallError, LinkError};
-use crate::handshake::introduce;
+use crate::handshake::{Agreement, introduce};
 use crate::item::{Items, Kind};
 use crate::local::LocalNode;
 use crate::sender::{Outgoing, SenderLimits};
 use crate::statistics::Statistics;
-
-/// Pings per time of silence after which the peer counts as gone.
-const PINGS_PER_SILENCE: u32 = 3;
 
 #[derive(Clone)]
 pub(super) enum Phase {
@@ -146,15 +143,22 @@ impl Shared {
         }
     }
 
+    /// Connects to the peer and agrees with it. Blocks for `timeout` at most, three times.
+    pub(super) fn connect(
+        &self,
+        timeout: Duration,
+    ) -> Result<(Arc<dyn Connection>, Agreement), LinkError> {
+        let settings = &self.settings;
+        let network = &self.environment.network;
+        let connection = network.connect(&settings.peer, Delivery::InOrder, timeout)?;
+        let hello = self.local.hello(0);
+        let agreement = introduce(&*connection, &hello, settings.wanted, timeout)?;
+        Ok((connection, agreement))
+    }
+
     fn open(&self) -> Result<Session, LinkError> {
         let settings = &self.settings;
-        let connection = self.environment.network.connect(
-            &settings.peer,
-            Delivery::InOrder,
-            settings.connect_timeout,
-        )?;
-        let hello = self.local.hello(0);
-        let agreement = introduce(&*connection, &hello, settings.wanted, settings.connect_timeout)?;
+        let (connection, agreement) = self.connect(settings.connect_timeout)?;
         Statistics::add(&self.statistics.connections, 1);
         let limits = SenderLimits { send_timeout: settings.send_timeout, queue_bytes: u64::MAX };
         let clock = Arc::clone(&self.environment.clock);
@@ -175,7 +179,7 @@ impl Shared {
 
     /// Reads until the connection has ended; says why it did.
     fn read(&self, session: &Session) -> Arc<str> {
-        let interval = self.settings.silence / PINGS_PER_SILENCE;
+        let interval = self.settings.ping_interval();
         let mut heard = self.now();
         let mut message = Vec::new();
         loop {
@@ -194,6 +198,7 @@ impl Shared {
                 Err(NetworkError::TimedOut { .. }) if now - heard < self.settings.silence => {}
                 Err(error) => return error.to_string().into(),
             }
+            session.lanes.close_idle(now.saturating_sub(interval));
             if self.local.has_left(session.agreement.epoch) {
                 return Arc::from("the epoch of the connection has ended");
             }

@@ -1,6 +1,7 @@
 //! The calling side of a link.
 
 mod inbox;
+mod lane;
 mod link_task;
 mod session;
 mod settings;
@@ -17,6 +18,7 @@ use parking_lot::Mutex;
 
 pub use self::inbox::Next;
 use self::inbox::{Inbox, Slot};
+use self::lane::Exchange;
 use self::link_task::{Phase, Shared};
 use self::session::{Receiver, Session};
 pub use self::settings::CallerSettings;
@@ -233,7 +235,32 @@ impl Caller {
         let receiver = Receiver::Follower(Arc::clone(&inbox));
         let kind = |number, _| Kind::Follow { number, service, window };
         let (session, number) = self.send(body.into(), deadline, &receiver, &kind)?;
-        Ok(Follower { session, inbox, number })
+        Ok(Follower(Stream::Shared { session, inbox, number }))
+    }
+
+    /// Like [`Caller::follow`], for a request whose answer this thread waits for and takes at once.
+    /// It gets a connection of its own until its end, if there is one to be had, so that no other
+    /// thread stands between the caller and the service. It may overtake requests that were sent
+    /// before. A stream that is dropped before its end is cancelled only by its next push.
+    ///
+    /// # Errors
+    /// All of [`CallError`] but [`CallError::Refused`].
+    pub fn exchange(
+        &self,
+        service: ServiceId,
+        body: impl Into<Body>,
+        window: u64,
+        timeout: Duration,
+    ) -> Result<Follower, CallError> {
+        let body = body.into();
+        let session = self.shared.session(self.deadline(timeout))?;
+        let lane = match body.len() > MAX_PAYLOAD_BYTES {
+            true => None,
+            false => self.shared.lane(&session),
+        };
+        let Some(lane) = lane else { return self.follow(service, body, window, timeout) };
+        let exchange = Exchange::begin(&self.shared, session, lane, service, &body, window)?;
+        Ok(Follower(Stream::Exchange(exchange)))
     }
 
     /// Sends a request on the session that there is, or on the next one if that one ends before.
@@ -388,10 +415,11 @@ impl Drop for Call {
 }
 
 /// An ordered stream of messages that a server pushes. Dropping it ends the stream.
-pub struct Follower {
-    session: Arc<Session>,
-    inbox: Arc<Inbox>,
-    number: u64,
+pub struct Follower(Stream);
+
+enum Stream {
+    Shared { session: Arc<Session>, inbox: Arc<Inbox>, number: u64 },
+    Exchange(Exchange),
 }
 
 impl Follower {
@@ -401,11 +429,15 @@ impl Follower {
     /// [`CallError`]: the stream has ended without an end by the server. What came before was
     /// complete and in order.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Next, CallError> {
-        let (next, bytes) = self.inbox.next(timeout);
+        let (session, inbox, number) = match &self.0 {
+            Stream::Shared { session, inbox, number } => (session, inbox, *number),
+            Stream::Exchange(exchange) => return exchange.next(timeout),
+        };
+        let (next, bytes) = inbox.next(timeout);
         if bytes > 0 {
-            let credit = Kind::Credit { number: self.number, bytes };
+            let credit = Kind::Credit { number, bytes };
             // A connection that has ended says so after the messages that did arrive.
-            let _ = self.session.sender.put([Outgoing::bare(credit)]);
+            let _ = session.sender.put([Outgoing::bare(credit)]);
         }
         next
     }
@@ -413,8 +445,10 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        if !self.inbox.has_ended() {
-            let _ = self.session.give_up(self.number, "the follower has ended");
+        if let Stream::Shared { session, inbox, number } = &self.0
+            && !inbox.has_ended()
+        {
+            let _ = session.give_up(*number, "the follower has ended");
         }
     }
 }

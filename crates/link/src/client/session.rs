@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::inbox::{Inbox, Slot};
+use super::lane::Lanes;
 use crate::credit::{Credit, NoRoom};
 use crate::error::{CallError, Refused, UNANSWERED};
 use crate::handshake::Agreement;
@@ -48,6 +49,7 @@ pub(super) struct Session {
     pub(super) agreement: Agreement,
     pub(super) sender: Sender,
     pub(super) credit: Credit,
+    pub(super) lanes: Lanes,
     under_way: Mutex<UnderWay>,
     clock: Arc<dyn Clock>,
 }
@@ -67,7 +69,8 @@ impl Session {
         let under_way =
             UnderWay { entries: FxHashMap::default(), next_number: 1, has_ended: false };
         let under_way = Mutex::new(under_way);
-        Session { name: name.into(), agreement, sender, credit, under_way, clock }
+        let lanes = Lanes::default();
+        Session { name: name.into(), agreement, sender, credit, lanes, under_way, clock }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -150,7 +153,7 @@ impl Session {
         }
     }
 
-    fn refusal(&self, code: u16, text: String) -> CallError {
+    pub(super) fn refusal(&self, code: u16, text: String) -> CallError {
         let peer = Arc::clone(&self.name);
         match code {
             UNANSWERED => CallError::Unknown { peer, reason: text.into() },
@@ -190,6 +193,7 @@ impl Session {
     pub(super) fn end(&self, reason: &Arc<str>) {
         self.sender.end();
         self.credit.end();
+        self.lanes.end();
         let entries = {
             let mut under_way = self.under_way.lock();
             under_way.has_ended = true;

@@ -20,7 +20,7 @@ fn first_messages_have_these_bytes() {
     #[rustfmt::skip]
     let fields: &[&[u8]] = &[
         &[1, 0],                                          // oldest version
-        &[1, 0],                                          // newest version
+        &[2, 0],                                          // newest version
         &[0xc1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // cluster
         &[3, 0, 0, 0, 0, 0, 0, 0],                        // node
         &[7, 0, 0, 0, 0, 0, 0, 0],                        // epoch

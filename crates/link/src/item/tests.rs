@@ -24,6 +24,12 @@ fn items_have_these_bytes() {
         &[0, 0, 0, 0],                    // zero
         &[0, 0, 0, 0, 0, 0, 0, 0],        // number: requests
         &[0, 1, 0, 0, 0, 0, 0, 0],        // bytes
+        &[11, 0],                         // kind: exchange; zero
+        &[0x02, 0x01],                    // service
+        &[3, 0, 0, 0],                    // length of the payload
+        &[1, 0, 0, 0, 0, 0, 0, 0],        // number
+        &[0, 0, 8, 0, 0, 0, 0, 0],        // window for pushes
+        b"run",                           // payload
     ];
     let golden = golden.concat();
     check_any_bytes(&golden);
@@ -33,7 +39,9 @@ fn items_have_these_bytes() {
     let refused = Kind::Refused { number: 8, code: 2 };
     assert_eq!((items[1].kind, &items[1].payload[..]), (refused, &b"no"[..]));
     assert_eq!(items[2].kind, Kind::Credit { number: 0, bytes: 256 });
-    assert_eq!(items.len(), 3);
+    let exchange = Kind::Exchange { number: 1, service: ServiceId(0x102), window: 512 << 10 };
+    assert_eq!((items[3].kind, &items[3].payload[..]), (exchange, &b"run"[..]));
+    assert_eq!(items.len(), 4);
 }
 
 fn every_kind() -> Vec<Kind> {
@@ -42,6 +50,7 @@ fn every_kind() -> Vec<Kind> {
         Kind::Call { number, service, time_left: 5 },
         Kind::Cast { number, service },
         Kind::Follow { number, service, window: 5 },
+        Kind::Exchange { number, service, window: 5 },
         Kind::Reply { number },
         Kind::Refused { number, code: 4 },
         Kind::Push { number },

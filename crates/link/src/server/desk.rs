@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use firn_base::network::NetworkError;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::credit::Credit;
 use crate::hello::Hello;
-use crate::item::{Kind, Malformed};
+use crate::item::{Items, Kind, Malformed};
 use crate::payload::Body;
 use crate::sender::{Outgoing, Sender};
 use crate::statistics::Statistics;
@@ -94,17 +95,24 @@ impl Desk {
     /// Takes a request of a client, which must have room for it and use each number once.
     pub(super) fn admit(&self, kind: Kind, cost: u64) -> Result<Arc<OpenCall>, Malformed> {
         let pushes = match kind {
-            Kind::Follow { window, .. } => Some(Credit::new(window)),
+            Kind::Follow { window, .. } | Kind::Exchange { window, .. } => {
+                Some(Credit::new(window))
+            }
             _ => None,
         };
         let mut open = self.open.lock();
+        if matches!(kind, Kind::Exchange { .. }) && !open.calls.is_empty() {
+            return Err(Malformed);
+        }
         let call = Arc::new(OpenCall { is_cancelled: AtomicBool::new(open.has_ended), pushes });
         let used = open.used.saturating_add(cost);
         let is_alone = open.used == 0 && open.owed == 0;
         if !is_alone && used.saturating_add(open.owed) > self.window {
             return Err(Malformed);
         }
-        if let Kind::Call { number, .. } | Kind::Follow { number, .. } = kind
+        if let Kind::Call { number, .. }
+        | Kind::Follow { number, .. }
+        | Kind::Exchange { number, .. } = kind
             && open.calls.insert(number, Arc::clone(&call)).is_some()
         {
             return Err(Malformed);
@@ -142,7 +150,7 @@ impl Desk {
     }
 
     /// Answers a ping. A client also sends one when it waits for room.
-    pub(super) fn pong(&self) {
+    fn pong(&self) {
         let owed = {
             let mut open = self.open.lock();
             open.is_asked = true;
@@ -156,16 +164,41 @@ impl Desk {
     }
 
     /// The client no longer wants the answer. It may have come already.
-    pub(super) fn cancel(&self, number: u64) {
+    fn cancel(&self, number: u64) {
         if let Some(call) = self.call(number) {
             call.cancel();
         }
     }
 
     /// The client has taken pushed messages of a stream, which may have ended meanwhile.
-    pub(super) fn add_credit(&self, number: u64, bytes: u64) {
+    fn add_credit(&self, number: u64, bytes: u64) {
         if let Some(pushes) = self.call(number).as_ref().and_then(|call| call.pushes.as_ref()) {
             pushes.give_back(bytes);
+        }
+    }
+
+    /// Takes an item that is no request.
+    pub(super) fn take_aside(&self, kind: Kind) -> Result<(), Malformed> {
+        match kind {
+            Kind::Cancel { number } => self.cancel(number),
+            Kind::Credit { number, bytes } => self.add_credit(number, bytes),
+            Kind::Ping => self.pong(),
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// Reads what the client of an exchange says beside it. Blocks for `timeout` at most. Ends the
+    /// connection if that has ended, or if the client sends something else.
+    pub(super) fn read_aside(&self, timeout: Duration) {
+        let mut message = Vec::new();
+        let received = self.sender.connection().receive(&mut message, Some(timeout));
+        let is_sound = match received {
+            Ok(()) => Items::of(message).try_for_each(|item| self.take_aside(item?.kind)).is_ok(),
+            Err(error) => matches!(error, NetworkError::TimedOut { .. }),
+        };
+        if !is_sound {
+            self.end();
         }
     }
 

@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use self::desk::Desk;
 pub use self::desk::Peer;
 use self::pool::Pool;
-use self::reader::Hall;
 pub use self::reader::Offer;
+use self::reader::{Hall, Reading};
 pub use self::request::{Placement, PushError, Request, RequestKind, Responder, Service};
 use crate::handshake::receive_introduction;
 use crate::local::LocalNode;
@@ -234,23 +234,43 @@ impl Shared {
             number
         };
         let shared = Arc::clone(self);
-        let body = move || {
-            shared.serve(number, connection);
-            shared.live.lock().connections.remove(&number);
-            shared.gone.notify_all();
-        };
-        // The task ends with its connection; nobody needs its handle.
+        self.spawn_reader(move || match shared.agree(number, connection) {
+            Some(desk) => shared.read(number, &desk),
+            None => shared.forget(number),
+        });
+    }
+
+    /// Starts a task of a connection. It ends with that; nobody needs its handle.
+    fn spawn_reader(&self, body: impl FnOnce() + Send + 'static) {
         drop(self.hall.environment.spawner.spawn("link-server", Box::new(body)));
     }
 
-    fn serve(&self, number: u64, connection: Arc<dyn Connection>) {
+    fn forget(&self, number: u64) {
+        self.live.lock().connections.remove(&number);
+        self.gone.notify_all();
+    }
+
+    /// Reads a connection until it ends, with one thread after the other.
+    fn read(self: &Arc<Shared>, number: u64, desk: &Arc<Desk>) {
+        match self.hall.read(desk, self.settings.silence) {
+            Reading::HasEnded => self.forget(number),
+            Reading::WasDeep => {
+                let (shared, desk) = (Arc::clone(self), Arc::clone(desk));
+                self.spawn_reader(move || shared.read(number, &desk));
+            }
+        }
+    }
+
+    /// Makes sure that both sides may talk; `None`: they do not.
+    fn agree(&self, number: u64, connection: Arc<dyn Connection>) -> Option<Arc<Desk>> {
         let hello = self.hall.local.hello(self.settings.window_bytes);
         let introduced = receive_introduction(&*connection, hello, self.settings.handshake_timeout);
         let agreement = match introduced {
             Ok(agreement) => agreement,
             Err(error) => {
                 let text = format!("{}: {error}", connection.peer());
-                return self.live.lock().remember(text);
+                self.live.lock().remember(text);
+                return None;
             }
         };
         let peer = Peer {
@@ -273,8 +293,9 @@ impl Shared {
             live.desk = Some(Arc::clone(&desk));
         }
         if self.is_closed() {
-            return desk.end();
+            desk.end();
+            return None;
         }
-        self.hall.read(&desk, self.settings.silence);
+        Some(desk)
     }
 }

@@ -1,11 +1,13 @@
 //! The task that reads one connection of a server.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::clock::Clock;
+use firn_base::stack;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -25,6 +27,14 @@ pub struct Offer {
     pub id: ServiceId,
     pub placement: Placement,
     pub service: Arc<dyn Service>,
+}
+
+/// Why a thread no longer reads a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    HasEnded,
+    /// Another thread reads on.
+    WasDeep,
 }
 
 /// What waits for a worker.
@@ -79,8 +89,9 @@ impl Hall {
         }
     }
 
-    /// Reads a connection until it ends.
-    pub(super) fn read(&self, desk: &Arc<Desk>, silence: Duration) {
+    /// Reads a connection until it ends, or until this thread has had a deep stack: the system gets
+    /// its memory back when the thread ends.
+    pub(super) fn read(&self, desk: &Arc<Desk>, silence: Duration) -> Reading {
         let casts = Arc::new(Casts::default());
         let mut message = Vec::new();
         while desk.sender.connection().receive(&mut message, Some(silence)).is_ok() {
@@ -101,8 +112,12 @@ impl Hall {
             if taken.is_err() {
                 break;
             }
+            if stack::was_deep() {
+                return Reading::WasDeep;
+            }
         }
         desk.end();
+        Reading::HasEnded
     }
 
     fn take(
@@ -118,32 +133,28 @@ impl Hall {
                 (RequestKind::Call, Some(number), service, deadline)
             }
             Kind::Cast { service, .. } => (RequestKind::Cast, None, service, None),
-            Kind::Follow { number, service, .. } => {
+            Kind::Follow { number, service, .. } | Kind::Exchange { number, service, .. } => {
                 (RequestKind::Follow, Some(number), service, None)
             }
-            Kind::Cancel { number } => {
-                desk.cancel(number);
-                return Ok(());
-            }
-            Kind::Credit { number, bytes } => {
-                desk.add_credit(number, bytes);
-                return Ok(());
-            }
-            Kind::Ping => {
-                desk.pong();
-                return Ok(());
-            }
-            Kind::Reply { .. } | Kind::Refused { .. } | Kind::Push { .. } | Kind::Pong => {
-                return Err(Malformed);
-            }
+            aside => return desk.take_aside(aside),
         };
+        let is_alone = matches!(item.kind, Kind::Exchange { .. });
         let cost = item.cost();
         let call = desk.admit(item.kind, cost)?;
         let clock: Arc<dyn Clock> = Arc::clone(&self.environment.clock);
-        let responder = Responder::new(Arc::clone(desk), call, clock, number, cost);
-        let request = Request { kind, service, payload: item.payload, deadline };
+        let mut responder = Responder::new(Arc::clone(desk), call, clock, number, cost);
+        if is_alone {
+            responder = responder.on_reader();
+        }
+        let request = Request { kind, service, payload: item.payload, deadline, is_alone };
         self.deliver(casts, request, responder);
         Ok(())
+    }
+
+    /// Executes the request of an exchange. A service that panics costs its client the answer, and
+    /// the connection goes on; the process's panic hook reports it.
+    fn execute_alone(&self, job: Job) {
+        let _ = catch_unwind(AssertUnwindSafe(|| job.execute(&self.local)));
     }
 
     fn deliver(&self, casts: &Arc<Casts>, request: Request, mut responder: Responder) {
@@ -152,8 +163,10 @@ impl Hall {
             return responder.refuse_with(NO_SUCH_SERVICE, &text);
         };
         let is_cast = request.kind == RequestKind::Cast;
+        let is_alone = request.is_alone;
         let job = Job { service: Arc::clone(&offer.service), request, responder };
         match offer.placement {
+            _ if is_alone => self.execute_alone(job),
             Placement::Reader => job.execute(&self.local),
             Placement::Workers if is_cast => {
                 let is_scheduled = {

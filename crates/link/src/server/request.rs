@@ -1,12 +1,13 @@
 //! What a service gets, and how it answers.
 
 use std::sync::Arc;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use firn_base::clock::Clock;
 
 use super::desk::{Desk, OpenCall, Peer};
-use crate::credit::NoRoom;
+use crate::credit::{Credit, NoRoom};
 use crate::error::{CANCELLED, CLOSING, FIRST_SERVICE_CODE, TOO_LATE, UNANSWERED};
 use crate::item::{Kind, ServiceId, cost};
 use crate::local::LocalNode;
@@ -32,6 +33,9 @@ pub struct Request {
     pub payload: Payload,
     /// When the caller stops waiting, on this process's monotonic clock; `None`: not by itself.
     pub deadline: Option<Duration>,
+    /// Whether the service may do long work, and wait, on the thread that calls it: the connection
+    /// has no other request.
+    pub is_alone: bool,
 }
 
 /// Answers requests. It may answer after `serve` has returned, and on another thread.
@@ -61,6 +65,9 @@ pub struct Responder {
     cost: u64,
     arrived: Duration,
     is_answered: bool,
+    /// The thread that reads the connection, if it is the one that calls the service of an
+    /// exchange.
+    reader: Option<ThreadId>,
 }
 
 /// The caller no longer takes what a stream pushes.
@@ -83,7 +90,13 @@ impl Responder {
         cost: u64,
     ) -> Responder {
         let arrived = clock.monotonic();
-        Responder { desk, call, clock, number, cost, arrived, is_answered: false }
+        Responder { desk, call, clock, number, cost, arrived, is_answered: false, reader: None }
+    }
+
+    /// The calling thread reads the connection, and executes the request before it reads on.
+    pub(super) fn on_reader(mut self) -> Responder {
+        self.reader = Some(std::thread::current().id());
+        self
     }
 
     /// Sends the reply of a call, or the last word of a stream. Blocks while many replies wait for
@@ -136,12 +149,29 @@ impl Responder {
         if body.len() > MAX_PAYLOAD_BYTES {
             return Err(PushError::TooLong(body.len()));
         }
-        room.take(cost(body.len()), timeout).map_err(|no_room| match no_room {
+        self.take_room(room, cost(body.len()), timeout).map_err(|no_room| match no_room {
             NoRoom::Ended => PushError::Ended,
             NoRoom::TimedOut => PushError::TimedOut,
         })?;
         let item = Outgoing { kind: Kind::Push { number }, body };
         self.desk.sender.put([item]).map_err(|_| PushError::Ended)
+    }
+
+    /// Takes room for a push. What gives room back comes over the connection: the thread that reads
+    /// it reads on meanwhile.
+    fn take_room(&self, room: &Credit, cost: u64, timeout: Duration) -> Result<(), NoRoom> {
+        if self.reader != Some(std::thread::current().id()) {
+            return room.take(cost, timeout);
+        }
+        let until = self.clock.monotonic().saturating_add(timeout);
+        loop {
+            let taken = room.take(cost, Duration::ZERO);
+            let left = until.saturating_sub(self.clock.monotonic());
+            if taken != Err(NoRoom::TimedOut) || left.is_zero() {
+                return taken;
+            }
+            self.desk.read_aside(left);
+        }
     }
 
     /// Whether the caller has given up, or the connection has ended. Long work asks now and then.

@@ -244,8 +244,9 @@ impl Service for SessionService {
             ask.see_from(front);
         }
         let serving = self.shared.serving.lock().clone();
+        let is_alone = request.is_alone;
         match serving {
-            Some(serving) => self.shared.answer(&serving, ask, rest, responder),
+            Some(serving) => self.shared.answer(&serving, ask, rest, is_alone, responder),
             None => responder.refuse(REFUSED_NOT_HERE, "this process runs no sessions"),
         }
     }
@@ -391,12 +392,14 @@ impl Shared {
         });
     }
 
-    /// Takes a request. Does not block: what may is left to a worker.
+    /// Takes a request. Does not block, except for a command with a connection of its own: what
+    /// may block is left to a worker.
     fn answer(
         self: &Arc<Shared>,
         serving: &Arc<Serving>,
         ask: Ask,
         rest: Payload,
+        is_alone: bool,
         responder: Responder,
     ) {
         match ask {
@@ -436,7 +439,7 @@ impl Shared {
                     return refuse_unknown(serving, responder);
                 };
                 let (environment, serving) = (self.environment.clone(), Arc::clone(serving));
-                self.workers.submit(move || {
+                let run = move || {
                     serving.end_if_left(&held);
                     if let Some(last) = last {
                         held.take_last(&last.into());
@@ -450,7 +453,11 @@ impl Shared {
                     if let Some(responder) = ended {
                         refuse_unknown(&serving, responder);
                     }
-                });
+                };
+                match is_alone {
+                    true => run(),
+                    false => self.workers.submit(run),
+                }
             }
             Ask::Content { front, session, is_end } => match serving.session(front, session) {
                 Some(held) => held.content.add(rest, is_end, responder),

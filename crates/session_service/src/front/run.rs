@@ -98,7 +98,7 @@ impl FrontSession {
         let running = Running { attachment: Arc::clone(attachment), session, number };
         self.interruption.set_running(Some(running));
         let _busy = attachment.begin_command();
-        let follower = attachment.links.commands.follow(
+        let follower = attachment.links.commands.exchange(
             attachment.service,
             message,
             WINDOW_BYTES,

@@ -2,6 +2,7 @@
 //! resets, with peers that are slow, die and come back.
 
 mod calls;
+mod exchanges;
 mod handshakes;
 mod model;
 mod streams;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::task::sleep;
-use firn_link::{CallError, Caller};
+use firn_link::{CallError, Caller, Next, Payload};
 use firn_testing::random::Random;
 use firn_testing::simulation::{LinkFaults, World, for_each_seed};
 use parking_lot::Mutex;
 
-use crate::support::{MS, Record, SECOND, SHORT, WORK, request, start_client, start_server, word};
+use crate::support::{
+    MS, ONCE, Record, SECOND, SHORT, WORK, request, start_client, start_server, word,
+};
 
 /// What a client knows of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,11 +25,26 @@ enum Outcome {
 
 type Outcomes = Arc<Mutex<BTreeMap<u64, Outcome>>>;
 
+/// As a call, with a connection of its own.
+fn exchange(caller: &Caller, body: Vec<u8>, patience: Duration) -> Result<Payload, CallError> {
+    match caller.exchange(ONCE, body, 1000, patience)?.next(Some(patience))? {
+        Next::End(reply) => Ok(reply),
+        Next::Message(_) => panic!("the service pushes nothing"),
+        Next::Nothing => {
+            Err(CallError::Unknown { peer: Arc::from("b"), reason: Arc::from("no answer in time") })
+        }
+    }
+}
+
 fn call(caller: &Caller, random: &Random, number: u64) -> Outcome {
     let service = if random.chance(0.5) { WORK } else { SHORT };
     let takes = MS * random.below(4) as u32;
     let patience = MS * (1 + random.below(60) as u32);
-    match caller.call(service, request(number, takes), patience) {
+    let called = match random.chance(0.3) {
+        true => exchange(caller, request(number, takes), patience),
+        false => caller.call(service, request(number, takes), patience),
+    };
+    match called {
         Ok(reply) => {
             assert_eq!(word(&reply, 0), number, "the reply of another call");
             Outcome::Replied

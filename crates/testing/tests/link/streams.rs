@@ -10,12 +10,12 @@ use firn_testing::simulation::{LinkFaults, for_each_seed};
 use crate::support::{MS, Record, SECOND, WORK, start_client, start_server, word};
 
 /// Asks for so many numbers, each with so many further bytes.
-fn ask(count: u64, bytes: u64) -> Vec<u8> {
+pub(crate) fn ask(count: u64, bytes: u64) -> Vec<u8> {
     [count.to_le_bytes(), bytes.to_le_bytes()].concat()
 }
 
 /// The numbers that arrive, and how it ends.
-fn take_all(follower: &Follower, pause: Duration) -> (Vec<u64>, Result<u64, CallError>) {
+pub(crate) fn take_all(follower: &Follower, pause: Duration) -> (Vec<u64>, Result<u64, CallError>) {
     let mut numbers = Vec::new();
     loop {
         match follower.next(Some(60 * SECOND)) {

@@ -19,6 +19,8 @@ pub(crate) const PORT: u16 = 7000;
 pub(crate) const WORK: ServiceId = ServiceId(1);
 /// Executed by readers.
 pub(crate) const SHORT: ServiceId = ServiceId(2);
+/// Executed by workers; answers a follower as it answers a call.
+pub(crate) const ONCE: ServiceId = ServiceId(3);
 pub(crate) const WINDOW: u32 = 4096;
 
 pub(crate) fn node(cluster: u128, node: u64, name: &str, epoch: u64) -> Arc<LocalNode> {
@@ -35,6 +37,8 @@ pub(crate) struct Executed {
     pub(crate) casts: Vec<u64>,
     /// Bytes of requests that have arrived and are not finished, at most.
     pub(crate) cancelled: u64,
+    /// Requests that had a connection of their own.
+    pub(crate) alone: u64,
 }
 
 pub(crate) type Record = Arc<Mutex<Executed>>;
@@ -52,12 +56,15 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
 /// Refuses number 13. Answers a follower with that many numbers.
 pub(crate) struct Recorder {
     pub(crate) record: Record,
+    pub(crate) answers_once: bool,
 }
 
 impl Service for Recorder {
     fn serve(&self, _: &Peer, request: Request, responder: Responder) {
         let (number, takes) = (word(&request.payload, 0), word(&request.payload, 1));
+        self.record.lock().alone += u64::from(request.is_alone);
         match request.kind {
+            RequestKind::Follow if self.answers_once => self.record.lock().calls.push(number),
             RequestKind::Call => self.record.lock().calls.push(number),
             RequestKind::Cast => self.record.lock().casts.push(number),
             RequestKind::Follow => return push_numbers(number, takes, responder),
@@ -93,10 +100,11 @@ pub(crate) fn settings() -> ServerSettings {
 
 /// Starts a server in a process; it ends with the process.
 pub(crate) fn serve(process: &Process, local: Arc<LocalNode>, record: &Record) -> Arc<Server> {
-    let service = || Arc::new(Recorder { record: Arc::clone(record) });
+    let service = |answers_once| Arc::new(Recorder { record: Arc::clone(record), answers_once });
     let offers = vec![
-        Offer { id: WORK, placement: Placement::Workers, service: service() },
-        Offer { id: SHORT, placement: Placement::Reader, service: service() },
+        Offer { id: WORK, placement: Placement::Workers, service: service(false) },
+        Offer { id: SHORT, placement: Placement::Reader, service: service(false) },
+        Offer { id: ONCE, placement: Placement::Workers, service: service(true) },
     ];
     let environment = process.environment();
     let address = process.address(PORT);
