@@ -298,7 +298,9 @@ fn nothing_commits_between_the_list_of_commits_and_the_next_writer() {
             })
             .collect();
         let system = node.engine.system();
-        let commits = || (system.table().commits_after(oldest), node.order().max_committed());
+        // What snapshots see may move on: a commit that finds the gate closed leaves its timestamp
+        // unused.
+        let commits = || system.table().commits_after(oldest);
         let looked = (0..50).map(|number| {
             let handed = system.hand_over(number, Vec::new());
             let before = commits();
