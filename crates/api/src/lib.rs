@@ -23,4 +23,6 @@ pub use page_store::{
 };
 pub use server::Incarnation;
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};
-pub use writer::{Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};
+pub use writer::{
+    LogTail, Modifications, TailRead, WriterError, WriterNode, WriterPlace, WriterPositions,
+};

@@ -6,18 +6,20 @@
 //!   look(needed), again and again ─────► the place moves on · positions
 //!   newest, for a strong read ─────────► positions, and the node surely led meanwhile
 //!   modifications, for each leaf read ─► where the log last changed the page
+//!   log tail, while log comes ─────────► the newest durable log, if the writer's memory can be read
 //! ```
 //!
 //! The log and the pages come from elsewhere ([`LogStore`](crate::LogStore),
-//! [`PageStore`](crate::PageStore)). This seam has only what those do not know: what is visible at
-//! the writer, and what it may purge.
+//! [`PageStore`](crate::PageStore)). This seam has what those do not know: what is visible at the
+//! writer, and what it may purge. It also has the end of the log, which reaches a replica sooner
+//! from the writer's memory than from the store.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::{Cts, Lsn, PageId, TrxId};
 
-use crate::LogEpoch;
+use crate::{LogEpoch, LogPiece};
 
 /// What a writer says of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,6 +82,11 @@ pub trait WriterNode: Send + Sync {
         None
     }
 
+    /// The newest log there, if the writer's memory can be read.
+    fn log_tail(&self) -> Option<Arc<dyn LogTail>> {
+        None
+    }
+
     /// Whether the commit of a transaction is being decided by a coordinator elsewhere. Never, if
     /// timestamps are dense. Blocks for a round trip.
     ///
@@ -103,6 +110,28 @@ pub trait Modifications: Send + Sync {
     /// # Errors
     /// As [`Modifications::of_page`].
     fn of_definitions(&self) -> Result<Lsn, WriterError>;
+}
+
+/// The newest log of a writer, in its memory (003 §4.3). Only durable log is read there, so nothing
+/// has to be taken back.
+pub trait LogTail: Send + Sync {
+    /// Durable groups from the group boundary `from` on: about `most_bytes`, at least one group.
+    /// Blocks for a few round trips.
+    ///
+    /// # Errors
+    /// If the writer's memory cannot be read. The log store has the log.
+    fn read(&self, from: Lsn, most_bytes: usize) -> Result<TailRead, WriterError>;
+}
+
+/// What was read of a writer's newest log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TailRead {
+    /// Whole groups, from the position that was asked for.
+    Piece(LogPiece),
+    /// No more log is durable.
+    Nothing,
+    /// Later log has taken the place; the log store has it.
+    Overwritten,
 }
 
 /// A replica's place at the writer. Dropping it gives it back.

@@ -219,6 +219,8 @@ impl Shared {
         let near = NearRegions::serve(&self.environment, &options.endpoint.data_dir);
         let mut node = options.node.clone();
         node.engine.tracks_modifications = near.is_some();
+        // As in 003: what the log buffer holds, a replica can read.
+        node.engine.log_tail_bytes = near.as_ref().map_or(0, |_| node.engine.log.buffer_bytes);
         let HandedSessions { sessions, node: handed } = options.handovers.take();
         let opened = Node::open_after(
             &self.environment,

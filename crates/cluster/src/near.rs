@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   process that leads                         replica of the same machine
-//!     regions of the engine ──┐                   what is newest, which pages have changed:
-//!     the leader's lease ─────┴── shared ───────► read without a message
+//!     regions of the engine ──┐                   what is newest, which pages have changed, the
+//!     the leader's lease ─────┴── shared ───────► newest log: read without a message
 //!     writer service ──────────── message ──────► the place, and all of it on other machines
 //! ```
 //!
@@ -11,13 +11,13 @@
 //! [`firn_writer_service`]): the lease is read after the positions, and holds at that moment by the
 //! clock that all processes of a machine share. A leader that lets another one lead takes the lease
 //! back before it says so. Without a lease, or when the regions have ended, the replica asks by
-//! message.
+//! message. Log needs no lease: durable log stays, whoever leads.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};
+use firn_api::{LogTail, Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};
 use firn_base::clock::Clock;
 use firn_base::{Environment, TrxId};
 use firn_engine::replica::RegionWriter;
@@ -174,6 +174,10 @@ impl WriterNode for NearWriter {
 
     fn modifications(&self) -> Option<Arc<dyn Modifications>> {
         self.seen.modifications()
+    }
+
+    fn log_tail(&self) -> Option<Arc<dyn LogTail>> {
+        self.seen.log_tail()
     }
 
     fn is_committing(&self, trx: TrxId) -> Result<bool, WriterError> {

@@ -228,7 +228,7 @@ impl Shared {
         let mut members = (self.links.log)();
         let (mut asked_at, mut accounts_at, mut accounts_of) = (now(), now(), replica.visible());
         while !stop.pause(LOOK) {
-            lag.note(now(), log.durable_lsn());
+            lag.note(now(), durable(replica, log));
             self.tell(replica, log, lag.of(now(), replica.applied_lsn()));
             let members_now = (self.links.log)();
             if !members_now.iter().map(Arc::as_ptr).eq(members.iter().map(Arc::as_ptr)) {
@@ -275,11 +275,17 @@ impl Shared {
             epoch: positions.epoch.0,
             applied,
             visible: replica.visible(),
-            behind_bytes: log.durable_lsn().0.saturating_sub(applied.0),
+            behind_bytes: durable(replica, log).0.saturating_sub(applied.0),
             behind_ms: lag.as_millis() as u64,
             is_cut_off: replica.is_cut_off(),
         };
     }
+}
+
+/// The end of the durable log, as far as it is known. Of log that comes from the writer's memory,
+/// the members of the log tell later.
+fn durable(replica: &Replica, log: &RemoteLog) -> Lsn {
+    log.durable_lsn().max(replica.writer_positions().durable_lsn)
 }
 
 /// How long ago the oldest log became known that is not applied yet.

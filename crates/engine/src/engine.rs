@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
+use crate::log::tail::LogTail;
 use crate::log::{DURABLE_REGION, DURABLE_WORDS, EPOCH_WORD, RedoLog, RedoLogOptions};
 use crate::modifications::ModificationTracker;
 use crate::pages::Pages;
@@ -43,6 +44,8 @@ pub struct EngineOptions {
     pub purge_interval: Duration,
     /// Whether replicas are told which pages have changed.
     pub tracks_modifications: bool,
+    /// How much of the newest log replicas can read in this node's memory; 0: none.
+    pub log_tail_bytes: usize,
 }
 
 impl Default for EngineOptions {
@@ -54,6 +57,7 @@ impl Default for EngineOptions {
             structure_changes: StructureChanges::Concurrent,
             purge_interval: Duration::from_millis(10),
             tracks_modifications: false,
+            log_tail_bytes: 0,
         }
     }
 }
@@ -132,7 +136,8 @@ impl Engine {
             true => Some(ModificationTracker::register(&*storage.fabric, opened.tail.end)?),
             false => None,
         };
-        let pages = open_pages(environment, &storage, opened, options, durable);
+        let tail = LogTail::register(&*storage.fabric, opened.tail.end, options.log_tail_bytes)?;
+        let pages = open_pages(environment, &storage, opened, options, durable, tail);
         let pages = pages.with_modifications(tracker.map(Arc::new));
         let spaces = Arc::new(Spaces::new(pages.clone()));
         let forest = Arc::new(Forest::new(pages, spaces, options.structure_changes));
@@ -284,11 +289,13 @@ fn open_pages(
     opened: OpenedLog,
     options: &EngineOptions,
     durable: OwnedRegion,
+    tail: Option<LogTail>,
 ) -> Pages {
     let published = durable.clone();
-    let log = RedoLog::start(
+    let log = RedoLog::start_with_tail(
         opened,
         options.log,
+        tail,
         Box::new(move |lsn| _ = published.words()[0].fetch_max(lsn.0, Ordering::SeqCst)),
     );
     let end_of = Arc::clone(&log);

@@ -16,6 +16,9 @@ pub enum ReadConsistency {
         shares: bool,
         /// Whether a read waits only if what it reads has changed, where the node knows that.
         by_page: bool,
+        /// Whether log is taken from the memory of the node that writes, where that can be read.
+        /// The last read decides for the node, whose task takes log for all.
+        log_tail: bool,
     },
     /// All commits up to a timestamp.
     Position(Cts),

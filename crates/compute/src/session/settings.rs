@@ -129,6 +129,7 @@ impl Settings {
                 ReadConsistency::Strong {
                     shares: is_on("firn_shared_timestamps"),
                     by_page: is_on("firn_waits_by_page"),
+                    log_tail: is_on("firn_log_tail"),
                 },
                 Cts(number("firn_read_position")),
             )?,

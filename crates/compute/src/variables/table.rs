@@ -89,6 +89,7 @@ static OWN: &[Definition] = &[
     number("firn_analytic_cost", Scope::Both, 0, u64::MAX, "100000"),
     switch("firn_column_cache", Scope::Both, "ON"),
     words("firn_executor", Scope::Both, &["AUTO", "ROW", "VECTORISED"], "AUTO"),
+    switch("firn_log_tail", Scope::Both, "ON"),
     text("firn_read_consistency", Scope::Both, "STRONG"),
     number("firn_read_position", Scope::Session, 0, u64::MAX, "0"),
     number("firn_read_wait_ms", Scope::Both, 0, 3600000, "5000"),

@@ -22,10 +22,13 @@
 //!    led a round, with nothing latched, and by a task of the store. A commit is entered before its
 //!    thread looks whether it may leave. The thread that moves the durable position past it
 //!    therefore finds it.
+//! 7. What the log store takes is in the ring that replicas read ([`tail`]) before it is durable, if
+//!    there is one.
 
 pub mod buffer;
 pub mod completions;
 mod left_commits;
+pub(crate) mod tail;
 pub mod writer;
 
 /// The region with the durable position of a node's log, in word 0.

@@ -14,6 +14,7 @@ use firn_base::Lsn;
 use crate::log::buffer::{Admission, LogBuffer, Placed};
 use crate::log::completions::{Completion, Completions};
 use crate::log::left_commits::LeftCommits;
+use crate::log::tail::LogTail;
 
 /// The settings of the redo log.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +45,8 @@ pub struct RedoLog {
 /// The appended groups, as the store takes them.
 struct Appended {
     buffer: LogBuffer,
+    /// For replicas that read this node's memory.
+    tail: Option<LogTail>,
     completions: Completions,
     left: LeftCommits,
     durable: AtomicU64,
@@ -55,7 +58,14 @@ struct Appended {
 
 impl LogSource for Appended {
     fn take(&self, into: &mut Vec<u8>, limit_bytes: usize) -> Lsn {
-        self.buffer.take(into, limit_bytes)
+        let before = into.len();
+        let start = self.buffer.take(into, limit_bytes);
+        if let Some(tail) = &self.tail
+            && into.len() > before
+        {
+            tail.store(start, &into[before..]);
+        }
+        start
     }
 
     fn advance(&self, durable: Lsn) {
@@ -118,10 +128,22 @@ impl RedoLog {
         options: RedoLogOptions,
         on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
     ) -> Arc<RedoLog> {
+        RedoLog::start_with_tail(opened, options, None, on_durable)
+    }
+
+    /// As [`RedoLog::start`]; what the log store takes is also stored in `tail`, which begins at the
+    /// end of the stream.
+    pub(crate) fn start_with_tail(
+        opened: OpenedLog,
+        options: RedoLogOptions,
+        tail: Option<LogTail>,
+        on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
+    ) -> Arc<RedoLog> {
         let end = opened.tail.end;
         on_durable(end);
         let appended = Arc::new(Appended {
             buffer: LogBuffer::new(end, options.buffer_bytes),
+            tail,
             completions: Completions::default(),
             left: LeftCommits::default(),
             durable: AtomicU64::new(end.0),
@@ -176,9 +198,10 @@ impl RedoLog {
         self.appended.buffer.reserved_lsn()
     }
 
-    /// The size of the buffer in bytes.
+    /// The size of the buffer in bytes, with the ring for replicas.
     pub fn memory_bytes(&self) -> u64 {
-        self.options.buffer_bytes as u64
+        let tail = self.appended.tail.as_ref().map_or(0, LogTail::memory_bytes);
+        self.options.buffer_bytes as u64 + tail
     }
 
     /// The number of rounds that have become durable. Over a local disk, the number of syncs.

@@ -21,10 +21,12 @@ use crate::error::EngineError;
 use crate::transaction::behind::{Behind, Following};
 
 use super::Shared;
+use super::applying::Applying;
 
 /// A replica whose writer tells what has changed.
 pub(crate) struct ByPage {
     shared: Arc<Shared>,
+    applying: Arc<Applying>,
     pool: Arc<BufferPool>,
     modifications: Arc<dyn Modifications>,
     /// Reads that met a change and waited.
@@ -63,11 +65,13 @@ impl OpenChanges {
 impl ByPage {
     pub(super) fn new(
         shared: Arc<Shared>,
+        applying: Arc<Applying>,
         pool: Arc<BufferPool>,
         modifications: Arc<dyn Modifications>,
     ) -> ByPage {
         ByPage {
             shared,
+            applying,
             pool,
             modifications,
             waits: AtomicU64::new(0),
@@ -128,7 +132,7 @@ impl Following for ByPage {
         }
         self.waits.fetch_add(1, Ordering::Relaxed);
         let until = firn_base::task::monotonic().saturating_add(awaited.patience);
-        self.shared.catch_up(awaited, until, cancelled)
+        self.applying.catch_up(awaited, until, cancelled)
     }
 
     #[cfg(test)]

@@ -9,7 +9,7 @@ use firn_base::{Lsn, PageId, SpaceId};
 use firn_format::redo::{Change, Group, GroupBuilder};
 use firn_format::undo::{UndoOperation, UndoRecord};
 
-use super::Applying;
+use super::applier::Applier;
 use crate::dictionary::follow::Touched;
 use crate::error::EngineError;
 
@@ -32,6 +32,10 @@ pub(super) enum Fault {
     /// No fault, but the control of [`Fault::IgnoredGap`]: the same order of commits. The log may
     /// have it too.
     ReorderedCommits,
+    /// A read that applies log panics after a group's pages have changed.
+    ReadPanics,
+    /// A read that applies log fails there.
+    ReadFails,
     /// No fault: log is applied a few milliseconds after it has come.
     LatePieces,
 }
@@ -125,10 +129,10 @@ fn inserts_into_a_tree(group: &Group<'_>) -> bool {
     })
 }
 
-impl Applying {
+impl Applier {
     /// A piece of log has come.
     pub(super) fn receive(&self) {
-        if self.options.fault == Some(Fault::LatePieces) {
+        if self.fault == Some(Fault::LatePieces) {
             firn_base::task::sleep(LATE);
         }
     }
@@ -159,11 +163,6 @@ impl Applying {
                 commits.iter_mut().for_each(|commit| commit.touched = Touched::default());
                 self.follow_commits(&commits)
             }
-            Fault::PlaceTooFar => {
-                self.apply_rightly(group, &group.group)?;
-                self.place.look(self.shared.versions.newest())?;
-                Ok(())
-            }
             Fault::IgnoredGap | Fault::ReorderedCommits => {
                 self.change_pages(group.start, &group.group)?;
                 let is_late = commits(&group.group) && self.late.groups.is_empty();
@@ -177,7 +176,18 @@ impl Applying {
                 let Some(late) = self.late.overtake() else { return Ok(()) };
                 self.finish_in_disorder(fault, late.end, &late.group())
             }
-            Fault::LatePieces => self.apply_rightly(group, &group.group),
+            Fault::ReadPanics | Fault::ReadFails => {
+                self.begin_group(&group.group)?;
+                self.change_pages(group.start, &group.group)?;
+                let is_task = std::thread::current().name() == Some("replica");
+                match (is_task, fault) {
+                    (true, _) => self.finish_group(group.end),
+                    (false, Fault::ReadPanics) => panic!("a fault on purpose"),
+                    (false, _) => Err(EngineError::Invalid("a fault on purpose".to_owned())),
+                }
+            }
+            // The task does what is wrong.
+            Fault::LatePieces | Fault::PlaceTooFar => self.apply_rightly(group, &group.group),
             Fault::StalePage => {
                 self.late.insertions += u32::from(inserts_into_a_tree(&group.group));
                 if self.late.insertions < MISSED {

@@ -14,6 +14,10 @@
 //! what the replica's snapshots see. A writer of this machine is seen through its regions
 //! ([`RegionWriter`]).
 //!
+//! Log comes by two ways. The log store sends it, and holds what the replica still needs. The newest
+//! of it is in the memory of a writer on this machine ([`firn_api::LogTail`]), sooner than any
+//! message brings it. Only durable log is taken from either.
+//!
 //! How a replica starts: it first takes its place at the writer, so nothing that it can see is
 //! purged from then on. Then it reads the durable end of the log, P, and after that the last
 //! timestamp that was handed out, L. Commits before P have timestamps up to L and count as settled.
@@ -21,7 +25,8 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. One task applies the log. It alone changes pages, the transaction table and the definitions.
+//! 1. One thread at a time applies the log, in its order: the task, or a read that waits for it
+//!    ([`applying`]). It alone changes pages, the transaction table and the definitions.
 //! 2. A transaction is in the table before its first record is on a page. A commit is visible only
 //!    once its records, the table and the definitions include it ([`replay`]).
 //! 3. The place at the writer is at or below every snapshot that is open here or will be opened.
@@ -35,6 +40,8 @@
 //! trip.
 
 mod ages;
+mod applier;
+mod applying;
 pub(crate) mod by_page;
 mod commits;
 #[cfg(test)]
@@ -42,6 +49,7 @@ mod faults;
 mod newest;
 mod regions;
 mod replay;
+mod task;
 #[cfg(test)]
 mod tests;
 
@@ -51,44 +59,34 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::rows::Awaited;
-use firn_api::{
-    FollowOptions, Followed, FollowedGroup, LogFollower, LogStore, PageFilter, PageStore,
-    WriterError, WriterNode, WriterPlace, WriterPositions,
-};
-use firn_base::clock::Clock;
+use firn_api::{FollowOptions, LogStore, PageFilter, PageStore, WriterNode, WriterPositions};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Cts, Environment, Lsn};
-use firn_buffer::{ApplyFailure, BufferPool, BufferPoolOptions, LogApplier};
+use firn_buffer::{BufferPool, BufferPoolOptions};
 use firn_fabric::Fabric;
 use firn_format::key::CollationKeys;
-use firn_format::redo::Group;
 use parking_lot::Mutex;
 
 use crate::dictionary::DictionaryReader;
-use crate::dictionary::follow::Touched;
 use crate::error::EngineError;
-use crate::lock::LockError;
 use crate::pages::ReadPages;
 use crate::recovery::open_transactions;
 use crate::space::DroppedSpaces;
-use crate::transaction::commit_order::MAX_COMMITTED_WORD;
 use crate::transaction::{TransactionOptions, Versions};
 use crate::tree::ForestReader;
 
 use ages::Ages;
+use applier::Applier;
+use applying::Applying;
 use by_page::{ByPage, OpenChanges};
 use commits::AppliedCommits;
 use newest::Newest;
 pub(crate) use newest::NewestCommits;
-use replay::{Replay, ReplayedCommit};
+use replay::Replay;
+use task::{News, Task};
 
 pub use regions::RegionWriter;
-
-/// How long a read waits for commits before it looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(20);
-/// The pause before a writer that did not answer is asked again.
-const RETRY: Duration = Duration::from_millis(100);
 
 /// What a replica is built on.
 #[derive(Clone)]
@@ -150,12 +148,13 @@ pub struct Replica {
     shared: Arc<Shared>,
     pool: Arc<BufferPool>,
     newest: Newest,
+    applying: Arc<Applying>,
     /// If the writer tells what has changed.
     by_page: Option<Arc<ByPage>>,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
-/// The state that the applying task shares with readers.
+/// The state that whoever applies the log shares with readers.
 struct Shared {
     versions: Arc<Versions>,
     dictionary: Arc<DictionaryReader>,
@@ -163,6 +162,8 @@ struct Shared {
     is_ready: AtomicBool,
     /// A position of the log: every commit before it is visible.
     complete: AtomicU64,
+    /// The end of the log that was applied, between two pieces.
+    position: AtomicU64,
     stopping: AtomicBool,
     failure: OnceLock<EngineError>,
     /// Whether the writer did not answer the last look.
@@ -170,33 +171,8 @@ struct Shared {
     /// What the writer said last.
     positions: Mutex<WriterPositions>,
     open_changes: OpenChanges,
-    /// More is visible, or the task has failed.
+    /// More is visible, or the replica has failed.
     moved: Event,
-}
-
-/// The task that applies the log (rule 1).
-struct Applying {
-    shared: Arc<Shared>,
-    follower: Box<dyn LogFollower>,
-    applier: LogApplier,
-    replay: Replay,
-    dropped: Arc<DroppedSpaces>,
-    commits: AppliedCommits,
-    /// Rule 3.
-    place: Box<dyn WriterPlace>,
-    /// When the last successful look at the writer began.
-    held_at: Duration,
-    /// The timestamp that the first snapshot must see.
-    first: Cts,
-    /// The newest timestamp at which definitions were read; never goes back.
-    followed: Cts,
-    is_dense: bool,
-    options: ReplicaOptions,
-    clock: Arc<dyn Clock>,
-    looked_at: Duration,
-    ages: Ages,
-    #[cfg(test)]
-    late: faults::Late,
 }
 
 impl Replica {
@@ -260,6 +236,7 @@ impl Replica {
             dictionary,
             is_ready: AtomicBool::new(false),
             complete: AtomicU64::new(0),
+            position: AtomicU64::new(start.0),
             stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
             is_cut_off: AtomicBool::new(false),
@@ -268,31 +245,45 @@ impl Replica {
             moved: Event::new(),
         });
         let (start_timeout, is_dense) = (options.start_timeout, storage.writer.is_dense());
-        let mut applying = Applying {
+        let applier = Applier {
             shared: Arc::clone(&shared),
-            follower,
-            applier,
+            pages: applier,
             replay,
             dropped,
             commits: AppliedCommits::new(is_dense),
-            place,
-            held_at,
+            position: start,
             first,
             followed: Cts(0),
+            held_until: held_at.saturating_add(place.lease()),
             is_dense,
-            options,
-            looked_at: Duration::ZERO,
-            ages: Ages::default(),
-            clock,
+            clock: Arc::clone(&clock),
+            #[cfg(test)]
+            fault: options.fault,
             #[cfg(test)]
             late: faults::Late::default(),
         };
-        let task = environment.spawner.spawn("replica", Box::new(move || applying.run()));
+        let applying = Applying::new(Arc::clone(&shared), applier, storage.writer.log_tail());
+        let applying = Arc::new(applying);
+        let mut task = Task {
+            shared: Arc::clone(&shared),
+            applying: Arc::clone(&applying),
+            follower,
+            place,
+            held_at,
+            looked_at: Duration::ZERO,
+            ages: Ages::default(),
+            options,
+            clock,
+            news: News::default(),
+        };
+        let task = environment.spawner.spawn("replica", Box::new(move || task.run()));
         let by_page = storage.writer.modifications().map(|modifications| {
-            Arc::new(ByPage::new(Arc::clone(&shared), Arc::clone(&pool), modifications))
+            let (shared, applying) = (Arc::clone(&shared), Arc::clone(&applying));
+            Arc::new(ByPage::new(shared, applying, Arc::clone(&pool), modifications))
         });
         let newest = Newest::new(storage.writer, Arc::clone(&environment.clock));
-        let replica = Replica { shared, pool, newest, by_page, task: Mutex::new(Some(task)) };
+        let task = Mutex::new(Some(task));
+        let replica = Replica { shared, pool, newest, applying, by_page, task };
         replica.wait_until_ready(start_timeout)?;
         Ok(replica)
     }
@@ -341,7 +332,7 @@ impl Replica {
         self.shared.moved.wait_until(Some(timeout), is_over) && self.visible() >= cts
     }
 
-    /// Blocks until snapshots see what is awaited.
+    /// Blocks until snapshots see what is awaited. May apply log meanwhile.
     ///
     /// # Errors
     /// [`EngineError::NotCaughtUp`] at `until`, which is `patience` after the wait began;
@@ -352,7 +343,13 @@ impl Replica {
         until: Duration,
         cancelled: &AtomicBool,
     ) -> Result<(), EngineError> {
-        self.shared.catch_up(awaited, until, Some(cancelled))
+        self.applying.catch_up(awaited, until, Some(cancelled))
+    }
+
+    /// Whether log is taken from the writer's memory, where that can be read. It is until this says
+    /// otherwise.
+    pub fn use_log_tail(&self, on: bool) {
+        self.applying.use_tail(on);
     }
 
     /// Whether snapshots see what is awaited. Does not block.
@@ -408,6 +405,7 @@ impl Replica {
         if let Some(task) = self.task.lock().take() {
             task.join();
         }
+        self.applying.close();
         self.pool.shutdown();
     }
 }
@@ -427,210 +425,17 @@ impl Shared {
         (is_complete || visible >= awaited.commits).then(|| visible.min(awaited.commits))
     }
 
-    /// See [`Replica::catch_up`].
-    fn catch_up(
-        &self,
-        awaited: Awaited,
-        until: Duration,
-        cancelled: Option<&AtomicBool>,
-    ) -> Result<(), EngineError> {
-        let is_over = || self.reached(awaited).is_some() || self.failure.get().is_some();
-        let patience = awaited.patience;
-        loop {
-            let left = until.saturating_sub(firn_base::task::monotonic());
-            self.moved.wait_until(Some(left.min(LOOK)), is_over);
-            if self.reached(awaited).is_some() {
-                return Ok(());
-            }
-            if cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
-                return Err(LockError::Cancelled.into());
-            }
-            let reason = match self.failure.get() {
-                Some(failure) => failure.to_string(),
-                None if left.is_zero() => "the log has not come so far".to_owned(),
-                None => continue,
-            };
-            return Err(EngineError::NotCaughtUp { patience, reason });
-        }
-    }
-}
-
-impl Applying {
-    fn run(&mut self) {
-        while !self.shared.stopping.load(Ordering::Acquire) {
-            match self.step() {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    tracing::error!(%error, applied = %self.applier.applied_lsn(), "the replica stops following the log");
-                    let _ = self.shared.failure.set(error);
-                    self.shared.moved.notify_all();
-                    return;
-                }
-            }
-        }
+    /// Whether no more log is to be applied.
+    fn is_over(&self) -> bool {
+        self.stopping.load(Ordering::Acquire) || self.failure.get().is_some()
     }
 
-    /// Applies the next piece of log; false at its end.
-    fn step(&mut self) -> Result<bool, EngineError> {
-        match self.follower.next(self.options.piece_bytes, self.options.interval)? {
-            Followed::Piece(piece) => {
-                #[cfg(test)]
-                self.receive();
-                if !self.wait_for_place()? {
-                    return Ok(false);
-                }
-                for group in piece.groups() {
-                    self.apply_group(&group)?;
-                }
-                self.follower.release(piece.to);
-            }
-            Followed::Nothing => {}
-            Followed::End => return Ok(false),
+    /// The replica follows no further. The first failure counts.
+    fn fail(&self, error: EngineError) {
+        if self.failure.set(error.clone()).is_ok() {
+            let position = Lsn(self.position.load(Ordering::Acquire));
+            tracing::error!(%error, applied = %position, "the replica stops following the log");
         }
-        self.look_at_writer()?;
-        self.publish()?;
-        Ok(true)
-    }
-
-    fn apply_group(&mut self, group: &FollowedGroup<'_>) -> Result<(), EngineError> {
-        #[cfg(test)]
-        if let Some(fault) = self.options.fault {
-            return self.apply_group_with(fault, group);
-        }
-        self.begin_group(&group.group)?;
-        self.change_pages(group.start, &group.group)?;
-        self.finish_group(group.end)
-    }
-
-    fn begin_group(&mut self, group: &Group<'_>) -> Result<(), EngineError> {
-        self.replay.begin_group(&self.shared.versions, &self.dropped, group)
-    }
-
-    fn change_pages(&mut self, start: Lsn, group: &Group<'_>) -> Result<(), EngineError> {
-        match self.applier.apply(start, group) {
-            Ok(()) => Ok(()),
-            // The page was dropped and is read again from the page store.
-            Err(mismatch @ ApplyFailure::Mismatch { .. }) => {
-                tracing::error!(%mismatch, "a cached page did not fit the log");
-                Ok(())
-            }
-            Err(failure) => Err(EngineError::Invalid(failure.to_string())),
-        }
-    }
-
-    /// Rule 2: the group's pages have changed; its commits follow.
-    fn finish_group(&mut self, end: Lsn) -> Result<(), EngineError> {
-        let commits = self.replay.end_group(&self.shared.versions, end);
-        self.follow_commits(&commits)
-    }
-
-    /// Reads the definitions that the commits changed, then makes the commits visible.
-    fn follow_commits(&mut self, commits: &[ReplayedCommit]) -> Result<(), EngineError> {
-        let is_ready = self.shared.is_ready.load(Ordering::Acquire);
-        for commit in commits {
-            // A commit with a later timestamp may have been followed before; it stays visible.
-            self.followed = self.followed.max(commit.cts).max(self.shared.versions.newest());
-            // Before the replica is ready there are no readers, and then everything is read.
-            if is_ready {
-                self.shared.dictionary.follow(&commit.touched, self.followed)?;
-            }
-            if !commit.touched.is_nothing() {
-                self.shared.open_changes.end();
-            }
-            self.commits.applied(commit.cts);
-        }
-        if commits.is_empty() { Ok(()) } else { self.publish() }
-    }
-
-    /// Makes visible what can be.
-    fn publish(&mut self) -> Result<(), EngineError> {
-        let Some(visible) = self.commits.advance(self.applier.applied_lsn()) else { return Ok(()) };
-        let is_ready = self.shared.is_ready.load(Ordering::Acquire);
-        if visible < self.first {
-            return Ok(());
-        }
-        let is_news = !is_ready || visible != self.shared.versions.newest();
-        if is_news {
-            self.shared.versions.timestamps().words()[MAX_COMMITTED_WORD]
-                .fetch_max(visible.0, Ordering::SeqCst);
-        }
-        if !is_ready {
-            // Commits above `visible` may be applied already; nobody will follow them again.
-            self.shared.dictionary.follow(&Touched::All, visible.max(self.followed))?;
-            self.shared.is_ready.store(true, Ordering::Release);
-        }
-        // Only now: commits before the position are visible.
-        if self.has_completed() || is_news {
-            self.shared.moved.notify_all();
-        }
-        Ok(())
-    }
-
-    /// Publishes up to where every commit of the log is visible. Whether that has changed.
-    fn has_completed(&self) -> bool {
-        let applied = self.applier.applied_lsn().0;
-        self.commits.are_all_visible()
-            && self.shared.complete.swap(applied, Ordering::SeqCst) != applied
-    }
-
-    /// Rule 4: asks the writer until the place is surely held. False if the replica is closed.
-    fn wait_for_place(&mut self) -> Result<bool, EngineError> {
-        while self.clock.monotonic().saturating_sub(self.held_at) >= self.place.lease() {
-            if self.shared.stopping.load(Ordering::Acquire) {
-                return Ok(false);
-            }
-            self.look()?;
-            if self.is_cut_off() {
-                let stopping = || self.shared.stopping.load(Ordering::Acquire);
-                self.shared.moved.wait_until(Some(RETRY), stopping);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Now and then: asks the writer what is durable, and reports what is still needed here.
-    fn look_at_writer(&mut self) -> Result<(), EngineError> {
-        let passed = self.clock.monotonic().saturating_sub(self.looked_at);
-        let pause = if self.is_cut_off() { RETRY } else { self.options.interval };
-        if passed < pause { Ok(()) } else { self.look() }
-    }
-
-    fn is_cut_off(&self) -> bool {
-        self.shared.is_cut_off.load(Ordering::Acquire)
-    }
-
-    /// Asks the writer. One that does not answer is asked again later.
-    fn look(&mut self) -> Result<(), EngineError> {
-        let began = self.clock.monotonic();
-        let versions = &self.shared.versions;
-        self.ages.note(began, versions.newest());
-        if let Some(oldest) =
-            self.options.snapshot_limit.and_then(|limit| self.ages.at(began, limit))
-        {
-            versions.snapshots().give_up_below(oldest);
-        }
-        let horizon = versions.snapshots().advance_horizon(versions.newest());
-        versions.table().recycle(horizon);
-        let looked = self.place.look(horizon);
-        self.looked_at = self.clock.monotonic();
-        match looked {
-            Ok(positions) => {
-                self.held_at = began;
-                self.shared.is_cut_off.store(false, Ordering::Release);
-                *self.shared.positions.lock() = positions;
-                if !self.is_dense || !self.shared.is_ready.load(Ordering::Acquire) {
-                    self.commits.announce(positions.durable_commits, positions.durable_lsn);
-                }
-                Ok(())
-            }
-            Err(error @ WriterError::Unreachable { .. }) => {
-                if !self.shared.is_cut_off.swap(true, Ordering::AcqRel) {
-                    tracing::warn!(%error, "the replica cannot reach the node that writes");
-                }
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+        self.moved.notify_all();
     }
 }

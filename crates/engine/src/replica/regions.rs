@@ -4,10 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{LogEpoch, Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};
+use firn_api::{
+    LogEpoch, LogTail, Modifications, WriterError, WriterNode, WriterPlace, WriterPositions,
+};
 use firn_base::{Cts, TrxId};
 use firn_fabric::{FabricError, Peer};
 
+use crate::log::tail::RemoteLogTail;
 use crate::modifications::RemoteModifications;
 use crate::transaction::remote::{RemoteSnapshot, RemoteTransactions};
 use crate::transaction::table::Outcome;
@@ -16,6 +19,7 @@ use crate::transaction::table::Outcome;
 pub struct RegionWriter {
     regions: Arc<RemoteTransactions>,
     modifications: Option<Arc<RemoteModifications>>,
+    log_tail: Option<Arc<RemoteLogTail>>,
     epoch: LogEpoch,
     is_dense: bool,
 }
@@ -35,20 +39,26 @@ impl RegionWriter {
     /// # Errors
     /// If the regions cannot be reached.
     pub fn connect(writer: Arc<dyn Peer>, is_dense: bool) -> Result<RegionWriter, FabricError> {
-        let modifications = match RemoteModifications::connect(&*writer) {
-            Ok(modifications) => Some(Arc::new(modifications)),
-            Err(FabricError::Unknown(_)) => None,
-            Err(error) => return Err(error),
-        };
+        let modifications = if_known(RemoteModifications::connect(&*writer))?;
+        let log_tail = if_known(RemoteLogTail::connect(&*writer))?;
         let regions = Arc::new(RemoteTransactions::connect(writer)?);
         let epoch = LogEpoch(regions.log_epoch()?);
-        Ok(RegionWriter { regions, modifications, epoch, is_dense })
+        Ok(RegionWriter { regions, modifications, log_tail, epoch, is_dense })
     }
 
     /// The epoch in which the writer writes its log.
     #[must_use]
     pub fn epoch(&self) -> LogEpoch {
         self.epoch
+    }
+}
+
+/// `None`: the owner has no such region.
+fn if_known<T>(connected: Result<T, FabricError>) -> Result<Option<Arc<T>>, FabricError> {
+    match connected {
+        Ok(region) => Ok(Some(Arc::new(region))),
+        Err(FabricError::Unknown(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -94,6 +104,10 @@ impl WriterNode for RegionWriter {
 
     fn modifications(&self) -> Option<Arc<dyn Modifications>> {
         self.modifications.clone().map(|modifications| modifications as _)
+    }
+
+    fn log_tail(&self) -> Option<Arc<dyn LogTail>> {
+        self.log_tail.clone().map(|tail| tail as _)
     }
 
     fn is_committing(&self, trx: TrxId) -> Result<bool, WriterError> {

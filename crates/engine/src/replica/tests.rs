@@ -5,6 +5,7 @@
 mod by_page;
 mod crowd;
 mod half_done;
+mod log_tail;
 mod moved;
 mod shared_timestamps;
 
@@ -49,14 +50,23 @@ impl Writer {
 
     /// A writer with the schema `s`, whose commits this source numbers.
     fn numbered_by(timestamps: Timestamps) -> Writer {
-        let writer = Writer::over(tempfile::tempdir().unwrap(), timestamps);
+        Writer::with(timestamps, 0)
+    }
+
+    /// A writer whose newest log replicas can read in its memory.
+    fn with_tail(bytes: usize) -> Writer {
+        Writer::with(Timestamps::Local, bytes)
+    }
+
+    fn with(timestamps: Timestamps, log_tail_bytes: usize) -> Writer {
+        let writer = Writer::over(tempfile::tempdir().unwrap(), timestamps, log_tail_bytes);
         let mut ddl = writer.dictionary.ddl().unwrap();
         ddl.create_schema("s", b"").unwrap();
         ddl.commit().unwrap();
         writer
     }
 
-    fn over(directory: tempfile::TempDir, timestamps: Timestamps) -> Writer {
+    fn over(directory: tempfile::TempDir, timestamps: Timestamps, log_tail_bytes: usize) -> Writer {
         let environment = Environment::system();
         let storage =
             LocalStorage::open(&environment, directory.path(), LocalOptions::default()).unwrap();
@@ -72,6 +82,7 @@ impl Writer {
         let options = EngineOptions {
             buffer_pool_bytes: 4 << 20,
             tracks_modifications: true,
+            log_tail_bytes,
             ..EngineOptions::default()
         };
         let engine = Engine::open(&environment, seams, &options).unwrap();
@@ -85,7 +96,7 @@ impl Writer {
         engine.close().unwrap();
         storage.close();
         drop((engine, storage, dictionary));
-        Writer::over(directory, timestamps)
+        Writer::over(directory, timestamps, 0)
     }
 
     fn as_seen(&self) -> Arc<dyn WriterNode> {
@@ -103,8 +114,16 @@ impl Writer {
     }
 
     fn open_replica_with(&self, options: ReplicaOptions) -> Result<Replica, EngineError> {
+        self.open_replica_over(self.storage.log.clone(), options)
+    }
+
+    fn open_replica_over(
+        &self,
+        log: Arc<dyn LogStore>,
+        options: ReplicaOptions,
+    ) -> Result<Replica, EngineError> {
         let storage = ReplicaStorage {
-            log: self.storage.log.clone(),
+            log,
             pages: self.storage.pages.clone(),
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
             writer: self.as_seen(),

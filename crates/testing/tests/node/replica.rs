@@ -358,7 +358,8 @@ impl Outside {
         let acknowledged = self.numbers.acknowledged[number].load(Ordering::SeqCst);
         if self.fault != Some(Fault::SkippedWait) {
             let by_page = random.chance(0.5);
-            let wanted = ReadConsistency::Strong { shares: random.chance(0.8), by_page };
+            let wanted =
+                ReadConsistency::Strong { shares: random.chance(0.8), by_page, log_tail: true };
             match freshness.catch_up(wanted, PATIENCE, &Cancellation::default()) {
                 Ok(awaited) => assert_eq!(awaited, None, "another machine tells of no pages"),
                 Err(_) => {

@@ -161,7 +161,10 @@ fn range(
 
 /// How many reads were the same, and how many of the transactions met a change and waited.
 fn run(seed: u64, broken: Option<Broken>) -> Result<(u32, u64), String> {
-    let writer = Writer::open();
+    run_at(Writer::open(), seed, broken)
+}
+
+fn run_at(writer: Writer, seed: u64, broken: Option<Broken>) -> Result<(u32, u64), String> {
     for name in ["x", "y", "z"] {
         let table = writer.create(name);
         writer.insert(&table, 0..KEYS as i64, 1);
@@ -200,8 +203,20 @@ fn reads_that_begin_behind_see_the_writers_newest_snapshot() {
 }
 
 #[test]
+fn reads_that_apply_the_log_themselves_see_the_writers_newest_snapshot() {
+    let (reads, waits) = run_at(Writer::with_tail(1 << 20), 2, None)
+        .unwrap_or_else(|difference| panic!("{difference}"));
+    println!("{reads} reads in {TRANSACTIONS} transactions, {waits} of which met a change");
+    assert!(reads > 4000, "only {reads} reads were compared");
+}
+
+#[test]
 fn what_is_acknowledged_is_seen_at_once() {
-    let writer = Writer::open();
+    [0, 1 << 20].into_iter().for_each(what_is_acknowledged_is_seen);
+}
+
+fn what_is_acknowledged_is_seen(log_tail_bytes: usize) {
+    let writer = Writer::with_tail(log_tail_bytes);
     let table = writer.create("own");
     writer.create("others");
     let replica = writer.open_replica(Some(Fault::LatePieces)).unwrap();

@@ -258,6 +258,16 @@ fn every_snapshot_is_the_writers_at_the_same_timestamp() {
 }
 
 #[test]
+fn every_snapshot_is_the_writers_if_log_comes_from_its_memory() {
+    // The second is overwritten again and again.
+    for (seed, bytes) in [(5, 1 << 20), (6, 16 << 10)] {
+        let compared = run_at(Writer::with_tail(bytes), seed, None)
+            .unwrap_or_else(|difference| panic!("{bytes}: {difference}"));
+        assert!(compared > 40, "only {compared} tables were compared");
+    }
+}
+
+#[test]
 fn every_snapshot_is_the_writers_under_timestamps_with_gaps() {
     for source in shared_timestamps::sources() {
         let compared = run_at(Writer::numbered_by(source), 3, None)

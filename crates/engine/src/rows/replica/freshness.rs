@@ -22,6 +22,9 @@ impl Freshness for ReplicaNode {
         patience: Duration,
         cancelled: &Cancellation,
     ) -> RowsResult<Option<Awaited>> {
+        if let ReadConsistency::Strong { log_tail, .. } = wanted {
+            self.replica.use_log_tail(log_tail);
+        }
         let wait =
             Wait { node: self, until: monotonic().saturating_add(patience), patience, cancelled };
         let Some(awaited) = wait.target(wanted)? else { return Ok(None) };
