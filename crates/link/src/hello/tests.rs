@@ -71,11 +71,11 @@ fn damaged_first_messages_are_refused() {
 #[test]
 fn both_sides_are_named_in_a_refusal() {
     let (client, server) = (hello(1, "one"), hello(2, "two"));
-    assert_eq!(judge(&client, &server), Ok(1));
+    assert_eq!(judge(&client, &server), Ok(2));
     let mut other = server.clone();
     other.identity.cluster = ClusterId(0xc2);
     let mut newer = server.clone();
-    (newer.oldest, newer.newest) = (2, 3);
+    (newer.oldest, newer.newest) = (3, 4);
     let older = Hello { epoch: 6, ..server.clone() };
     for server in [other, newer, older] {
         let refusal = judge(&client, &server).unwrap_err().to_string();
@@ -88,14 +88,16 @@ fn both_sides_are_named_in_a_refusal() {
 #[test]
 fn neighbouring_releases_speak_the_older_version() {
     let (client, mut server) = (hello(1, "one"), hello(2, "two"));
-    (server.oldest, server.newest) = (1, 2);
-    assert_eq!(judge(&client, &server), Ok(1));
-    assert_eq!(judge(&server, &client), Ok(1));
+    for (newest, spoken) in [(1, 1), (3, 2)] {
+        (server.oldest, server.newest) = (1, newest);
+        assert_eq!(judge(&client, &server), Ok(spoken));
+        assert_eq!(judge(&server, &client), Ok(spoken));
+    }
 }
 
 #[test]
 fn who_speaks_for_no_epoch_is_not_refused_for_one() {
     let (client, server) = (hello(1, "one"), Hello { epoch: 0, ..hello(2, "two") });
-    assert_eq!(judge(&client, &server), Ok(1));
-    assert_eq!(judge(&server, &client), Ok(1));
+    assert_eq!(judge(&client, &server), Ok(2));
+    assert_eq!(judge(&server, &client), Ok(2));
 }
