@@ -36,6 +36,16 @@ fn seconds(name: &'static str, default: &'static str, help: &'static str) -> Arg
     flag(name, "SECONDS", help).value_parser(parse_seconds).default_value(default)
 }
 
+/// The value of a flag that [`seconds`] made.
+fn duration(matches: &ArgMatches, name: &str) -> Duration {
+    *matches.get_one::<Duration>(name).expect("the flag has a default")
+}
+
+fn url() -> Arg {
+    flag("url", "URL", "Server: mysql://user:password@host:port/schema")
+        .default_value("mysql://root@127.0.0.1:3306")
+}
+
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e7).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
@@ -94,10 +104,7 @@ fn interruptions() -> Command {
         .arg(number("rounds", "10", "How often the command is run"))
         .arg(seconds("settle", "2", "How long the usual rate is measured before the command"))
         .arg(seconds("watch", "5", "How long clients are watched from the command on"))
-        .arg(
-            flag("url", "URL", "Server: mysql://user:password@host:port/schema")
-                .default_value("mysql://root@127.0.0.1:3306"),
-        )
+        .arg(url())
         .arg(
             Arg::new("command")
                 .value_name("COMMAND")
@@ -111,13 +118,12 @@ fn interruptions() -> Command {
 /// Reads `interruptions … -- COMMAND`.
 pub(crate) fn read_interruptions(matches: &ArgMatches) -> Result<Interruptions, BenchError> {
     let url = text(matches, "url").expect("the address has a default");
-    let duration = |name: &str| *matches.get_one::<Duration>(name).expect("it has a default");
     Ok(Interruptions {
         target: Target::parse(url, "interruptions")?,
         connections: count(matches, "connections") as usize,
         rounds: count(matches, "rounds"),
-        settle: duration("settle"),
-        watch: duration("watch"),
+        settle: duration(matches, "settle"),
+        watch: duration(matches, "watch"),
         command: matches.get_many::<String>("command").into_iter().flatten().cloned().collect(),
     })
 }
@@ -134,10 +140,7 @@ fn plot() -> Command {
 
 fn workload(kind: &suites::Kind) -> Command {
     let command = Command::new(kind.name).about(kind.about).subcommand_required(true);
-    let command = (kind.flags)(common(command)).arg(
-        flag("url", "URL", "Server: mysql://user:password@host:port/schema")
-            .default_value("mysql://root@127.0.0.1:3306"),
-    );
+    let command = (kind.flags)(common(command)).arg(url());
     let command = ACTIONS.iter().fold(command, |command, (name, _, about)| {
         command.subcommand(Command::new(*name).about(*about))
     });
@@ -212,15 +215,14 @@ fn target(matches: &ArgMatches, url: &str, suite: &dyn Suite) -> Result<Target, 
 
 fn read_common(matches: &ArgMatches) -> Common {
     let connections = count(matches, "connections") as usize;
-    let duration = |name: &str| *matches.get_one::<Duration>(name).expect("it has a default");
     let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
     let by = if text(matches, "load") == Some("infile") { LoadBy::Infile } else { LoadBy::Insert };
     Common {
         load: LoadOptions { connections, by, reports_progress: true },
         run: RunOptions {
             connections,
-            duration: duration("seconds"),
-            warm_up: duration("warm-up"),
+            duration: duration(matches, "seconds"),
+            warm_up: duration(matches, "warm-up"),
             seed: count(matches, "seed"),
         },
         files: Files { json: file("json"), html: file("html") },

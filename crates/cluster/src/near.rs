@@ -11,7 +11,7 @@
 //! [`firn_writer_service`]): the lease is read after the positions, and holds at that moment by the
 //! clock that all processes of a machine share. A leader that lets another one lead takes the lease
 //! back before it says so. Without a lease, or when the regions have ended, the replica asks by
-//! message. Log needs no lease: durable log stays, whoever leads.
+//! message. Log is read without a lease: durable log holds under every leader.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -87,13 +87,13 @@ fn connect_unix(path: &Path, timeout: Duration) -> io::Result<OwnedFd> {
     }
 }
 
-/// Makes a connected socket non-blocking. Over TCP, small messages leave at once, and the system
+/// Makes a connected socket blocking. Over TCP, small messages leave at once, and the system
 /// looks after a peer that is silent.
 ///
 /// # Errors
 /// The operating system's.
 pub fn prepare(socket: &OwnedFd) -> io::Result<()> {
-    rustix::io::ioctl_fionbio(socket, true)?;
+    rustix::io::ioctl_fionbio(socket, false)?;
     if sockopt::socket_domain(socket)? != AddressFamily::UNIX {
         sockopt::set_tcp_nodelay(socket, true)?;
         sockopt::set_socket_keepalive(socket, true)?;

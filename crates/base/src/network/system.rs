@@ -160,7 +160,6 @@ impl PlainStream {
     /// The operating system's.
     pub fn open(socket: OwnedFd) -> io::Result<PlainStream> {
         sockets::prepare(&socket)?;
-        rustix::io::ioctl_fionbio(&socket, false)?;
         Ok(PlainStream { socket, patience: AtomicU64::new(0) })
     }
 

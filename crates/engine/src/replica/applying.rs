@@ -14,12 +14,12 @@
 //!
 //! Rules, cited by number:
 //!
-//! A1. Whoever applies holds no latch, pin or snapshot of a read, as with any wait. It takes page
+//! A1. The thread that applies holds no latch, pin or snapshot of a read, as with any wait. It takes page
 //!     latches and the dictionary's memory below its turn, and may read pages for definitions.
 //! A2. Nobody waits for a turn, except the task and [`Applying::close`]. They take no turn while
 //!     they wait for log or for the writer.
-//! A3. The first failure of whoever applies ends the replica, as one of the task does: what was
-//!     half applied is applied no further. A panic is such a failure.
+//! A3. The first failure to apply log ends the replica, in a read as in the task. Nobody applies
+//!     what was half applied. A panic is such a failure.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use super::applier::Applier;
 
 /// How long a read waits for commits before it looks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often whoever needs log looks at the writer's memory, while there is none.
+/// The pause between two looks at the writer's memory while it has no new log.
 pub(super) const TAIL_LOOK: Duration = Duration::from_micros(300);
 /// How much log a read takes at once.
 const READ_BYTES: usize = 64 << 10;

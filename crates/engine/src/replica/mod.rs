@@ -154,7 +154,7 @@ pub struct Replica {
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
-/// The state that whoever applies the log shares with readers.
+/// The state that the applier shares with readers.
 struct Shared {
     versions: Arc<Versions>,
     dictionary: Arc<DictionaryReader>,

@@ -181,6 +181,7 @@ impl Shared {
     fn read(&self, session: &Session) -> Arc<str> {
         let interval = self.settings.ping_interval();
         let mut heard = self.now();
+        let mut tidied = heard;
         let mut message = Vec::new();
         loop {
             let received = session.sender.connection().receive(&mut message, Some(interval));
@@ -198,7 +199,10 @@ impl Shared {
                 Err(NetworkError::TimedOut { .. }) if now - heard < self.settings.silence => {}
                 Err(error) => return error.to_string().into(),
             }
-            session.lanes.close_idle(now.saturating_sub(interval));
+            if now.saturating_sub(tidied) >= interval {
+                session.lanes.close_idle(now.saturating_sub(interval));
+                tidied = now;
+            }
             if self.local.has_left(session.agreement.epoch) {
                 return Arc::from("the epoch of the connection has ended");
             }
