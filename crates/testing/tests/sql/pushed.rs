@@ -182,3 +182,17 @@ fn a_node_evaluates_as_the_statement_does() {
     println!("{reduced} of {STATEMENTS} statements brought few rows");
     assert!(reduced > STATEMENTS / 5, "the node evaluated only {reduced} of {STATEMENTS}");
 }
+
+/// The items of a list are evaluated, and warn, if NULL before `IN` is not written but computed.
+#[test]
+fn a_computed_null_is_not_sent_as_a_written_one() {
+    let embedded = Server::start_with(|rows| rows);
+    let (messages, _link) = start_counted();
+    let mut clients = [prepare(&embedded), prepare(&messages)];
+    let [expected, found] = clients.each_mut().map(|client| {
+        client.connection().query_drop("SET sql_mode = ''").expect("the setting");
+        outcome("SELECT id FROM t WHERE ('' % '') NOT IN (1, i, 'row 2')", client)
+    });
+    assert!(expected.contains("'row 2'"), "{expected}");
+    assert_eq!(found, expected);
+}

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Parts that have one value for all rows of the scan are evaluated here, under the session's
-//! settings. A part that raises something stays: the statement raises it row by row.
+//! settings. A part that raises something stays: the statement raises it row by row. So does one
+//! that is NULL: an `IN` whose first operand is a written NULL does not evaluate its list.
 
 use firn_api::rows::expression as message;
 use firn_sql_evaluation::{Given, sent_expression};
@@ -67,7 +68,9 @@ fn put_constants(expression: &mut Expression, plan: &ScanPlan, execution: &mut E
     let value = expression.evaluate(execution);
     if execution.context.warning_count() > before {
         execution.context.forget_conditions_after(before);
-    } else if let Ok(value) = value {
+    } else if let Ok(value) = value
+        && !value.is_null()
+    {
         expression.kind = ExpressionKind::Literal(value);
     }
 }
