@@ -6,7 +6,7 @@ use firn_format::value::Value;
 use firn_sql_logical::expression::{Expression, ExpressionKind, Slot};
 use firn_sql_types::{Datum, SqlType, TimeZone};
 
-use crate::evaluate::is_number_of_choice;
+use crate::evaluate::{is_number_of_choice, is_written_null};
 use crate::purity::{is_pure_call, is_pure_cast};
 use crate::value_type::{sent_comparison, sent_operator, sent_test, sent_type};
 
@@ -119,6 +119,12 @@ impl<G: Given> Sender<'_, G> {
             }
             ExpressionKind::InList { operand, list, kind, negated } => {
                 self.add(operand, depth + 1)?;
+                // A message does not say whether NULL is written, and that decides here.
+                if matches!(self.steps.last(), Some(Step::Literal { value: Value::Null, .. }))
+                    && !is_written_null(operand)
+                {
+                    return None;
+                }
                 let items = self.add_all(list, depth)?;
                 Step::In { items, by: sent_comparison(*kind)?, is_negated: *negated }
             }

@@ -461,10 +461,7 @@ fn in_list(
     if operand.of(&sought, frame)?.is_null() {
         // The items of a list that is not constant are evaluated even so, and may warn, unless NULL
         // is written.
-        let before = operand.ty.before.get();
-        let is_written = matches!(operand.kind, ExpressionKind::Literal(_))
-            && before.is_none_or(|before| before.written.0.kind == TypeKind::Null);
-        if !is_written {
+        if !is_written_null(operand) {
             for item in list.iter().filter(|item| !is_placed(item)) {
                 item.evaluate(frame)?;
             }
@@ -482,6 +479,13 @@ fn in_list(
         }
     }
     Ok(result)
+}
+
+/// Whether the word NULL stands in the statement, and not a call or a parameter that is NULL.
+pub(crate) fn is_written_null(operand: &Expression) -> bool {
+    let before = operand.ty.before.get();
+    matches!(operand.kind, ExpressionKind::Literal(Datum::Null))
+        && before.is_none_or(|before| before.written.0.kind == TypeKind::Null)
 }
 
 /// Whether a value exists before it is evaluated.
