@@ -22,6 +22,7 @@ pub mod catalog;
 mod chunk;
 mod controller;
 mod detector;
+pub mod elastic;
 mod encoding;
 mod fence;
 mod group;
