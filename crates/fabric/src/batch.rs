@@ -9,6 +9,7 @@
 //!   answers.words(slot)
 //! ```
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +76,7 @@ impl Batch {
 
     fn place(&mut self, words: usize) -> AnswerPlace {
         let start = self.answer_words;
-        self.answer_words += words;
+        self.answer_words = start.saturating_add(words);
         AnswerPlace(start..self.answer_words)
     }
 
@@ -112,18 +113,50 @@ impl Batch {
         self.place(1)
     }
 
+    /// Whether it does anything but read.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        self.acts.iter().any(|act| !matches!(act, Act::Read { .. }))
+    }
+
+    /// How many words the answers have.
+    #[must_use]
+    pub fn answer_words(&self) -> usize {
+        self.answer_words
+    }
+
+    /// How many words a transport carries: those that it writes, and the answers.
+    #[must_use]
+    pub fn carried_words(&self) -> usize {
+        let written = |act: &Act| match act {
+            Act::Write { words, .. } => words.len(),
+            _ => 0,
+        };
+        let written: usize = self.acts.iter().map(written).sum();
+        written.saturating_add(self.answer_words)
+    }
+
+    /// Whether all of it lies within a region of this length.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`]
+    pub fn check_bounds(&self, length: usize) -> Result<(), FabricError> {
+        for act in &self.acts {
+            let (start, words) = act.range();
+            let end = start.saturating_add(words);
+            if end > length {
+                return Err(FabricError::OutOfBounds { start, end, length });
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the batch on words that this process can reach itself.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`]; no act of the batch was done.
     pub(crate) fn run(&self, words: &[AtomicU64]) -> Result<Answers, FabricError> {
-        for act in &self.acts {
-            let (start, length) = act.range();
-            let end = start.saturating_add(length);
-            if end > words.len() {
-                return Err(FabricError::OutOfBounds { start, end, length: words.len() });
-            }
-        }
+        self.check_bounds(words.len())?;
         let mut answers = Vec::with_capacity(self.answer_words);
         for act in &self.acts {
             match act {
@@ -161,6 +194,12 @@ impl Answers {
         Answers(words)
     }
 
+    /// For transports: as [`Answers::new`] takes them.
+    #[must_use]
+    pub fn into_words(self) -> Vec<u64> {
+        self.0
+    }
+
     /// The words of a read.
     ///
     /// # Panics
@@ -180,16 +219,37 @@ impl Answers {
     }
 }
 
-type Answered = Result<Answers, FabricError>;
+/// How a batch has ended.
+pub type Answered = Result<Answers, FabricError>;
 
 /// The pending end of a batch.
 #[derive(Debug)]
 pub struct Completion(State);
 
-#[derive(Debug)]
 enum State {
     Ready(Answered),
-    Pending(Arc<Promise>),
+    Pending(Box<dyn PendingBatch>),
+}
+
+/// A batch under way, as its transport knows it. Dropping it does not take it back.
+pub trait PendingBatch: Send {
+    /// See [`Completion::is_done`].
+    fn is_done(&self) -> bool;
+
+    /// See [`Completion::wait`].
+    ///
+    /// # Errors
+    /// As [`Completion::wait`].
+    fn wait(self: Box<Self>, timeout: Duration) -> Answered;
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Ready(_) => "Ready",
+            State::Pending(_) => "Pending",
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -210,11 +270,17 @@ impl Completion {
         Completion(State::Ready(answered))
     }
 
+    /// The completion of a batch that is under way.
+    #[must_use]
+    pub fn of(batch: Box<dyn PendingBatch>) -> Completion {
+        Completion(State::Pending(batch))
+    }
+
     /// The completion of a batch that is under way, and the means to complete it.
     #[must_use]
     pub fn pending() -> (Completion, Completer) {
         let promise = Arc::new(Promise::default());
-        (Completion(State::Pending(Arc::clone(&promise))), Completer(promise))
+        (Completion::of(Box::new(Promised(Arc::clone(&promise)))), Completer(promise))
     }
 
     /// Whether [`Completion::wait`] would not block.
@@ -222,7 +288,7 @@ impl Completion {
     pub fn is_done(&self) -> bool {
         match &self.0 {
             State::Ready(_) => true,
-            State::Pending(promise) => promise.answered.lock().is_some(),
+            State::Pending(batch) => batch.is_done(),
         }
     }
 
@@ -233,13 +299,23 @@ impl Completion {
     pub fn wait(self, timeout: Duration) -> Answered {
         match self.0 {
             State::Ready(answered) => answered,
-            State::Pending(promise) => {
-                let is_answered = || promise.answered.lock().is_some();
-                promise.changed.wait_until(Some(timeout), is_answered);
-                let answered = promise.answered.lock().take();
-                answered.unwrap_or(Err(FabricError::TimedOut { timeout }))
-            }
+            State::Pending(batch) => batch.wait(timeout),
         }
+    }
+}
+
+/// A batch whose end somebody promises.
+struct Promised(Arc<Promise>);
+
+impl PendingBatch for Promised {
+    fn is_done(&self) -> bool {
+        self.0.answered.lock().is_some()
+    }
+
+    fn wait(self: Box<Self>, timeout: Duration) -> Answered {
+        self.0.changed.wait_until(Some(timeout), || self.is_done());
+        let answered = self.0.answered.lock().take();
+        answered.unwrap_or(Err(FabricError::TimedOut { timeout }))
     }
 }
 

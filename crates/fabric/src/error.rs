@@ -21,6 +21,9 @@ pub enum FabricError {
         end: usize,
         length: usize,
     },
+    /// The batch carries more than the way to its owner takes at once. No operation of it was done.
+    #[error("the batch carries more than {most} words, the most that its owner takes at once")]
+    TooLarge { most: usize },
     /// The owner's epoch has ended: connect again, to whatever it has registered since.
     #[error("epoch {epoch} of the region's owner has ended")]
     Stale {

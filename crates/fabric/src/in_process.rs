@@ -114,4 +114,4 @@ impl Region for InProcessRegion {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

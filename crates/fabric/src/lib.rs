@@ -22,9 +22,12 @@
 //!
 //! The content of regions is laid out in words, so that every fabric serves it unchanged. There are
 //! two fabrics: within a process ([`in_process`]), the embedded default, and memory that processes
-//! of one machine share ([`shared_memory`]).
+//! of one machine share ([`shared_memory`]). Peers on other machines reach the regions of either
+//! through `firn_region_service`.
 
 pub mod batch;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod epoch;
 mod error;
 pub mod in_process;

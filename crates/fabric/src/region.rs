@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::{Batch, Completion};
+use crate::batch::{Answers, Batch, Completion};
 use crate::epoch::Epoch;
 use crate::error::FabricError;
 use crate::owned::OwnedRegion;
@@ -41,19 +41,27 @@ pub trait Region: Send + Sync {
     /// How long [`Region::read`] and the other calls for one act wait.
     fn timeout(&self) -> Duration;
 
-    /// Submits a batch. Never blocks; the completion reports that all of the batch was done, or an
-    /// error. Batches of one region happen in the order of their submission: after a batch was
+    /// Submits a batch. Does not wait for the owner, only for room on a full way to it; the
+    /// completion reports that all of the batch was done, or an error. Batches of one region happen in the order of their submission: after a batch was
     /// done, no earlier one happens any more, whatever was reported for it.
     fn submit(&self, batch: Batch) -> Completion;
+
+    /// Submits a batch and waits for its end. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// All of [`FabricError`] that concern an access.
+    fn run(&self, batch: Batch) -> Result<Answers, FabricError> {
+        self.submit(batch).wait(self.timeout())
+    }
 
     /// Reads the words from `start` in ascending order. Blocks for a round trip.
     ///
     /// # Errors
-    /// All of [`FabricError`] that concern an access.
+    /// As [`Region::run`].
     fn read(&self, start: usize, into: &mut [u64]) -> Result<(), FabricError> {
         let mut batch = Batch::new();
         let words = batch.read(start, into.len());
-        into.copy_from_slice(self.submit(batch).wait(self.timeout())?.words(words));
+        into.copy_from_slice(self.run(batch)?.words(words));
         Ok(())
     }
 
@@ -61,7 +69,7 @@ pub trait Region: Send + Sync {
     /// trip.
     ///
     /// # Errors
-    /// As [`Region::read`].
+    /// As [`Region::run`].
     fn read_bytes(&self, start: usize, into: &mut [u8]) -> Result<(), FabricError> {
         let mut words = vec![0; into.len().div_ceil(size_of::<u64>())];
         self.read(start, &mut words)?;
@@ -74,41 +82,41 @@ pub trait Region: Send + Sync {
     /// Writes the words from `start` in ascending order. Blocks for a round trip.
     ///
     /// # Errors
-    /// As [`Region::read`].
+    /// As [`Region::run`].
     fn write(&self, start: usize, words: &[u64]) -> Result<(), FabricError> {
         let mut batch = Batch::new();
         batch.write(start, words.to_vec());
-        self.submit(batch).wait(self.timeout()).map(drop)
+        self.run(batch).map(drop)
     }
 
     /// Writes bytes as [`Region::read_bytes`] reads them; the last word is padded with zeros.
     ///
     /// # Errors
-    /// As [`Region::read`].
+    /// As [`Region::run`].
     fn write_bytes(&self, start: usize, bytes: &[u8]) -> Result<(), FabricError> {
         let mut batch = Batch::new();
         batch.write_bytes(start, bytes);
-        self.submit(batch).wait(self.timeout()).map(drop)
+        self.run(batch).map(drop)
     }
 
     /// Writes `new` if the word equals `expected`; returns the word's former value. Blocks for a
     /// round trip.
     ///
     /// # Errors
-    /// As [`Region::read`].
+    /// As [`Region::run`].
     fn compare_and_swap(&self, word: usize, expected: u64, new: u64) -> Result<u64, FabricError> {
         let mut batch = Batch::new();
         let found = batch.compare_and_swap(word, expected, new);
-        Ok(self.submit(batch).wait(self.timeout())?.word(found))
+        Ok(self.run(batch)?.word(found))
     }
 
     /// Adds to a word; returns its former value. Blocks for a round trip.
     ///
     /// # Errors
-    /// As [`Region::read`].
+    /// As [`Region::run`].
     fn fetch_add(&self, word: usize, amount: u64) -> Result<u64, FabricError> {
         let mut batch = Batch::new();
         let found = batch.fetch_add(word, amount);
-        Ok(self.submit(batch).wait(self.timeout())?.word(found))
+        Ok(self.run(batch)?.word(found))
     }
 }

@@ -8,9 +8,9 @@ use firn_base::task::{ThreadSpawner, sleep};
 use super::packets::{PacketError, Reply, Request};
 use super::{SharedMemoryFabric, SharedMemoryPeer};
 use crate::batch::Batch;
+use crate::conformance::obeys_the_contract;
 use crate::epoch::Epoch;
 use crate::error::FabricError;
-use crate::in_process::tests::obeys_the_contract;
 use crate::region::{Fabric, Peer, Region};
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -386,9 +386,17 @@ impl Call {
     ///
     /// # Errors
     /// All of [`CallError`]. After the deadline the call is cancelled.
-    pub fn wait(mut self) -> Result<Payload, CallError> {
+    pub fn wait(self) -> Result<Payload, CallError> {
+        self.wait_for(Duration::MAX)
+    }
+
+    /// As [`Call::wait`], for `timeout` at most.
+    ///
+    /// # Errors
+    /// As [`Call::wait`].
+    pub fn wait_for(mut self, timeout: Duration) -> Result<Payload, CallError> {
         self.is_over = true;
-        let left = self.deadline.saturating_sub(self.shared.now());
+        let left = self.deadline.saturating_sub(self.shared.now()).min(timeout);
         if let Some(answer) = self.slot.take(Some(left)) {
             return answer;
         }
