@@ -110,6 +110,13 @@ pub trait Modifications: Send + Sync {
     /// # Errors
     /// As [`Modifications::of_page`].
     fn of_definitions(&self) -> Result<Lsn, WriterError>;
+
+    /// How long an answer takes about, if it takes a message; log that is under way to the replica
+    /// arrives in that time. `None`: the writer's memory is at hand, so a latch may be held during a
+    /// question.
+    fn round_trip(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The newest log of a writer, in its memory (003 §4.3). Only durable log is read there, so nothing

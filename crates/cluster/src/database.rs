@@ -31,6 +31,7 @@ use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
 use firn_node::node::{Node, NodeError, NodeOptions, Regions};
 use firn_node::replica::as_writer;
 use firn_node::storage::NodeStorage;
+use firn_region_service::RegionService;
 use firn_storage::group::GroupStore;
 use firn_writer_service::WriterService;
 use parking_lot::Mutex;
@@ -85,6 +86,8 @@ pub(crate) type StorageSource = Box<dyn Fn() -> Option<ClusterStorage> + Send + 
 pub(crate) struct DatabaseOptions {
     /// Answers replicas while the engine runs.
     pub(crate) writer: Arc<WriterService>,
+    /// Lets replicas of other machines read the engine's memory.
+    pub(crate) regions: Arc<RegionService>,
     /// Those whose sessions run here while the engine is open.
     pub(crate) clients: Arc<Clients>,
     pub(crate) node: NodeOptions,
@@ -234,6 +237,7 @@ impl Shared {
         let served = self.answer(&node, sessions, near.as_ref(), stop);
         self.group.withdraw_lease();
         options.writer.end();
+        options.regions.end();
         match Arc::try_unwrap(node) {
             // A writer that was replaced reports that; its log is the newer one's affair.
             Ok(node) => drop(node.close()),
@@ -261,6 +265,9 @@ impl Shared {
         let (group, term) = (Arc::clone(&self.group), Term(writer.epoch().0));
         let surely_leads = Arc::new(move || group.surely_leads(term));
         self.group.publish_lease(term, lease.listen(near.map(NearRegions::lease)));
+        if let Some(near) = near {
+            self.options.regions.begin(near.epoch(), near.peer());
+        }
         let regions = near.map(NearRegions::place);
         self.options.writer.begin(Arc::new(writer), surely_leads, regions);
         self.options.clients.begin(&endpoint);

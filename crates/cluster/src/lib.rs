@@ -55,6 +55,7 @@ mod process;
 mod record;
 mod replica;
 mod report;
+mod seen_writer;
 mod status;
 mod storage;
 mod survey;

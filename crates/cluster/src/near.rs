@@ -12,6 +12,8 @@
 //! clock that all processes of a machine share. A leader that lets another one lead takes the lease
 //! back before it says so. Without a lease, or when the regions have ended, the replica asks by
 //! message. Log is read without a lease: durable log holds under every leader.
+//!
+//! [`crate::seen_writer`] chooses between this and the ways to other machines.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,6 +77,16 @@ impl NearRegions {
         Regions { fabric: Arc::clone(&self.fabric) as _, peer: Arc::clone(&self.peer) as _ }
     }
 
+    /// The epoch of these regions.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.fabric.epoch()
+    }
+
+    /// The way to them within this process.
+    pub(crate) fn peer(&self) -> Arc<dyn Peer> {
+        Arc::clone(&self.peer) as _
+    }
+
     /// Where replicas find them.
     pub(crate) fn place(&self) -> SharedRegions {
         self.place.clone()
@@ -90,29 +102,9 @@ impl NearRegions {
     }
 }
 
-/// The writer as a replica sees it: through its memory if that is of this machine, and by messages
-/// otherwise. Blocks for a round trip.
-pub(crate) fn writer(environment: &Environment, remote: &RemoteWriter) -> Arc<dyn WriterNode> {
-    match NearWriter::connect(environment, remote) {
-        Ok(near) => Arc::new(near),
-        Err(reason) => {
-            tracing::debug!(%reason, "the writer is asked by messages");
-            Arc::new(remote.clone())
-        }
-    }
-}
-
-/// A writer of this machine.
-struct NearWriter {
-    remote: RemoteWriter,
-    seen: RegionWriter,
-    lease: Arc<dyn Region>,
-    clock: Arc<dyn Clock>,
-}
-
 /// Why a writer's memory is not used.
 #[derive(Debug, thiserror::Error)]
-enum NotNear {
+pub(crate) enum NotReached {
     #[error(transparent)]
     Writer(#[from] WriterError),
     #[error(transparent)]
@@ -123,12 +115,24 @@ enum NotNear {
     AnotherLayout(u32),
 }
 
+/// A writer of this machine.
+pub(crate) struct NearWriter {
+    remote: RemoteWriter,
+    seen: RegionWriter,
+    lease: Arc<dyn Region>,
+    clock: Arc<dyn Clock>,
+}
+
 impl NearWriter {
-    fn connect(environment: &Environment, remote: &RemoteWriter) -> Result<NearWriter, NotNear> {
-        let place = remote.regions()?;
-        if place.layout != SharedRegions::LAYOUT {
-            return Err(NotNear::AnotherLayout(place.layout));
-        }
+    /// Connects to the regions at `place`, if they are of this machine. Blocks.
+    ///
+    /// # Errors
+    /// Why they cannot be reached so.
+    pub(crate) fn connect(
+        environment: &Environment,
+        remote: &RemoteWriter,
+        place: &SharedRegions,
+    ) -> Result<NearWriter, NotReached> {
         let peer =
             SharedMemoryPeer::connect(Path::new(&place.socket), TIMEOUT, &*environment.spawner)?;
         let peer: Arc<dyn Peer> = Arc::new(peer);
@@ -136,7 +140,7 @@ impl NearWriter {
         // A node of a cluster numbers its commits itself.
         let seen = RegionWriter::connect(peer, true)?;
         if lease.epoch() != Epoch(place.epoch) || seen.epoch() != remote.epoch() {
-            return Err(NotNear::AnotherOwner);
+            return Err(NotReached::AnotherOwner);
         }
         Ok(NearWriter {
             remote: remote.clone(),

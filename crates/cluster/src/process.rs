@@ -19,6 +19,7 @@ use firn_node::endpoint::EndpointOptions;
 use firn_node::http::HttpServer;
 use firn_node::node::NodeOptions;
 use firn_page_service::{PAGE_SERVICE, PageNodeLink};
+use firn_region_service::RegionService;
 use firn_session_service::{READING_SERVICE, SESSION_SERVICE, SessionService};
 use firn_storage::local::OpenError;
 use firn_writer_service::WriterService;
@@ -514,6 +515,8 @@ struct Doors {
     moments: Arc<LateService>,
     /// Answers replicas while this process writes.
     writer: Arc<WriterService>,
+    /// Lets replicas of other machines read the memory of the engine that writes here.
+    regions: Arc<RegionService>,
     /// Runs sessions of other nodes' clients while this process writes.
     sessions: Arc<SessionService>,
     /// Runs what they only read while this process has a replica that is open.
@@ -526,10 +529,11 @@ impl Doors {
     fn new(environment: &Environment) -> Doors {
         let (group, log, pages) = (Arc::default(), Arc::default(), PageDoors::default());
         let (moments, writer) = (Arc::default(), WriterService::new(environment));
+        let regions = RegionService::new();
         let sessions = SessionService::new(environment, SESSION_SERVICE);
         let readings = SessionService::new(environment, READING_SERVICE);
         let handovers = Handovers::new(environment);
-        Doors { group, log, pages, moments, writer, sessions, readings, handovers }
+        Doors { group, log, pages, moments, writer, regions, sessions, readings, handovers }
     }
 
     fn offers(&self) -> Vec<Offer> {
@@ -538,8 +542,9 @@ impl Doors {
         let (pages, list) = (pages.offer(PAGE_SERVICE), list.offer(page_list::SERVICE));
         let moments = self.moments.offer(moments::SERVICE);
         let (sessions, readings) = (self.sessions.offer(), self.readings.offer());
-        let (writer, handovers) = (self.writer.offer(), self.handovers.offer());
-        vec![self.group.offer(), log, pages, list, moments, writer, sessions, readings, handovers]
+        let (writer, regions) = (self.writer.offer(), self.regions.offer());
+        let (group, handovers) = (self.group.offer(), self.handovers.offer());
+        vec![group, log, pages, list, moments, writer, regions, sessions, readings, handovers]
     }
 }
 
@@ -891,6 +896,7 @@ impl Maker {
         let endpoint = EndpointOptions { door, ..self.endpoint_options() };
         DatabaseOptions {
             writer: Arc::clone(&self.doors.writer),
+            regions: Arc::clone(&self.doors.regions),
             clients: Arc::clone(clients),
             node: self.options.node.clone(),
             endpoint,

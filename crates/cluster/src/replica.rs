@@ -35,7 +35,7 @@ use crate::clients::Clients;
 use crate::database::{DatabaseState, OnState};
 use crate::health::MetricsDoor;
 use crate::message::ReplicaStatus;
-use crate::near;
+use crate::seen_writer;
 use crate::task::{Stop, Task};
 
 /// The replica's files are in this directory below the process's own.
@@ -176,7 +176,7 @@ impl Shared {
             }
             None => Arc::clone(log.insert(self.open_log()?)),
         };
-        let seen = near::writer(&self.environment, &writer);
+        let seen = seen_writer::connect(&self.environment, &writer);
         let replica = Arc::new(self.open_replica(&log, seen)?);
         let rows = ReplicaNode::new(Arc::clone(&replica), SNAPSHOT_TIMEOUT)
             .with_evaluator(Arc::new(PureEvaluator));

@@ -23,10 +23,12 @@
 //! global level is the newest commit timestamp, which has a region of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_api::{Modifications, WriterError};
+use firn_base::task::monotonic;
 use firn_base::{IndexId, Lsn, PageId, SpaceId};
-use firn_fabric::{Batch, Fabric, FabricError, OwnedRegion, Peer, Region};
+use firn_fabric::{Answers, Batch, Fabric, FabricError, OwnedRegion, Peer, Region};
 use firn_format::page::PageBuf;
 use firn_format::space::{DICTIONARY_SPACE, UNDO_SPACE};
 use firn_format::tree::TreePage;
@@ -61,7 +63,12 @@ pub(crate) struct ModificationTracker {
 /// The slots of another node's tracker.
 pub(crate) struct RemoteModifications {
     region: Arc<dyn Region>,
+    /// How long a question takes about, in nanoseconds, if it takes a message.
+    round_trip_ns: AtomicU64,
 }
+
+/// Each question moves the mean of their times by one part of so many.
+const MEAN_OVER: u64 = 8;
 
 /// Spreads numbers that lie close together.
 const fn slot_of(number: u64, slots: usize) -> usize {
@@ -157,18 +164,35 @@ impl RemoteModifications {
                 reason: format!("{} words instead of {REGION_WORDS}", region.length_words()),
             });
         }
-        Ok(RemoteModifications { region })
+        Ok(RemoteModifications { region, round_trip_ns: AtomicU64::new(0) })
     }
 
     fn ask(&self, words: &[usize]) -> Result<(Lsn, Lsn), WriterError> {
         let mut batch = Batch::new();
         let floor = batch.read(FLOOR_WORD, 1);
         let places: Vec<_> = words.iter().map(|word| batch.read(*word, 1)).collect();
-        let answers = self.region.submit(batch).wait(self.region.timeout());
+        let answers = self.run(batch);
         let answers =
             answers.map_err(|error| WriterError::Unreachable { reason: error.to_string() })?;
         let lowest = places.into_iter().map(|place| answers.word(place)).min();
         Ok((Lsn(answers.word(floor)), Lsn(lowest.unwrap_or(u64::MAX))))
+    }
+}
+
+impl RemoteModifications {
+    fn run(&self, batch: Batch) -> Result<Answers, FabricError> {
+        if self.region.is_at_hand() {
+            return self.region.run(batch);
+        }
+        let began = monotonic();
+        let answers = self.region.run(batch)?;
+        let took = u64::try_from(monotonic().saturating_sub(began).as_nanos()).unwrap_or(u64::MAX);
+        let mean = match self.round_trip_ns.load(Ordering::Relaxed) {
+            0 => took,
+            mean => mean - mean / MEAN_OVER + took / MEAN_OVER,
+        };
+        self.round_trip_ns.store(mean, Ordering::Relaxed);
+        Ok(answers)
     }
 }
 
@@ -181,6 +205,11 @@ impl Modifications for RemoteModifications {
     fn of_definitions(&self) -> Result<Lsn, WriterError> {
         let (floor, last) = self.ask(&[DEFINITIONS_WORD])?;
         Ok(floor.max(last))
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        let mean = Duration::from_nanos(self.round_trip_ns.load(Ordering::Relaxed));
+        (!self.region.is_at_hand()).then_some(mean)
     }
 }
 

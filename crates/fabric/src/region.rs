@@ -38,6 +38,12 @@ pub trait Region: Send + Sync {
     /// The epoch that the region belongs to.
     fn epoch(&self) -> Epoch;
 
+    /// Whether batches end when they are submitted, without a message: a latch may be held during
+    /// one.
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
     /// How long [`Region::read`] and the other calls for one act wait.
     fn timeout(&self) -> Duration;
 

@@ -227,6 +227,10 @@ impl Region for RemoteRegion {
         self.way.epoch
     }
 
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     fn timeout(&self) -> Duration {
         self.way.timeout
     }

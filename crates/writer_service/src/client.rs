@@ -58,6 +58,12 @@ impl RemoteWriter {
         self.epoch
     }
 
+    /// The link to it.
+    #[must_use]
+    pub fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
     /// Where processes of the writer's machine find its regions. Blocks for a round trip.
     ///
     /// # Errors

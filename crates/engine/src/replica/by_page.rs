@@ -7,10 +7,12 @@
 //!     a definition has changed ─────► it waits before names are looked up
 //! ```
 //!
-//! [`crate::transaction::behind`] decides for each leaf.
+//! [`crate::transaction::behind`] decides for each leaf. A writer on another machine is asked by
+//! messages; its log is given the time of one before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use firn_api::Modifications;
 use firn_api::rows::Awaited;
@@ -22,6 +24,9 @@ use crate::transaction::behind::{Behind, Following};
 
 use super::Shared;
 use super::applying::Applying;
+
+/// The longest that a read waits for log before it asks the writer.
+const MOST_SETTLE: Duration = Duration::from_millis(20);
 
 /// A replica whose writer tells what has changed.
 pub(crate) struct ByPage {
@@ -97,6 +102,15 @@ impl ByPage {
         is_applied && !self.shared.open_changes.is_any()
     }
 
+    /// Gives log that is under way the time of a question to the writer: a question that takes a
+    /// message helps only a replica that lags by more. Blocks so long at most.
+    pub(crate) fn settle(&self, awaited: Awaited) {
+        let Some(round_trip) = self.modifications.round_trip() else { return };
+        let shared = &self.shared;
+        let is_over = || shared.reached(awaited).is_some() || shared.failure.get().is_some();
+        shared.moved.wait_until(Some(round_trip.min(MOST_SETTLE).min(awaited.patience)), is_over);
+    }
+
     #[cfg(test)]
     pub(super) fn ignore_unseen(&self) {
         self.faults.unseen.store(true, Ordering::Relaxed);
@@ -122,7 +136,11 @@ impl Following for ByPage {
         self.pool.applied_lsn().unwrap_or_default()
     }
 
-    fn last_change(&self, page: PageId) -> Lsn {
+    fn last_change(&self, page: PageId) -> Option<Lsn> {
+        self.modifications.round_trip().is_none().then(|| self.ask_last_change(page))
+    }
+
+    fn ask_last_change(&self, page: PageId) -> Lsn {
         self.modifications.of_page(page).unwrap_or(Lsn::MAX)
     }
 

@@ -86,7 +86,7 @@ pub(crate) use newest::NewestCommits;
 use replay::Replay;
 use task::{News, Task};
 
-pub use regions::RegionWriter;
+pub use regions::{RegionWriter, modifications_at};
 
 /// What a replica is built on.
 #[derive(Clone)]

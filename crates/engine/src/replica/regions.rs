@@ -53,6 +53,15 @@ impl RegionWriter {
     }
 }
 
+/// What has changed at a writer whose regions `peer` reaches; `None` if it does not tell. Blocks.
+///
+/// # Errors
+/// If the regions cannot be reached.
+pub fn modifications_at(peer: &dyn Peer) -> Result<Option<Arc<dyn Modifications>>, FabricError> {
+    let modifications = if_known(RemoteModifications::connect(peer))?;
+    Ok(modifications.map(|modifications| modifications as _))
+}
+
 /// `None`: the owner has no such region.
 fn if_known<T>(connected: Result<T, FabricError>) -> Result<Option<Arc<T>>, FabricError> {
     match connected {

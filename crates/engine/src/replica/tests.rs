@@ -15,7 +15,7 @@ use firn_api::Timestamps;
 use firn_api::WriterEpoch;
 use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMode, RowsError, WaitPolicy};
 use firn_base::{Environment, TableId};
-use firn_fabric::{Epoch, InProcessFabric, Peer};
+use firn_fabric::{Batch, Completion, Epoch, FabricError, InProcessFabric, Peer, Region};
 use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, IndexState};
 use firn_format::key::BinaryCollation;
 use firn_format::value::{ColumnType, IntWidth, Value, ValueRef};
@@ -31,6 +31,38 @@ use crate::test_support::table_definition;
 use crate::transaction::{ReadTransaction, RecordReader, Transaction};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Regions of another machine: each batch takes a moment.
+struct Elsewhere<T>(T);
+
+impl Peer for Elsewhere<Arc<dyn Peer>> {
+    fn connect(&self, name: &str) -> Result<Arc<dyn Region>, FabricError> {
+        Ok(Arc::new(Elsewhere(self.0.connect(name)?)))
+    }
+}
+
+impl Region for Elsewhere<Arc<dyn Region>> {
+    fn length_words(&self) -> usize {
+        self.0.length_words()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.0.epoch()
+    }
+
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
+    fn timeout(&self) -> Duration {
+        self.0.timeout()
+    }
+
+    fn submit(&self, batch: Batch) -> Completion {
+        firn_base::task::sleep(Duration::from_micros(50));
+        self.0.submit(batch)
+    }
+}
 
 /// A writer over a directory, and what replicas of it need.
 struct Writer {
@@ -97,6 +129,13 @@ impl Writer {
         storage.close();
         drop((engine, storage, dictionary));
         Writer::over(directory, timestamps, 0)
+    }
+
+    /// A writer whose regions are reached by messages.
+    fn elsewhere() -> Writer {
+        let mut writer = Writer::open();
+        writer.peer = Arc::new(Elsewhere(writer.peer));
+        writer
     }
 
     fn as_seen(&self) -> Arc<dyn WriterNode> {

@@ -28,6 +28,12 @@
 //!    writer afterwards.
 //! 2. Whether everything was applied is decided between two attempts, never within one.
 //! 3. All readers of a transaction, which may run in parallel, take the same newer snapshot.
+//! 4. A writer on another machine is asked between two attempts. What it has said holds for the
+//!    transaction: it was said after the read had arrived, and later changes are none that the read
+//!    must see. A read that has asked [`MOST_ASKED`] times waits instead: each question takes a
+//!    message, and the log that it waits for is on its way.
+//!
+//! The mutex of what was asked is a leaf.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -35,6 +41,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use firn_api::rows::Awaited;
 use firn_base::{Cts, Lsn, PageId};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use crate::error::EngineError;
 use crate::pages::{CatchUp, Restart};
@@ -47,8 +55,12 @@ pub(crate) trait Following: Send + Sync {
     /// The end of the applied log.
     fn applied(&self) -> Lsn;
 
-    /// The end of the last log that has changed a page; [`Lsn::MAX`] if that is not known.
-    fn last_change(&self, page: PageId) -> Lsn;
+    /// The end of the last log that has changed a page; [`Lsn::MAX`] if that is not known. `None`:
+    /// the writer has to be asked by a message.
+    fn last_change(&self, page: PageId) -> Option<Lsn>;
+
+    /// The same, by a message. Blocks for a round trip.
+    fn ask_last_change(&self, page: PageId) -> Lsn;
 
     /// Blocks until [`Following::reached`] returns a snapshot.
     ///
@@ -60,6 +72,19 @@ pub(crate) trait Following: Send + Sync {
     /// A fault on purpose: versions that the older snapshot does not see are not looked at.
     #[cfg(test)]
     fn ignores_unseen(&self) -> bool;
+}
+
+/// How many pages a transaction asks a writer on another machine for.
+const MOST_ASKED: usize = 8;
+
+/// Where the writer says that pages have changed last (rule 4).
+type Asked = Arc<Mutex<FxHashMap<PageId, Lsn>>>;
+
+/// A question to a writer on another machine.
+struct Question {
+    node: Arc<dyn Following>,
+    leaf: PageId,
+    asked: Asked,
 }
 
 /// The wait of a read.
@@ -80,6 +105,21 @@ pub(crate) struct Behind {
     newer: Cell<Option<Cts>>,
     /// Rule 1.
     applied: Cell<Lsn>,
+    asked: Asked,
+}
+
+impl std::fmt::Debug for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Question").field("leaf", &self.leaf).finish_non_exhaustive()
+    }
+}
+
+impl CatchUp for Question {
+    fn wait(&self) -> Result<(), EngineError> {
+        let last = self.node.ask_last_change(self.leaf);
+        self.asked.lock().insert(self.leaf, last);
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for Wait {
@@ -97,7 +137,7 @@ impl CatchUp for Wait {
 impl Behind {
     pub(crate) fn new(node: Arc<dyn Following>, awaited: Awaited) -> Behind {
         let (newer, applied) = (Cell::new(None), Cell::new(Lsn::default()));
-        Behind { node, awaited, chosen: Arc::default(), newer, applied }
+        Behind { node, awaited, chosen: Arc::default(), newer, applied, asked: Asked::default() }
     }
 
     /// Whether a snapshot that is opened now sees everything.
@@ -146,9 +186,51 @@ impl Behind {
     }
 
     /// Whether what is seen in this leaf is the same in the newer snapshot, unless a version is not
-    /// seen.
-    pub(crate) fn covers(&self, leaf: PageId) -> bool {
-        self.newer.get().is_some() || self.node.last_change(leaf) <= self.applied.get()
+    /// seen. `None`: the writer has to be asked (rule 4).
+    pub(crate) fn covers(&self, leaf: PageId) -> Option<bool> {
+        if self.newer.get().is_some() {
+            return Some(true);
+        }
+        let last = self.node.last_change(leaf).or_else(|| self.answered(leaf))?;
+        Some(last <= self.applied.get())
+    }
+
+    fn answered(&self, leaf: PageId) -> Option<Lsn> {
+        self.asked.lock().get(&leaf).copied()
+    }
+
+    /// Ends this attempt unless [`Behind::covers`] says so of the leaf.
+    ///
+    /// # Errors
+    /// What has to happen before the next attempt.
+    #[inline]
+    pub(crate) fn must_cover(
+        &self,
+        leaf: PageId,
+        cancelled: Option<&Arc<AtomicBool>>,
+    ) -> Result<(), Restart> {
+        match self.covers(leaf) {
+            Some(true) => Ok(()),
+            covers => Err(self.before_next(leaf, covers.is_some(), cancelled)),
+        }
+    }
+
+    #[cold]
+    fn before_next(
+        &self,
+        leaf: PageId,
+        is_known: bool,
+        cancelled: Option<&Arc<AtomicBool>>,
+    ) -> Restart {
+        if !is_known && self.asked.lock().len() < MOST_ASKED {
+            self.look();
+            let (node, asked) = (Arc::clone(&self.node), Arc::clone(&self.asked));
+            return Restart::Behind(Box::new(Question { node, leaf, asked }));
+        }
+        let restart = self.wait(cancelled);
+        // The log may have come while the writer was asked.
+        let has_come = self.answered(leaf).is_some_and(|last| last <= self.applied.get());
+        if has_come { Restart::Again } else { restart }
     }
 
     /// Ends this attempt; the next one begins once everything is applied.

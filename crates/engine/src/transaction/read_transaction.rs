@@ -292,9 +292,9 @@ impl ReadTransaction {
             None => tree.read(target, look)?,
             Some(behind) => {
                 behind.look();
-                tree.read(target, |leaf| match behind.covers(leaf.page_id()) {
-                    true => look(leaf),
-                    false => Err(behind.wait(self.cancelled.as_ref())),
+                tree.read(target, |leaf| {
+                    behind.must_cover(leaf.page_id(), self.cancelled.as_ref())?;
+                    look(leaf)
                 })?
             }
         };
@@ -323,7 +323,7 @@ impl ReadTransaction {
     /// Whether the leaf that was read shows what the snapshot must see.
     #[inline]
     pub(crate) fn covers(&self, leaf: PageId) -> bool {
-        self.behind.as_ref().is_none_or(|behind| behind.covers(leaf))
+        self.behind.as_ref().is_none_or(|behind| behind.covers(leaf) == Some(true))
     }
 
     /// Reads a record's payload into `payload` as the snapshot sees it. False if the snapshot sees

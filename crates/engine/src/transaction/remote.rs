@@ -161,7 +161,7 @@ impl RemoteTransactions {
         let slot = batch.read(start, COMMIT_LSN + 1);
         let again = batch.read(start + ID, 1);
         let header = batch.read(self.header_start, HEADER_WORDS);
-        let answers = self.table.submit(batch).wait(self.table.timeout())?;
+        let answers = self.table.run(batch)?;
         let slot = answers.words(slot);
         if slot[ID] == trx.0 && answers.word(again) == trx.0 {
             return Ok(Entry { outcome: slot[OUTCOME], commit_lsn: slot[COMMIT_LSN] }.outcome());
@@ -185,7 +185,7 @@ impl RemoteTransactions {
             let mut batch = Batch::new();
             let bucket = batch.read(start, BUCKET_WORDS);
             let again = batch.read(start, BUCKET_WORDS);
-            let answers = segment.submit(batch).wait(segment.timeout())?;
+            let answers = segment.run(batch)?;
             let entries = answers.words(bucket).chunks_exact(ENTRY_WORDS);
             let again = answers.words(again).chunks_exact(ENTRY_WORDS);
             if let Some((entry, again)) = entries.zip(again).find(|(entry, _)| entry[ID] == trx.0) {

@@ -160,10 +160,6 @@ fn range(
 }
 
 /// How many reads were the same, and how many of the transactions met a change and waited.
-fn run(seed: u64, broken: Option<Broken>) -> Result<(u32, u64), String> {
-    run_at(Writer::open(), seed, broken)
-}
-
 fn run_at(writer: Writer, seed: u64, broken: Option<Broken>) -> Result<(u32, u64), String> {
     for name in ["x", "y", "z"] {
         let table = writer.create(name);
@@ -196,7 +192,8 @@ fn run_at(writer: Writer, seed: u64, broken: Option<Broken>) -> Result<(u32, u64
 
 #[test]
 fn reads_that_begin_behind_see_the_writers_newest_snapshot() {
-    let (reads, waits) = run(1, None).unwrap_or_else(|difference| panic!("{difference}"));
+    let (reads, waits) =
+        run_at(Writer::open(), 1, None).unwrap_or_else(|difference| panic!("{difference}"));
     println!("{reads} reads in {TRANSACTIONS} transactions, {waits} of which met a change");
     assert!(reads > 4000, "only {reads} reads were compared");
     assert!(waits < TRANSACTIONS as u64, "every transaction has waited");
@@ -211,12 +208,22 @@ fn reads_that_apply_the_log_themselves_see_the_writers_newest_snapshot() {
 }
 
 #[test]
-fn what_is_acknowledged_is_seen_at_once() {
-    [0, 1 << 20].into_iter().for_each(what_is_acknowledged_is_seen);
+fn reads_that_ask_a_writer_elsewhere_see_its_newest_snapshot() {
+    let (reads, waits) =
+        run_at(Writer::elsewhere(), 3, None).unwrap_or_else(|difference| panic!("{difference}"));
+    println!("{reads} reads in {TRANSACTIONS} transactions, {waits} of which met a change");
+    assert!(reads > 4000, "only {reads} reads were compared");
+    assert!(waits < TRANSACTIONS as u64, "every transaction has waited");
 }
 
-fn what_is_acknowledged_is_seen(log_tail_bytes: usize) {
-    let writer = Writer::with_tail(log_tail_bytes);
+#[test]
+fn what_is_acknowledged_is_seen_at_once() {
+    what_is_acknowledged_is_seen(Writer::open());
+    what_is_acknowledged_is_seen(Writer::with_tail(1 << 20));
+    what_is_acknowledged_is_seen(Writer::elsewhere());
+}
+
+fn what_is_acknowledged_is_seen(writer: Writer) {
     let table = writer.create("own");
     writer.create("others");
     let replica = writer.open_replica(Some(Fault::LatePieces)).unwrap();
@@ -242,15 +249,25 @@ fn what_is_acknowledged_is_seen(log_tail_bytes: usize) {
 #[test]
 fn each_broken_rule_is_found() {
     for broken in [Broken::Notes, Broken::Unseen, Broken::Definitions] {
-        let found = (0..ROUNDS).find_map(|seed| Some((seed, run(seed, Some(broken)).err()?)));
-        let (seed, difference) = found.unwrap_or_else(|| panic!("{broken:?} is not found"));
-        println!("{broken:?} is found in round {seed}: {difference}");
+        find(Writer::open, broken);
     }
+    find(Writer::elsewhere, Broken::Notes);
+}
+
+fn find(open: fn() -> Writer, broken: Broken) {
+    let found =
+        (0..ROUNDS).find_map(|seed| Some((seed, run_at(open(), seed, Some(broken)).err()?)));
+    let (seed, difference) = found.unwrap_or_else(|| panic!("{broken:?} is not found"));
+    println!("{broken:?} is found in round {seed}: {difference}");
 }
 
 #[test]
 fn a_read_waits_for_a_change_of_its_leaf_and_for_no_other() {
-    let writer = Writer::open();
+    a_read_waits_for_its_leaf(Writer::open());
+    a_read_waits_for_its_leaf(Writer::elsewhere());
+}
+
+fn a_read_waits_for_its_leaf(writer: Writer) {
     let table = writer.create("t");
     writer.insert(&table, 0..3000, 1);
     let replica = writer.replica();

@@ -80,9 +80,12 @@ impl Wait<'_> {
     fn may_begin(&self, wanted: ReadConsistency, awaited: Awaited) -> bool {
         let replica = &self.node.replica;
         let by_page = matches!(wanted, ReadConsistency::Strong { by_page: true, .. });
-        by_page
-            && !replica.has_reached(awaited)
-            && replica.by_page().is_some_and(|by_page| by_page.has_newest_definitions())
+        let Some(tells) = replica.by_page().filter(|_| by_page && !replica.has_reached(awaited))
+        else {
+            return false;
+        };
+        tells.settle(awaited);
+        !replica.has_reached(awaited) && tells.has_newest_definitions()
     }
 
     /// Waits a moment for a writer that does not answer.
