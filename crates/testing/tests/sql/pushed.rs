@@ -185,6 +185,17 @@ fn a_node_evaluates_as_the_statement_does() {
     assert!(reduced > STATEMENTS / 8, "the node evaluated only {reduced} of {STATEMENTS}");
 }
 
+/// The bounds of a range are evaluated once, also where the node declines to compute groups.
+#[test]
+fn a_bound_warns_once() {
+    let embedded = Server::start_with(|rows| rows);
+    let (messages, _link) = start_counted();
+    let mut clients = [prepare(&embedded), prepare(&messages)];
+    let statement = "SELECT COUNT(*) FROM t WHERE DAYOFYEAR('') > i";
+    let [expected, found] = clients.each_mut().map(|client| outcome(statement, client));
+    assert_eq!(found, expected);
+}
+
 /// The items of a list are evaluated, and warn, if NULL before `IN` is not written but computed.
 #[test]
 fn a_computed_null_is_not_sent_as_a_written_one() {

@@ -267,11 +267,14 @@ pub(crate) struct AtNodeOrByRows<'p> {
 
 impl Operator for AtNodeOrByRows<'_> {
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let before = execution.context.warning_count();
         self.is_by_rows = !self.at_node.gather(execution)?;
-        match self.is_by_rows {
-            true => self.by_rows.open(execution),
-            false => Ok(()),
+        if !self.is_by_rows {
+            return Ok(());
         }
+        // Both cursors evaluate the bounds of their ranges, and warn alike.
+        execution.context.forget_conditions_after(before);
+        self.by_rows.open(execution)
     }
 
     fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
