@@ -18,6 +18,7 @@ mod left_transactions;
 pub mod logs;
 pub mod plan_cache;
 mod process_state;
+mod read_consistency;
 pub mod server;
 mod server_figures;
 pub mod service;

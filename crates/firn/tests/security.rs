@@ -227,3 +227,28 @@ fn a_star_does_not_tell_the_names_of_forbidden_columns() {
     let mut last = log_in(&server, "last", "one").unwrap();
     assert_eq!(code(&mut last, "SELECT * FROM d.t"), 1143);
 }
+
+#[test]
+fn sessions_begin_with_the_consistency_of_their_account() {
+    let server = Server::start(&[], &[]);
+    let mut root = server.connect();
+    run(
+        &mut root,
+        &[
+            "CREATE USER rita@'%' IDENTIFIED BY 'r' ATTRIBUTE '{\"firn_read_consistency\": \"STALE\"}'",
+        ],
+    );
+    let consistency = |client: &mut Conn| -> String {
+        client.query_first("SELECT @@firn_read_consistency").unwrap().unwrap()
+    };
+    let mut client = log_in(&server, "rita", "r").unwrap();
+    assert_eq!(consistency(&mut client), "STALE");
+    run(&mut client, &["SET firn_read_consistency = 'STRONG'"]);
+    assert_eq!(consistency(&mut client), "STRONG");
+    client.reset().unwrap();
+    assert_eq!(consistency(&mut client), "STALE");
+    assert_eq!(consistency(&mut root), "STRONG");
+    run(&mut root, &["ALTER USER rita@'%' ATTRIBUTE '{\"firn_read_consistency\": null}'"]);
+    let mut client = log_in(&server, "rita", "r").unwrap();
+    assert_eq!(consistency(&mut client), "STRONG");
+}

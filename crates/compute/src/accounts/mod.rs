@@ -15,6 +15,7 @@
 //! * an account without a password connects only from loopback.
 
 mod account;
+pub(crate) mod attribute;
 mod book;
 mod document;
 mod grants;

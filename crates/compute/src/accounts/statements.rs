@@ -11,6 +11,7 @@ use firn_sql::grammar::ast::{
 };
 
 use super::account::{Account, AccountName};
+use super::attribute;
 use super::book::{AccountBook, StoreError};
 use super::grants::{Grants, Level};
 use super::need::denied;
@@ -707,11 +708,9 @@ fn apply_options(account: &mut Account, options: &UserOptions) -> Result<()> {
         account.expired = true;
     }
     account.policy.apply(options);
-    if let Some(attribute) = &options.attribute {
-        account.attribute = Some(attribute.clone());
-    }
-    if let Some(comment) = &options.comment {
-        account.attribute = Some(serde_json::json!({ "comment": comment }).to_string());
+    let comment = options.comment.as_deref().map(attribute::of_comment);
+    for change in options.attribute.iter().chain(&comment) {
+        account.attribute = Some(attribute::merged(account.attribute.as_deref(), change)?);
     }
     Ok(())
 }

@@ -97,8 +97,9 @@ use firn_wire::{
     Replies, Status, TlsInformation,
 };
 
-use crate::accounts::Account;
+use crate::accounts::{Account, attribute};
 use crate::instance::Instance;
+use crate::read_consistency;
 use crate::session_facts::Facts;
 use crate::variables::{SessionVariables, Setting};
 
@@ -153,7 +154,7 @@ impl SqlSession {
         let facts = Facts::new(&instance.facts, id, user, host, account.name.clone());
         *facts.roles.lock() = account.default_roles.clone();
         let facts = Arc::new(facts);
-        let variables = variables_of(instance, id, collation);
+        let variables = variables_of(instance, &account, id, collation);
         let client = Client { facts, control, connections, account, tls };
         let runner = StatementRunner::new(instance, client, variables)?;
         instance.register(&runner.facts, &runner.control);
@@ -197,7 +198,7 @@ impl SqlSession {
         runner.transactions.metadata.release_explicit(None);
         drop_temporary_tables(&runner.catalog);
         self.prepared = PreparedStatements::default();
-        runner.state.reset(runner.instance.variables.session());
+        runner.state.reset(initial_variables(&runner.instance, &runner.rights.account));
         runner.facts.last_insert_id.store(0, Ordering::Relaxed);
         runner.facts.insert_id.store(0, Ordering::Relaxed);
         *runner.facts.roles.lock() = runner.rights.account.default_roles.clone();
@@ -332,9 +333,23 @@ fn drop_temporary_tables(catalog: &SessionCatalog) {
     }
 }
 
-/// The variables of a session that begins with the client's collation.
-fn variables_of(instance: &Instance, id: u64, collation: u16) -> SessionVariables {
+/// The variables of a session of this account, without what its connection brings.
+fn initial_variables(instance: &Instance, account: &Account) -> SessionVariables {
     let mut variables = instance.variables.session();
+    if let Some(consistency) = attribute::initial_consistency(account.attribute.as_deref()) {
+        variables.install(read_consistency::VARIABLE, Setting::text(&consistency));
+    }
+    variables
+}
+
+/// The variables of a session that begins with the client's collation.
+fn variables_of(
+    instance: &Instance,
+    account: &Account,
+    id: u64,
+    collation: u16,
+) -> SessionVariables {
+    let mut variables = initial_variables(instance, account);
     variables.install("pseudo_thread_id", Setting::Number(id as i64));
     let id = CollationId(collation);
     let known = firn_sql::collation::by_id(id);

@@ -15,6 +15,7 @@ use firn_sql::plan::Executor;
 use firn_sql::types::{EvaluationContext, SqlMode, TimeZone};
 
 use super::binary_text;
+use crate::read_consistency;
 use crate::variables::{SessionVariables, Setting};
 use crate::wire_rows::Presentation;
 
@@ -124,8 +125,8 @@ impl Settings {
                 "VECTORISED" => Some(Executor::Vectorised),
                 _ => None,
             },
-            read_consistency: read_consistency(
-                text("firn_read_consistency"),
+            read_consistency: read_consistency::parse(
+                text(read_consistency::VARIABLE),
                 ReadConsistency::Strong {
                     shares: is_on("firn_shared_timestamps"),
                     by_page: is_on("firn_waits_by_page"),
@@ -260,29 +261,6 @@ fn sql_mode(names: &str) -> Result<SqlMode> {
 fn time_zone(name: &str) -> Result<TimeZone> {
     let unknown = || SqlError::new(1298, format!("Unknown or incorrect time zone: '{name}'"));
     TimeZone::parse(name).ok_or_else(unknown)
-}
-
-/// The value of `firn_read_consistency`.
-/// The consistency of this name; `strong` is what STRONG means.
-fn read_consistency(text: &str, strong: ReadConsistency, position: Cts) -> Result<ReadConsistency> {
-    let invalid = || {
-        let message = format!(
-            "Variable 'firn_read_consistency' can't be set to the value of '{text}': it is STRONG, \
-             SESSION, BOUNDED(milliseconds) or STALE"
-        );
-        SqlError::new(1231, message)
-    };
-    let upper = text.trim().to_ascii_uppercase();
-    Ok(match &*upper {
-        "STRONG" => strong,
-        "SESSION" => ReadConsistency::Position(position),
-        "STALE" => ReadConsistency::Stale,
-        bounded => {
-            let age = bounded.strip_prefix("BOUNDED(").and_then(|rest| rest.strip_suffix(')'));
-            let age = age.and_then(|age| age.trim().parse().ok()).ok_or_else(invalid)?;
-            ReadConsistency::Bounded(Duration::from_millis(age))
-        }
-    })
 }
 
 /// The isolation level of a value of `transaction_isolation`. READ UNCOMMITTED behaves like READ

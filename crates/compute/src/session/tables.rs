@@ -38,6 +38,7 @@ pub(super) fn rows(
         ("information_schema", "SCHEMA_PRIVILEGES") => seen.flat_map(schema_privileges).collect(),
         ("information_schema", "TABLE_PRIVILEGES") => seen.flat_map(table_privileges).collect(),
         ("information_schema", "COLUMN_PRIVILEGES") => seen.flat_map(column_privileges).collect(),
+        ("information_schema", "USER_ATTRIBUTES") => seen.map(attribute_row).collect(),
         ("information_schema", "FIRN_ARCHIVE") if grants.global.contains(Privilege::PROCESS) => {
             let report = instance.node.report().ok();
             report.and_then(|report| report.archive).iter().map(archive_row).collect()
@@ -56,6 +57,11 @@ pub(super) fn rows(
 
 fn text(text: &str) -> Datum {
     Datum::text(text.as_bytes())
+}
+
+fn attribute_row(account: &Arc<Account>) -> Vec<Datum> {
+    let attribute = account.attribute.as_deref().map_or(Datum::Null, text);
+    vec![text(&account.name.user), text(&account.name.host), attribute]
 }
 
 fn archive_row(archive: &ArchiveReport) -> Vec<Datum> {

@@ -1,7 +1,6 @@
 //! Merging documents: `JSON_MERGE_PRESERVE` keeps everything, `JSON_MERGE_PATCH` follows RFC 7396.
 
 use firn_sql_types::error::Result;
-use firn_sql_types::json::JsonObject;
 use firn_sql_types::{Datum, JsonValue, SqlType};
 
 use super::value::{Role, document, has_documents, json, resolve_roles, result};
@@ -71,23 +70,8 @@ fn merge_patch(a: &[Datum]) -> Result<Datum> {
             (_, None) => None,
             (None, Some(JsonValue::Object(_))) => None,
             (None, Some(next)) => Some(next),
-            (Some(target), Some(next)) => Some(patch(target, next)),
+            (Some(target), Some(next)) => Some(target.patched_with(next)),
         };
     }
     merged.map_or(Ok(Datum::Null), result)
-}
-
-fn patch(target: JsonValue, patch_with: JsonValue) -> JsonValue {
-    let JsonValue::Object(changes) = patch_with else { return patch_with };
-    let mut object = match target {
-        JsonValue::Object(object) => object,
-        _ => JsonObject::new(),
-    };
-    for (key, change) in changes {
-        let old = object.remove(&key);
-        if change != JsonValue::Null {
-            object.insert(key, patch(old.unwrap_or(JsonValue::Null), change));
-        }
-    }
-    JsonValue::Object(object)
 }

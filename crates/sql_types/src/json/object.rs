@@ -13,6 +13,26 @@ fn compare_keys(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
+impl JsonValue {
+    /// The value with the changes of a merge patch (RFC 7396): members of an object replace those
+    /// of the same keys, NULL removes them, and anything else replaces the whole.
+    #[must_use]
+    pub fn patched_with(self, patch: JsonValue) -> JsonValue {
+        let JsonValue::Object(changes) = patch else { return patch };
+        let mut object = match self {
+            JsonValue::Object(object) => object,
+            _ => JsonObject::new(),
+        };
+        for (key, change) in changes {
+            let old = object.remove(&key);
+            if change != JsonValue::Null {
+                object.insert(key, old.unwrap_or(JsonValue::Null).patched_with(change));
+            }
+        }
+        JsonValue::Object(object)
+    }
+}
+
 impl JsonObject {
     /// No members.
     #[must_use]
