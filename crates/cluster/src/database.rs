@@ -69,8 +69,9 @@ pub enum DatabaseState {
     Standby,
     /// This process's member leads, and the engine is being opened.
     Opening,
-    /// Clients are answered at this address.
-    Serving(SocketAddr),
+    /// Clients are answered at this address; `None`: a replica that has none of its own, and reads
+    /// for those of other nodes.
+    Serving(Option<SocketAddr>),
     /// This process's member leads, but the engine cannot be opened. It is tried again.
     Failing(String),
 }
@@ -279,7 +280,7 @@ impl Shared {
     /// Answers clients until the log has another writer or the process ends.
     fn attend(&self, node: &Node, endpoint: Endpoint, stop: &Stop) {
         if let Some(address) = endpoint.address() {
-            self.set(DatabaseState::Serving(address));
+            self.set(DatabaseState::Serving(Some(address)));
         }
         let mut patience = self.options.patience;
         let is_near = endpoint.address().is_none_or(|address| address.ip().is_loopback());

@@ -84,7 +84,7 @@ pub(crate) fn obstacle(status: &NodeStatus, roles: Roles) -> Option<String> {
     if roles.has(Role::Database) && leads && status.serves.is_none() {
         return part("its engine is being opened");
     }
-    if roles.has(Role::Replica) && status.serves.is_none() {
+    if roles.has(Role::Replica) && !status.replica.as_ref().is_some_and(|replica| replica.is_open) {
         return part("its replica is being opened");
     }
     // A page node that has no pages to keep has nothing to answer.
@@ -98,7 +98,7 @@ mod tests {
     use firn_base::network::NodeId;
 
     use super::*;
-    use crate::message::{LogStatus, PagesStatus};
+    use crate::message::{LogStatus, PagesStatus, ReplicaStatus};
 
     fn log(leads: Option<u64>, leader: Option<u64>) -> Option<LogStatus> {
         let (truncated, durable) = (Lsn::FIRST, Lsn::FIRST);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(obstacle(&status, Roles::of(&[Role::Pages])), None, "it has no pages to keep");
         let replica = Roles::of(&[Role::Replica]);
         assert_eq!(obstacle(&status, replica).as_deref(), Some("its replica is being opened"));
-        status.serves = Some("10.0.0.4:3306".to_owned());
+        status.replica = Some(ReplicaStatus { is_open: true, ..ReplicaStatus::default() });
         assert_eq!(obstacle(&status, replica), None);
     }
 }

@@ -419,9 +419,6 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
     if node.has(Role::Replica) && node.roles != Roles::of(&[Role::Replica]) {
         return Some(format!("'{name}' has the role replica and can have no other role"));
     }
-    if node.has(Role::Replica) && node.client_address.is_none() {
-        return Some(format!("'{name}' has the role replica and needs a client_address"));
-    }
     if node.has(Role::Proxy) && node.roles != Roles::of(&[Role::Proxy]) {
         return Some(format!("'{name}' has the role proxy and can have no other role"));
     }

@@ -5,7 +5,7 @@ use firn_base::network::NodeId;
 use firn_base::{Cts, Lsn};
 use serde::{Deserialize, Serialize};
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// The state of a process. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,23 @@ pub struct ReplicaStatus {
     pub behind_ms: u64,
     /// Whether the writer did not answer when it was asked last.
     pub is_cut_off: bool,
+    pub load: LoadStatus,
+}
+
+/// What a replica's process has done up to a time. The figures grow; whoever wants to know how busy
+/// it is looks twice. They begin again when the replica is opened again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadStatus {
+    /// The time, by the process's own clock.
+    pub at_us: u64,
+    /// How long the process has had processors.
+    pub processor_us: u64,
+    /// How many processors it can have at the same time.
+    pub processors: u32,
+    /// Reads that it has answered.
+    pub reads: u64,
+    /// How long they took together.
+    pub read_us: u64,
 }
 
 /// The archiver of a process. Without one that runs, all figures are 0.

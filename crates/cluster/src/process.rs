@@ -438,15 +438,17 @@ impl Parts {
     }
 
     fn close(&self, writer: &WriterService) {
+        // Before the door: it tells clients of this process that the server ends, and those of
+        // other nodes read on elsewhere.
+        if let Some(replica) = &self.replica {
+            replica.close();
+        }
         if let Some(door) = &self.door {
             door.shut_down(self.patience);
         }
         self.log.close_database();
         if let Some(door) = &self.door {
             door.close();
-        }
-        if let Some(replica) = &self.replica {
-            replica.close();
         }
         writer.close();
         if let Some(archive) = &self.archive {
@@ -471,7 +473,7 @@ impl Parts {
 
     /// Where clients are answered, and how.
     fn serves(&self, state: Option<&DatabaseState>) -> Option<String> {
-        if let Some(DatabaseState::Serving(address)) = state {
+        if let Some(DatabaseState::Serving(Some(address))) = state {
             return Some(self.reached_at(*address));
         }
         // A node that leads opens its engine now.

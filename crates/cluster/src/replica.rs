@@ -34,7 +34,7 @@ use parking_lot::Mutex;
 use crate::clients::Clients;
 use crate::database::{DatabaseState, OnState};
 use crate::health::MetricsDoor;
-use crate::message::ReplicaStatus;
+use crate::message::{LoadStatus, ReplicaStatus};
 use crate::seen_writer;
 use crate::task::{Stop, Task};
 
@@ -48,6 +48,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long a node has to say whether it writes.
 const TIMEOUT: Duration = Duration::from_millis(500);
+/// How often the load is read.
+const LOAD: Duration = Duration::from_millis(500);
 /// How often the accounts are read again while the node that writes commits.
 const ACCOUNTS: Duration = Duration::from_secs(1);
 /// How long a transaction waits for a snapshot that another node has chosen.
@@ -217,19 +219,21 @@ impl Shared {
         endpoint: &Endpoint,
         stop: &Stop,
     ) {
-        if let Some(address) = endpoint.address() {
-            self.set(DatabaseState::Serving(address));
-        }
+        self.set(DatabaseState::Serving(endpoint.address()));
         self.options.metrics.begin(endpoint.metrics());
         self.options.clients.begin_reading(endpoint);
         let now = || self.environment.clock.monotonic();
         let mut patience = self.options.patience;
         let mut lag = Lag::default();
+        let (mut load_at, mut load) = (now(), load_of(now(), endpoint));
         let mut members = (self.links.log)();
         let (mut asked_at, mut accounts_at, mut accounts_of) = (now(), now(), replica.visible());
         while !stop.pause(LOOK) {
             lag.note(now(), durable(replica, log));
-            self.tell(replica, log, lag.of(now(), replica.applied_lsn()));
+            if now().saturating_sub(load_at) >= LOAD {
+                (load_at, load) = (now(), load_of(now(), endpoint));
+            }
+            self.tell(replica, log, lag.of(now(), replica.applied_lsn()), load);
             let members_now = (self.links.log)();
             if !members_now.iter().map(Arc::as_ptr).eq(members.iter().map(Arc::as_ptr)) {
                 log.set_members(&members_now);
@@ -267,7 +271,7 @@ impl Shared {
         found.is_some_and(|found| found.epoch() > writer.epoch())
     }
 
-    fn tell(&self, replica: &Replica, log: &RemoteLog, lag: Duration) {
+    fn tell(&self, replica: &Replica, log: &RemoteLog, lag: Duration, load: LoadStatus) {
         let applied = replica.applied_lsn();
         let positions = replica.writer_positions();
         *self.status.lock() = ReplicaStatus {
@@ -278,6 +282,7 @@ impl Shared {
             behind_bytes: durable(replica, log).0.saturating_sub(applied.0),
             behind_ms: lag.as_millis() as u64,
             is_cut_off: replica.is_cut_off(),
+            load,
         };
     }
 }
@@ -286,6 +291,18 @@ impl Shared {
 /// the members of the log tell later.
 fn durable(replica: &Replica, log: &RemoteLog) -> Lsn {
     log.durable_lsn().max(replica.writer_positions().durable_lsn)
+}
+
+/// What the process has done up to `now`.
+fn load_of(now: Duration, endpoint: &Endpoint) -> LoadStatus {
+    let load = endpoint.load();
+    LoadStatus {
+        at_us: now.as_micros() as u64,
+        processor_us: load.processor.as_micros() as u64,
+        processors: load.processors,
+        reads: load.reads,
+        read_us: load.read_us,
+    }
 }
 
 /// How long ago the oldest log became known that is not applied yet.

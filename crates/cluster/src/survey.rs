@@ -90,6 +90,12 @@ impl Surveyor {
     /// Asks everybody. Blocks for as long as they have to answer.
     #[must_use]
     pub fn look(&self) -> Survey {
+        self.look_at(|_| true)
+    }
+
+    /// Asks control, and these nodes. Blocks for as long as they have to answer.
+    #[must_use]
+    pub fn look_at(&self, is_asked: impl Fn(&NodeEntry) -> bool) -> Survey {
         let control = self.control();
         if let Ok(control) = &control
             && let Some(layout) = Layout::of_catalog(&control.catalog)
@@ -100,7 +106,7 @@ impl Surveyor {
         self.links.keep(|node| layout.node(node).is_some());
         let catalog = control.as_ref().ok().map(|control| &control.catalog);
         let state = |node: &NodeEntry| catalog.and_then(|catalog| catalog.node_state(node.number));
-        let nodes: Vec<NodeEntry> = layout.nodes().cloned().collect();
+        let nodes: Vec<NodeEntry> = layout.nodes().filter(|node| is_asked(node)).cloned().collect();
         let told = self.ask_all(&nodes).into_iter().zip(nodes);
         let surveyed = |(status, node)| SurveyedNode { state: state(&node), status, node };
         let nodes = told.map(surveyed).collect();

@@ -20,8 +20,8 @@
 //! * L4. *Both times begin anew with each change of the replicas that serve*, so a change is judged
 //!   by what was measured after it.
 //! * L5. *A replica that has died is replaced*, whatever the load: its death leaves `wanted` as it
-//!   is. Each further death doubles the pause before the next start, until one has served for
-//!   [`CALM`].
+//!   is. Each further death doubles the pause before the next start, until one that was started
+//!   after it has served for a minute.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -183,8 +183,9 @@ pub struct Elastic {
     since: BTreeMap<u32, Since>,
     /// Those that were told to leave, whose end is no death.
     drained: BTreeSet<u32>,
-    /// Deaths without a calm time between them.
+    /// Deaths since a replica has served for [`CALM`] that began after the last of them.
     deaths: u32,
+    last_death: Duration,
     /// No replica is started before this.
     rests_until: Duration,
     /// The replicas of the samples, and when the first sample of them was taken.
@@ -205,6 +206,7 @@ impl Elastic {
             since: BTreeMap::new(),
             drained: BTreeSet::new(),
             deaths: 0,
+            last_death: Duration::ZERO,
             rests_until: Duration::ZERO,
             measured: None,
             samples: VecDeque::new(),
@@ -254,7 +256,10 @@ impl Elastic {
                 self.note_death(now);
             }
         }
-        let is_calm = |since: &Since| since.kind == Kind::Serving && now - since.at >= CALM;
+        let last_death = self.last_death;
+        let is_calm = |since: &Since| {
+            since.kind == Kind::Serving && since.at >= last_death && now - since.at >= CALM
+        };
         if self.since.values().any(is_calm) {
             self.deaths = 0;
         }
@@ -265,6 +270,7 @@ impl Elastic {
         let pause = PAUSE * 2_u32.pow(self.deaths.min(MOST_DOUBLINGS));
         self.rests_until = self.rests_until.max(now.saturating_add(pause));
         self.deaths = self.deaths.saturating_add(1);
+        self.last_death = now;
     }
 
     /// Samples the load if all replicas that take statements were measured (L4).
@@ -422,7 +428,7 @@ impl Elastic {
         let serving = self.since.values().filter(|since| since.kind == Kind::Serving).count();
         let ElasticSettings { least, most, up_after, .. } = self.settings;
         let load = self.mean(now, up_after).map(|mean| format!("; {mean}")).unwrap_or_default();
-        format!("{serving} replicas serve, {} of {least} to {most} wanted{load}", self.wanted())
+        format!("{serving} serving, {} wanted ({least} to {most}){load}", self.wanted())
     }
 }
 

@@ -7,6 +7,8 @@
     reason = "tests use the machine as it is"
 )]
 
+#[path = "one_endpoint/elastic.rs"]
+mod elastic;
 #[path = "one_endpoint/replicas.rs"]
 mod replicas;
 #[path = "one_endpoint/stopped.rs"]

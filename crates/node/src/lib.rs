@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod endpoint;
 pub mod engine_status;
 pub mod http;
+pub mod load;
 pub mod memory;
 pub mod metrics;
 pub mod node;

@@ -27,6 +27,13 @@ fn status() -> NodeStatus {
             behind_bytes: 0,
             behind_ms: 3,
             is_cut_off: false,
+            load: LoadStatus {
+                at_us: 16,
+                processor_us: 17,
+                processors: 2,
+                reads: 18,
+                read_us: 300,
+            },
         }),
         archive: Some(ArchivingStatus {
             is_chosen: true,
@@ -53,13 +60,14 @@ fn status() -> NodeStatus {
 fn a_status_has_these_bytes() {
     let bytes = status().encode();
     let expected = [
-        &[4][..],                         // version
+        &[5][..],                         // version
         &[2],                             // node 2
         &[1, 1, 7, 1, 2],                 // a log member that leads in term 7; member 2 leads
         &[8, 0xac, 2, 0],                 // log from 8, durable to 300, no failure
         &[1, 1, 9, 0xac, 2, 0xc8, 1],     // an open page node: 9, 300, 200,
         &[6, 5, 0],                       // 6 ms behind, 5 images a second, no failure
-        &[1, 1, 7, 0xac, 2, 40, 0, 3, 0], // a replica in epoch 7: at 300, 40, 0 bytes, 3 ms, linked
+        &[1, 1, 7, 0xac, 2, 40, 0, 3, 0], // a replica in epoch 7: at 300, 40, 0 bytes, 3 ms, linked;
+        &[16, 17, 2, 18, 0xac, 2],        // up to 16 us: 17 us of 2 processors, 18 reads in 300 us
         &[1, 1, 14, 1, 0xc8, 1, 11, 100], // it archives in choice 14, up to 200 and 11 ms, 100 and
         &[12, 13, 1, 0xac, 2, 15, 2, 0],  // 12 ms behind; 13 objects, 1 set, 300 bytes, 15 sent
         &[1, 3, b'a', b':', b'1'],        // serves at a:1

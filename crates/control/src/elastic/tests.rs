@@ -284,6 +284,15 @@ fn replicas_that_die_of_their_start_are_started_more_and_more_rarely() {
 }
 
 #[test]
+fn one_that_serves_does_not_excuse_the_deaths_of_another() {
+    let mut run = Run::with(ElasticSettings { least: 2, ..settings() }, 1);
+    run.are_starts_bad = true;
+    let commands = run.seconds(660, 0);
+    let starts = commands.iter().filter(|command| matches!(command, Start(2))).count();
+    assert!((12..=18).contains(&starts), "{starts}");
+}
+
+#[test]
 fn a_replica_that_does_not_open_is_replaced() {
     let mut run = Run::new(settings());
     run.seconds(1, 0);

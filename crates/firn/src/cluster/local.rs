@@ -29,6 +29,7 @@ use firn_base::task::sleep;
 use firn_base::{Environment, Extents};
 use firn_cluster::{Layout, NodeEntry, Origin, PageDivision};
 
+use super::elastic::{self, ElasticReplicas};
 use super::{ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, ORIGIN_FLAG, read_layout};
 use crate::signals::listen;
 use crate::{CommandError, backup};
@@ -41,7 +42,7 @@ const FIRST_PORT: u16 = 7401;
 /// move one by one.
 const CHUNKS: u32 = 16;
 
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause before a node that ended by itself is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// How long nodes have to close.
@@ -49,11 +50,17 @@ const CLOSING: Duration = Duration::from_secs(30);
 
 /// The processes of a cluster.
 struct Processes {
-    directory: PathBuf,
-    buffer_pool: String,
+    commands: NodeCommands,
     /// Further flags of each node.
     flags: Vec<String>,
     nodes: Vec<Process>,
+}
+
+/// What the commands of all nodes have in common.
+#[derive(Clone)]
+pub(super) struct NodeCommands {
+    pub(super) directory: PathBuf,
+    buffer_pool: String,
 }
 
 struct Process {
@@ -80,6 +87,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let proxies: u64 = *matches.get_one("proxies").expect("it has a default");
     let proxy = |number| (format!("proxy-{number}"), Roles::of(&[Role::Proxy]));
     shape.extend((1..=proxies).map(proxy));
+    let elastic_settings = elastic::settings(matches)?;
     let has_layout = directory.join(LAYOUT_FILE).exists();
     if has_layout && matches.get_one::<String>(ORIGIN_FLAG).is_some() {
         return Err(CommandError::Usage(format!(
@@ -100,22 +108,35 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     });
     let mut processes = Processes {
         flags: flags.collect(),
-        directory: directory.clone(),
-        buffer_pool: buffer_pool.clone(),
+        commands: NodeCommands { directory: directory.clone(), buffer_pool: buffer_pool.clone() },
         nodes: nodes.collect(),
     };
     writeln!(out, "{}", how_to_use(directory, &layout))?;
     out.flush()?;
+    let mut replicas = None;
     let outcome = processes.start_all().and_then(|()| {
+        if let Some(settings) = elastic_settings {
+            let commands = processes.commands.clone();
+            replicas = Some(ElasticReplicas::start(commands, &layout, settings)?);
+        }
         while signals.pending().next().is_none() {
             processes.look_after(out)?;
+            if let Some(replicas) = &replicas {
+                replicas.tell(out)?;
+            }
             sleep(LOOK_INTERVAL);
         }
         Ok(())
     });
+    if let Some(replicas) = &replicas {
+        replicas.begin_ending();
+    }
     writeln!(out, "firn: the nodes are closing")?;
     out.flush()?;
     processes.end_all();
+    if let Some(replicas) = replicas {
+        replicas.join();
+    }
     writeln!(
         out,
         "firn: the cluster has ended; firn cluster start --dir {} goes on",
@@ -252,26 +273,9 @@ impl Processes {
     }
 
     fn start(&mut self, place: usize) -> Result<(), CommandError> {
-        let node = &self.nodes[place].node;
-        let log = self.directory.join(format!("{}.log", node.name));
-        let log = File::options().create(true).append(true).open(log)?;
-        let child = Command::new(std::env::current_exe()?)
-            .arg("start")
-            .arg("--cluster-layout")
-            .arg(self.directory.join(LAYOUT_FILE))
-            .arg("--node-name")
-            .arg(&node.name)
-            .arg("--data-dir")
-            .arg(self.directory.join(&node.name))
-            .arg("--buffer-pool")
-            .arg(&self.buffer_pool)
-            .args(&self.flags)
-            .arg(format!("--{ENDS_WITH_INPUT_FLAG}"))
-            .stdin(Stdio::piped())
-            .stderr(log)
-            // Ctrl-C in a terminal is for this process alone, which ends the others.
-            .process_group(0)
-            .spawn()?;
+        let mut command = self.commands.of(&self.nodes[place].node.name)?;
+        command.arg("--cluster-layout").arg(self.commands.directory.join(LAYOUT_FILE));
+        let child = command.args(&self.flags).spawn()?;
         self.nodes[place].child = Some(child);
         self.nodes[place].due = None;
         Ok(())
@@ -285,7 +289,7 @@ impl Processes {
                 && let Some(status) = child.try_wait()?
             {
                 let name = &process.node.name;
-                let log = self.directory.join(format!("{name}.log"));
+                let log = self.commands.log(name);
                 writeln!(
                     out,
                     "firn: {name} has ended ({status}), see {}; it is started again",
@@ -305,18 +309,45 @@ impl Processes {
     /// Tells all nodes to end, waits for them, and kills those that do not.
     fn end_all(&mut self) {
         let children = self.nodes.iter_mut().filter_map(|process| process.child.as_mut());
-        let mut children: Vec<_> = children.collect();
-        for child in &mut children {
-            drop(child.stdin.take());
+        end_all(children.collect());
+    }
+}
+
+impl NodeCommands {
+    /// Where a node's process logs.
+    fn log(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.log"))
+    }
+
+    /// The command of a node's process, which ends in order when its input does.
+    pub(super) fn of(&self, name: &str) -> Result<Command, CommandError> {
+        let log = File::options().create(true).append(true).open(self.log(name))?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .args(["start", "--node-name", name, "--data-dir"])
+            .arg(self.directory.join(name))
+            .args(["--buffer-pool", &self.buffer_pool])
+            .arg(format!("--{ENDS_WITH_INPUT_FLAG}"))
+            .stdin(Stdio::piped())
+            .stderr(log)
+            // Ctrl-C in a terminal is for this process alone, which ends the others.
+            .process_group(0);
+        Ok(command)
+    }
+}
+
+/// Tells processes to end, waits for them, and kills those that do not.
+pub(super) fn end_all(mut children: Vec<&mut Child>) {
+    for child in &mut children {
+        drop(child.stdin.take());
+    }
+    let until = Instant::now() + CLOSING;
+    for child in &mut children {
+        while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+            sleep(LOOK_INTERVAL);
         }
-        let until = Instant::now() + CLOSING;
-        for child in &mut children {
-            while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
-                sleep(LOOK_INTERVAL);
-            }
-            // Has no effect on one that has ended.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        // Has no effect on one that has ended.
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }

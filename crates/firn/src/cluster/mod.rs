@@ -2,6 +2,7 @@
 //! `cluster_layout` runs one node of it.
 
 mod change;
+mod elastic;
 mod local;
 mod node;
 mod status;
@@ -90,6 +91,7 @@ pub(crate) fn command() -> Command {
                         .default_value("0")
                         .help("How many nodes of a new cluster follow the log and answer reads"),
                 )
+                .args(elastic::flags())
                 .arg(origin_flag())
                 .args(backup::moment_flags().map(|flag| flag.requires(ORIGIN_FLAG)))
                 .args([

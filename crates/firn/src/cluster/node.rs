@@ -119,10 +119,16 @@ fn join_request(
         name: configuration.node_name.value.clone(),
         roles,
         address,
-        client_address: (roles.has(Role::Database) || roles.has(Role::Proxy))
-            .then_some(configuration.listen.value.into()),
+        client_address: has_clients(configuration).then_some(configuration.listen.value.into()),
         certified,
     })
+}
+
+/// Whether clients connect to the node. A replica may read for those of other nodes alone.
+fn has_clients(configuration: &Configuration) -> bool {
+    let roles = configuration.role.value.roles();
+    let is_told = configuration.listen.origin != Origin::Default;
+    roles.has(Role::Database) || roles.has(Role::Proxy) || (roles.has(Role::Replica) && is_told)
 }
 
 fn options(
@@ -160,7 +166,10 @@ fn line_about(name: &str, part: &str, state: &DatabaseState) -> String {
     match state {
         DatabaseState::Standby => format!("firn: {name} stands by"),
         DatabaseState::Opening => format!("firn: {name} opens its {part}"),
-        DatabaseState::Serving(address) => format!(
+        DatabaseState::Serving(None) => {
+            format!("firn: {name} reads for the clients of other nodes")
+        }
+        DatabaseState::Serving(Some(address)) => format!(
             "firn: {name} answers clients: mysql -h {} -P {} -u root",
             address.ip(),
             address.port()

@@ -1,6 +1,7 @@
 //! `firn cluster status`: what control and the nodes of a cluster tell of themselves.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use firn_control::{Catalog, Chunk, EVERY_SPACE, NodeId, ReplicaState};
 use firn_node::size::Size;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::surveyor;
+use super::{elastic, surveyor};
 use crate::CommandError;
 
 /// How often somebody who watches looks whether there was a signal.
@@ -38,6 +39,7 @@ const HEADS: [&str; 11] = [
 /// If there is no layout. Nodes that do not answer are part of the state.
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let surveyor = surveyor(matches)?;
+    let directory = matches.get_one::<PathBuf>("dir");
     let stop = Arc::new(AtomicBool::new(false));
     let interval = matches.get_one::<u64>("watch").map(|seconds| Duration::from_secs(*seconds));
     if interval.is_some() {
@@ -54,7 +56,8 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
             let seconds = now.saturating_sub(then).as_secs_f64();
             (end.0.saturating_sub(before.0) as f64 / seconds.max(1e-3)) as u64
         });
-        let text = text_of(&survey);
+        let mut text = text_of(&survey);
+        text.extend(directory.and_then(|directory| elastic::status(directory)));
         let Some(interval) = interval else {
             write!(out, "{text}")?;
             return Ok(());
