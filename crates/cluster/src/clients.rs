@@ -176,6 +176,14 @@ impl Clients {
         self.readings.begin(Arc::clone(endpoint.service()) as _, connections);
     }
 
+    /// Has sessions of other nodes' clients read elsewhere, those in a transaction after its end: the
+    /// rows that it sees are kept as long as this replica runs. Waits until none is left here, at
+    /// most `limit`.
+    pub(crate) fn leave_reading(&self, limit: Duration) {
+        self.readings.begin_leaving();
+        self.readings.wait_until_left(limit);
+    }
+
     /// The replica answers nothing any more. Waits for running statements, at most so long.
     pub(crate) fn end_reading(&self, patience: Duration) -> bool {
         let of_others = self.readings.end(patience);

@@ -255,7 +255,11 @@ impl Shared {
         }
         self.options.metrics.end();
         self.status.lock().is_open = false;
-        if !stop.is_set() {
+        if stop.is_set() {
+            let begin = now();
+            self.options.clients.leave_reading(patience);
+            patience = patience.saturating_sub(now().saturating_sub(begin));
+        } else {
             self.set(DatabaseState::Opening);
         }
         let have_ended = self.options.clients.end_reading(patience);

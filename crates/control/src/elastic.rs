@@ -387,8 +387,8 @@ impl Elastic {
         })
     }
 
-    /// Whether one of `count` replicas can go. The latency that the rest would have is not known, so
-    /// it has to be low as it is.
+    /// Whether one of `count` replicas can go. The latency that the rest would have is not known,
+    /// so it has to be low as it is.
     fn is_enough_without_one(&self, mean: MeanLoad, count: u32) -> bool {
         let (count, target) = (u64::from(count), u64::from(self.settings.processor_percent));
         let of_rest = mean.processor_permille * count / (count - 1).max(1);
