@@ -42,7 +42,6 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 /// The regions of an engine that runs in this process.
 pub(crate) struct NearRegions {
     fabric: Arc<SharedMemoryFabric>,
-    peer: Arc<SharedMemoryPeer>,
     lease: OwnedRegion,
     place: SharedRegions,
 }
@@ -66,15 +65,14 @@ impl NearRegions {
         let spawner = &*environment.spawner;
         let fabric = SharedMemoryFabric::serve(&path, Epoch(epoch), spawner)?;
         let lease = fabric.register(LEASE_REGION, 1)?;
-        let peer = SharedMemoryPeer::connect(&path, TIMEOUT, spawner)?;
         let (socket, layout) = (path.display().to_string(), SharedRegions::LAYOUT);
         let place = SharedRegions { socket, epoch, layout };
-        Ok(NearRegions { fabric: Arc::new(fabric), peer: Arc::new(peer), lease, place })
+        Ok(NearRegions { fabric: Arc::new(fabric), lease, place })
     }
 
     /// For the engine.
     pub(crate) fn regions(&self) -> Regions {
-        Regions { fabric: Arc::clone(&self.fabric) as _, peer: Arc::clone(&self.peer) as _ }
+        Regions { fabric: Arc::clone(&self.fabric) as _, peer: self.fabric.peer() }
     }
 
     /// The epoch of these regions.
@@ -84,7 +82,7 @@ impl NearRegions {
 
     /// The way to them within this process.
     pub(crate) fn peer(&self) -> Arc<dyn Peer> {
-        Arc::clone(&self.peer) as _
+        self.fabric.peer()
     }
 
     /// Where replicas find them.

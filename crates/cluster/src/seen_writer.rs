@@ -31,11 +31,17 @@ pub(crate) fn connect(environment: &Environment, remote: &RemoteWriter) -> Arc<d
         }
     };
     match NearWriter::connect(environment, remote, &place) {
-        Ok(near) => return Arc::new(near),
-        Err(reason) => tracing::debug!(%reason, "the writer is asked by messages"),
+        Ok(near) => {
+            tracing::info!("the writer is on this machine; its memory is read");
+            return Arc::new(near);
+        }
+        Err(reason) => tracing::debug!(%reason, "the writer's memory is not of this machine"),
     }
     match FarWriter::connect(environment, remote, &place) {
-        Ok(far) => Arc::new(far),
+        Ok(far) => {
+            tracing::info!("the writer is on another machine; its memory is asked by messages");
+            Arc::new(far)
+        }
         Err(reason) => {
             tracing::debug!(%reason, "the writer does not tell which pages have changed");
             Arc::new(remote.clone())

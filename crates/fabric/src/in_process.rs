@@ -35,6 +35,12 @@ impl InProcessFabric {
         }
     }
 
+    /// A region whose memory the owner has made otherwise.
+    #[cfg(not(feature = "shuttle"))]
+    pub(crate) fn add(&self, name: &str, region: OwnedRegion) {
+        self.shared.regions.lock().insert(name.to_owned(), region);
+    }
+
     /// A peer of this owner in the same process.
     #[must_use]
     pub fn peer(&self) -> Arc<dyn Peer> {

@@ -47,6 +47,7 @@ impl Cluster {
             .args(["cluster", "start", "--buffer-pool", "128M", "--dir"])
             .arg(directory)
             .args(arguments)
+            .env("FIRN_LOG_LEVEL", "info")
             .stdout(Stdio::null())
             .spawn()
             .expect("the binary runs");
@@ -166,18 +167,19 @@ impl Cluster {
         panic!("no process of {name}");
     }
 
-    /// Starts a proxy that joins by hand, for clients at that port. Its process ends with the
+    /// Starts a node that joins by hand, for clients at that port. Its process ends with the
     /// returned one's input.
-    fn join(&self, name: &str, port: u16) -> Child {
+    fn join(&self, name: &str, role: Role, port: u16) -> Child {
         let layout = self.layout().unwrap();
         let control = layout.with_role(Role::Control).next().unwrap().address.to_string();
         let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();
         Command::new(env!("CARGO_BIN_EXE_firn"))
             .args(["start", "--ends-with-input", "--data-dir"])
             .arg(self.directory.join(name))
-            .args(["--join", &control, "--node-name", name, "--role", "proxy"])
+            .args(["--join", &control, "--node-name", name, "--role", role.name()])
             .args(["--cluster-listen", &format!("127.0.0.1:{}", free_port())])
             .args(["--listen", &format!("127.0.0.1:{port}")])
+            .env("FIRN_LOG_LEVEL", "info")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
@@ -681,7 +683,7 @@ fn every_node_takes_every_statement() {
 
     // Another proxy joins.
     let port = free_port();
-    let mut joined = cluster.join("proxy-2", port);
+    let mut joined = cluster.join("proxy-2", Role::Proxy, port);
     let mut client = cluster.connect(|| Some(port));
     let count: Option<u64> = client.query_first("SELECT COUNT(*) FROM kept.t").unwrap();
     assert_eq!(count, Some(12));

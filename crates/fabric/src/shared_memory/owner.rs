@@ -20,9 +20,10 @@ use rustix::net::{
 use super::packets::{REQUEST_BYTES, Reply, Request};
 use crate::epoch::Epoch;
 use crate::error::FabricError;
+use crate::in_process::InProcessFabric;
 use crate::mapping::Mapping;
 use crate::owned::OwnedRegion;
-use crate::region::Fabric;
+use crate::region::{Fabric, Peer};
 
 /// How many peers may wait to be accepted.
 const WAITING_PEERS: i32 = 128;
@@ -31,6 +32,8 @@ const WAITING_PEERS: i32 = 128;
 pub struct SharedMemoryFabric {
     shared: Arc<Shared>,
     server: Mutex<Option<Box<dyn TaskHandle>>>,
+    /// The same regions, for peers in this process.
+    own: InProcessFabric,
 }
 
 struct Shared {
@@ -62,7 +65,14 @@ impl SharedMemoryFabric {
         });
         let served = Arc::clone(&shared);
         let server = spawner.spawn("fabric", Box::new(move || served.serve()));
-        Ok(SharedMemoryFabric { shared, server: Mutex::new(Some(server)) })
+        let (server, own) = (Mutex::new(Some(server)), InProcessFabric::new(epoch));
+        Ok(SharedMemoryFabric { shared, server, own })
+    }
+
+    /// A peer of this owner in the same process, which needs no socket.
+    #[must_use]
+    pub fn peer(&self) -> Arc<dyn Peer> {
+        self.own.peer()
     }
 }
 
@@ -76,7 +86,9 @@ impl Fabric for SharedMemoryFabric {
         let mapping = mapping.map_err(|error| unreachable_at(&self.shared.path, &error))?;
         let mapping = Arc::new(mapping);
         regions.insert(name.to_owned(), Arc::clone(&mapping));
-        Ok(OwnedRegion::shared(mapping))
+        let region = OwnedRegion::shared(mapping);
+        self.own.add(name, region.clone());
+        Ok(region)
     }
 
     fn epoch(&self) -> Epoch {

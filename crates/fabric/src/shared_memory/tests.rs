@@ -70,6 +70,11 @@ fn shared_memory_obeys_the_contract() {
     let path = directory.path().join("fabric");
     let fabric = serve(&path, 5);
     obeys_the_contract(&fabric, &connect(&path));
+    let within = serve(&directory.path().join("within"), 6);
+    let peer = within.peer();
+    obeys_the_contract(&within, &*peer);
+    drop(within);
+    assert!(matches!(peer.connect("timestamps").map(drop), Err(FabricError::Stale { .. })));
     let long = "n".repeat(1000);
     assert!(matches!(connect(&path).connect(&long), Err(FabricError::Unknown(_))));
 }

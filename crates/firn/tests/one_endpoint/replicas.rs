@@ -484,15 +484,41 @@ fn no_read_at_any_endpoint_is_older_than_a_write_at_any_other() {
     ports.extend(cluster.ports(Role::Replica).into_values());
     ports.extend(cluster.ports(Role::Proxy).into_values());
     assert_eq!(ports.len(), COUNTERS);
+    count_and_compare(&cluster, &ports, &ports, seconds);
+    let (port, mut far) = join_far_replica(&cluster);
+    count_and_compare(&cluster, &ports, &[&ports[..], &[port]].concat(), seconds);
+    cluster.end();
+    drop(far.stdin.take());
+    far.wait().unwrap();
+}
+
+/// Starts a replica that does not find the writer's memory, as if it were on another machine.
+fn join_far_replica(cluster: &Cluster) -> (u16, Child) {
+    let is_by_messages = || cluster.logs().contains("its memory is asked by messages");
+    assert!(!is_by_messages());
+    let socket = cluster.directory.join(cluster.leader()).join("regions.sock");
+    std::fs::remove_file(socket).expect("the socket of the writer's memory");
+    let port = free_port();
+    let far = cluster.join("far", Role::Replica, port);
+    let until = Instant::now() + PATIENCE;
+    while !is_by_messages() {
+        assert!(Instant::now() < until, "{}", cluster.logs());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (port, far)
+}
+
+/// Counts rows up at each endpoint, and reads all of them wherever one reads.
+fn count_and_compare(cluster: &Cluster, ports: &[u16], read_at: &[u16], seconds: u64) {
     let (counts, stop) = ([const { AtomicU64::new(0) }; COUNTERS], AtomicBool::new(false));
     std::thread::scope(|scope| {
         let _stop = StopAtEnd(&stop);
-        let (counts, stop, cluster) = (&counts, &stop, &cluster);
+        let (counts, stop) = (&counts, &stop);
         for (row, port) in ports.iter().enumerate() {
             let client = cluster.connect(|| Some(*port));
             scope.spawn(move || count_up(client, row, counts, stop));
         }
-        let readers: Vec<_> = ports
+        let readers: Vec<_> = read_at
             .iter()
             .map(|port| {
                 let client = cluster.connect(|| Some(*port));
@@ -515,5 +541,4 @@ fn no_read_at_any_endpoint_is_older_than_a_write_at_any_other() {
     });
     let written: u64 = counts.iter().map(|count| count.load(Ordering::SeqCst)).sum();
     println!("{written} were written");
-    cluster.end();
 }
