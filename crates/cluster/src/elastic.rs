@@ -9,8 +9,8 @@
 //!
 //! A pool is where processes can be started: this machine, or a platform that runs containers. It
 //! names its replicas `elastic-1`, `elastic-2` and so on, which is how they are known in the
-//! catalog. Whoever looks keeps nothing: after a restart, what the pool and the catalog have says
-//! where to go on.
+//! catalog. The scaler stores nothing: after a restart, it goes on from what the pool and the
+//! catalog have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -78,8 +78,8 @@ pub struct ReplicaStatus {
     pub load: LoadStatus,
 }
 
-/// What a replica's process has done up to a time. The figures grow; whoever wants to know how busy
-/// it is looks twice. They begin again when the replica is opened again.
+/// What a replica's process has done up to a time. The figures only grow: the difference of two
+/// looks says how busy it was. They begin again when the replica is opened again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadStatus {
     /// The time, by the process's own clock.

@@ -103,7 +103,7 @@ impl Peer for RemotePeer {
         let ask = Ask::Connect { epoch: way.epoch.0, peer: way.peer, name: name.to_owned() };
         let began = monotonic();
         let reply = way.caller.call(REGION_SERVICE, encode(&ask), way.timeout);
-        match way.answer(reply, began)? {
+        match way.answer(reply, began, way.timeout)? {
             Answer::Region { region: number, length_words } => Ok(Arc::new(RemoteRegion {
                 way: Arc::clone(way),
                 number,
@@ -116,13 +116,13 @@ impl Peer for RemotePeer {
 }
 
 impl Way {
-    /// What a reply says; `began`: when the request was sent.
+    /// What a reply says to a request that was sent at `began`, and was waited for so long at most.
     fn answer(
         &self,
         reply: Result<Payload, CallError>,
         began: Duration,
+        timeout: Duration,
     ) -> Result<Answer, FabricError> {
-        let timeout = self.timeout;
         let reply = reply.map_err(|error| match error {
             CallError::Unknown { .. } if monotonic().saturating_sub(began) >= timeout => {
                 FabricError::TimedOut { timeout }
@@ -214,7 +214,7 @@ impl RemoteRegion {
             Ok(Next::Message(_)) => return Err(way.incompatible(&"it answers by a stream")),
             Err(error) => Err(error),
         };
-        way.words(way.answer(reply, began)?, batch.answer_words())
+        way.words(way.answer(reply, began, way.timeout)?, batch.answer_words())
     }
 }
 
@@ -314,10 +314,6 @@ impl PendingBatch for RemoteBatch {
         let reply = call.wait_for(timeout);
         counted.is_over = reply.is_ok();
         let way = &counted.way;
-        let is_late = monotonic().saturating_sub(began) >= timeout;
-        match reply {
-            Err(CallError::Unknown { .. }) if is_late => Err(FabricError::TimedOut { timeout }),
-            reply => way.words(way.answer(reply, began)?, answer_words),
-        }
+        way.words(way.answer(reply, began, timeout.min(way.timeout))?, answer_words)
     }
 }
