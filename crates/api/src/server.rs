@@ -247,8 +247,6 @@ pub trait ServerState: Send + Sync {
     fn release_user_locks(&self, connection: u64) -> u64;
     /// The user locks of a connection, and how often each was taken.
     fn user_locks_of(&self, connection: u64) -> Vec<(String, u64)>;
-    /// Hands all user locks of a connection to another one, which continues its session.
-    fn hand_over_user_locks(&self, from: u64, to: u64);
     /// The connection that has a user lock.
     fn user_lock_owner(&self, name: &str) -> Option<u64>;
 

@@ -258,6 +258,7 @@ impl Shared {
         let lease = Arc::new(LeaderLease::default());
         let options = EndpointOptions {
             lease: Some(Arc::clone(&lease) as Arc<dyn WriterLease>),
+            coming: sessions.clone(),
             ..self.options.endpoint.clone()
         };
         let endpoint = Endpoint::start(&self.environment, node, &options)?;
@@ -329,7 +330,7 @@ impl Shared {
         }
         // What is left is interrupted here, so that its outcome is known.
         clients.end(Duration::ZERO);
-        let handed = self.hand_transactions_over(endpoint, to);
+        let handed = self.hand_sessions_over(endpoint, to);
         let left = clock.monotonic();
         match self.group.hand_over(to) {
             Ok(()) => {
@@ -346,7 +347,7 @@ impl Shared {
         match self.group.leads() == Some(term) {
             true => {
                 tracing::warn!(%to, "the other member does not lead; this node goes on writing");
-                self.take_transactions_back(endpoint, to, handed);
+                self.take_sessions_back(endpoint, to, handed);
                 clients.begin(endpoint);
                 // The order may have come more than once meanwhile.
                 *self.successor.lock() = None;
@@ -356,46 +357,46 @@ impl Shared {
         }
     }
 
-    /// Has the next writer keep the transactions that sessions have left; returns the handover's
-    /// number, if there are any. Where that is not possible, they are rolled back here.
-    fn hand_transactions_over(&self, endpoint: &Endpoint, to: MemberId) -> Option<u64> {
+    /// Has the next writer keep what sessions have left; returns the handover's number, if there is
+    /// anything. Where that is not possible, it ends here, and transactions are rolled back.
+    fn hand_sessions_over(&self, endpoint: &Endpoint, to: MemberId) -> Option<u64> {
         let instance = endpoint.instance();
         let number = self.environment.random.next_u64();
         let handed = match instance.hand_over(number) {
             Ok(handed) if handed.sessions.is_empty() => return None,
             Ok(handed) => handed,
             Err(error) => {
-                tracing::warn!(%error, "open transactions cannot be handed over");
-                instance.end_left_transactions();
+                tracing::warn!(%error, "open sessions cannot be handed over");
+                instance.end_left_sessions();
                 return None;
             }
         };
-        let transactions = handed.sessions.len();
+        let (sessions, transactions) = (handed.sessions.len(), handed.node.transactions.len());
         let kept = match (self.options.members)(to) {
             Some(next) => handover::keep(&next, handed).map_err(|error| error.to_string()),
             None => Err("the layout does not know it".to_owned()),
         };
         match kept {
-            Ok(()) => tracing::info!(%to, transactions, "open transactions are handed over"),
+            Ok(()) => tracing::info!(%to, sessions, transactions, "open sessions are handed over"),
             Err(error) => {
-                tracing::warn!(%to, transactions, %error, "the next writer does not take open transactions; they are rolled back");
+                tracing::warn!(%to, sessions, transactions, %error, "the next writer does not take open sessions; their transactions are rolled back");
                 // It may have taken them: nothing commits until it leads, or does not in time.
-                instance.end_left_transactions();
+                instance.roll_back_left_sessions();
             }
         }
         Some(number)
     }
 
-    /// The sessions of this node have their transactions back, unless the other node might go on
-    /// with them ([`crate::handover`], rule 1).
-    fn take_transactions_back(&self, endpoint: &Endpoint, to: MemberId, handed: Option<u64>) {
+    /// The sessions of this node have back what they have left, unless the other node might go on
+    /// with it ([`crate::handover`], rule 1).
+    fn take_sessions_back(&self, endpoint: &Endpoint, to: MemberId, handed: Option<u64>) {
         let instance = endpoint.instance();
         instance.keep_writing();
         let Some(number) = handed else { return };
         let next = (self.options.members)(to);
         let is_forgotten = next.is_some_and(|next| handover::forget(&next, number).is_ok());
         if !is_forgotten {
-            instance.end_left_transactions();
+            instance.end_left_sessions();
         }
     }
 }

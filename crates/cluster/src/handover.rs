@@ -1,8 +1,9 @@
-//! Open transactions on their way to the next writer, in a planned switch.
+//! Open sessions on their way to the next writer, in a planned switch: their transactions, and what
+//! else ends with a server.
 //!
 //! ```text
 //!   writer                                  the member that is to lead
-//!   sessions have left their transactions
+//!   sessions have left what they had
 //!   markers in the log ── Keep ───────────► keeps what it was told
 //!                        ◄── kept ─────────
 //!   lets it lead                            leads, and opens its engine with that
@@ -11,8 +12,9 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. *A transaction goes on at one writer.* The one that goes on writing after all has its own
-//!    transactions back only once the other one has forgotten them; otherwise it rolls them back.
+//! 1. *A session goes on at one writer.* The one that goes on writing after all has what its own
+//!    sessions have left back only once the other one has forgotten it; otherwise it ends that, and
+//!    rolls transactions back.
 //! 2. *What was kept is for the next term.* It is dropped after [`KEPT`], and where a transaction's
 //!    undo log does not end with the marker of this handover, the engine drops it.
 //!
@@ -35,7 +37,7 @@ use crate::versioned::{decode, encode};
 
 /// Tells a process what it is to know as the next writer.
 const SERVICE: ServiceId = ServiceId(0x0104);
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// How long the next writer has to answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// How long something is kept for a writer that does not begin.
@@ -102,7 +104,7 @@ impl Service for Handovers {
 /// Links to the members that may lead.
 pub(crate) type MemberLinks = Box<dyn Fn(MemberId) -> Option<Arc<Caller>> + Send + Sync>;
 
-/// Has the next writer keep transactions. Blocks for its answer.
+/// Has the next writer keep sessions. Blocks for its answer.
 ///
 /// # Errors
 /// It may have kept them, or not.

@@ -23,8 +23,9 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{AccountBook, AccountName, RowsAccountStore, StoreError, UsageBook};
+use crate::belongings::Holder;
 use crate::commits::CommitNotes;
-use crate::left_transactions::LeftTransactions;
+use crate::left_sessions::{self, LeftSessions};
 use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
 use crate::process_state::state_of;
@@ -80,6 +81,8 @@ pub struct InstanceOptions {
     pub cluster: Option<Arc<dyn ClusterSeam>>,
     /// Over a node that other ones may replace as the writer.
     pub lease: Option<Arc<dyn WriterLease>>,
+    /// The sessions of the writer before that go on here. See [`Instance::take_over`].
+    pub coming: Vec<HandedSession>,
 }
 
 pub struct Instance {
@@ -131,8 +134,8 @@ pub struct Instance {
     pub(crate) cluster: Option<Arc<dyn ClusterSeam>>,
     /// Which sessions may write, according to the variables; each statement that writes reads it.
     writes_allowed: AtomicU8,
-    /// Transactions of sessions that have left, or that are to come.
-    pub(crate) left: LeftTransactions,
+    /// What sessions have left, and what of sessions is to come.
+    pub(crate) left: LeftSessions,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, OpenSession>>,
 }
@@ -187,7 +190,8 @@ impl Instance {
     /// # Errors
     /// If the accounts cannot be read or stored, or the server does not accept the node.
     pub fn open(options: InstanceOptions) -> Result<Arc<Instance>, OpenError> {
-        let InstanceOptions { environment, node, server, incarnation, variables, .. } = options;
+        let InstanceOptions { environment, node, server, incarnation, variables, coming, .. } =
+            options;
         let membership = Joined::new(Arc::clone(&server), incarnation)?;
         let book = RowsAccountStore::open(Arc::clone(&node))?;
         let accounts = AccountBook::open(Box::new(book), Arc::clone(&server), incarnation)?;
@@ -203,8 +207,13 @@ impl Instance {
             node_id: environment.random.next_u64() & 0xffff_ffff_ff00 | number,
             environment: environment.clone(),
         };
-        let instance = Arc::new(Instance {
+        let holder = Holder {
+            server: Arc::clone(&server),
             catalog: Arc::new(Catalog::new(Arc::clone(&node), incarnation)),
+            write_gate: Arc::new(WriteGate::new(Arc::clone(&server))),
+        };
+        let instance = Arc::new(Instance {
+            catalog: Arc::clone(&holder.catalog),
             freshness: node.freshness(),
             lease: options.lease,
             node,
@@ -217,7 +226,7 @@ impl Instance {
             variables,
             persisted,
             commits,
-            write_gate: Arc::new(WriteGate::new(Arc::clone(&server))),
+            write_gate: Arc::clone(&holder.write_gate),
             server,
             plans: PlanCache::default(),
             status: Status::default(),
@@ -229,17 +238,17 @@ impl Instance {
             vectorised: options.vectorised,
             cluster: options.cluster,
             writes_allowed: AtomicU8::new(0),
-            left: LeftTransactions::new(&environment),
+            left: LeftSessions::new(&environment, holder),
             sessions: Mutex::default(),
         });
         let zone = system_time_zone(environment.clock.wall_time_us());
         instance.variables.install("system_time_zone", Setting::text(&zone));
-        instance.join()?;
+        instance.join(&left_sessions::namespaces(&coming))?;
         Ok(instance)
     }
 
-    /// Writes down the transactions of all sessions that have left, for the next writer. They stay
-    /// here; if there are any, nothing commits from now on until [`Instance::keep_writing`].
+    /// Writes down what goes on of all sessions that have left, for the next writer. It stays here;
+    /// if there are transactions, nothing commits from now on until [`Instance::keep_writing`].
     /// Blocks.
     ///
     /// # Errors
@@ -249,24 +258,33 @@ impl Instance {
     }
 
     /// No other node writes after all: transactions commit here again, and sessions go on with
-    /// those that they have left.
+    /// what they have left.
     pub fn keep_writing(&self) {
         self.node.keep_writing();
     }
 
-    /// Rolls back the transactions of sessions that have left and that no other node goes on with.
+    /// Rolls back the transactions of sessions that have left. What else they have left stays.
     /// Blocks.
-    pub fn end_left_transactions(&self) {
+    pub fn roll_back_left_sessions(&self) {
+        self.left.roll_back_all();
+    }
+
+    /// Ends what sessions have left and no other node goes on with: rolls transactions back, and
+    /// drops temporary tables. Blocks.
+    pub fn end_left_sessions(&self) {
         self.left.end_all();
     }
 
-    /// Takes the transactions of the writer before, for their sessions.
+    /// Takes what goes on of the sessions of the writer before: those of
+    /// [`InstanceOptions::coming`], and the transactions that their database node has taken over.
+    /// Call it before there are sessions. Blocks.
     pub fn take_over(&self, sessions: Vec<HandedSession>, transactions: Vec<TakenOver>) {
-        self.left.take_over(sessions, transactions);
+        self.left.take_over(&*self.node, sessions, transactions);
     }
 
     /// Lets the server call this node from now on, and takes over the server's earlier state.
-    fn join(self: &Arc<Self>) -> Result<(), ServerStateError> {
+    /// `goes_on`: the schemas of temporary tables whose sessions go on here.
+    fn join(self: &Arc<Self>, goes_on: &[String]) -> Result<(), ServerStateError> {
         let member: Arc<dyn ServerMember> = Arc::clone(self) as _;
         self.server.attach(self.incarnation, Arc::downgrade(&member))?;
         self.accounts.have_changed(self.server.accounts_since());
@@ -275,13 +293,13 @@ impl Instance {
             self.variable_set(&variable);
         }
         self.logs.obey(&self.variables);
-        self.remove_leftovers(&|owner| self.server.has_ended(owner));
+        self.remove_leftovers(&|owner| self.server.has_ended(owner), goes_on);
         Ok(())
     }
 
     /// Removes the temporary tables and unfinished copies of compute nodes that have ended. Blocks.
-    fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) {
-        if let Err(error) = self.catalog.remove_leftovers(has_ended) {
+    fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool, goes_on: &[String]) {
+        if let Err(error) = self.catalog.remove_leftovers(has_ended, goes_on) {
             tracing::warn!(%error, "temporary tables of a compute node that has ended are left");
         }
     }
@@ -505,7 +523,7 @@ impl ServerMember for Instance {
     fn clean_up_after(&self, ended: Incarnation) {
         let catalog = Arc::clone(&self.catalog);
         let clean = move || {
-            if let Err(error) = catalog.remove_leftovers(&|owner| owner == ended) {
+            if let Err(error) = catalog.remove_leftovers(&|owner| owner == ended, &[]) {
                 tracing::warn!(%error, %ended, "temporary tables of a compute node that has ended are left");
             }
         };

@@ -11,10 +11,11 @@
 //! through [`firn_api::rows`].
 
 pub mod accounts;
+mod belongings;
 pub mod columns;
 mod commits;
 pub mod instance;
-mod left_transactions;
+mod left_sessions;
 pub mod logs;
 pub mod plan_cache;
 mod process_state;

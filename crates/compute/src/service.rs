@@ -147,8 +147,8 @@ impl Service for SqlService {
         Ok(Box::new(session))
     }
 
-    fn abandon_transaction(&self, connection: u32) {
-        drop(self.instance.left.take(u64::from(connection)));
+    fn abandon_session(&self, connection: u32) {
+        self.instance.left.abandon(u64::from(connection));
     }
 
     fn resume(
@@ -260,12 +260,12 @@ impl Session for SqlSession {
         self.what_is_carried()
     }
 
-    fn leave_transaction(&mut self) -> bool {
-        self.leave_open_transaction()
+    fn leave_session(&mut self) -> bool {
+        self.leave_what_ends()
     }
 
-    fn take_transaction(&mut self) -> bool {
-        self.take_left_transaction()
+    fn take_left(&mut self) -> bool {
+        self.take_what_was_left()
     }
 
     fn describe_transaction(&mut self) -> Option<Vec<u8>> {

@@ -214,6 +214,32 @@ impl Facts {
     pub(crate) fn release_locks(&self) -> u64 {
         self.server.release_user_locks(self.id)
     }
+
+    /// The session's user locks, and how often each was taken.
+    pub(crate) fn user_locks(&self) -> Vec<(String, u64)> {
+        match self.has_asked_for_locks.load(Ordering::Relaxed) {
+            true => self.server.user_locks_of(self.id),
+            false => Vec::new(),
+        }
+    }
+
+    /// Gives back what was taken beyond `before`.
+    pub(crate) fn release_locks_but(&self, before: &[(String, u64)]) {
+        for (name, times) in self.user_locks() {
+            let kept = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, kept)| *kept);
+            for _ in kept..times {
+                let _ = self.server.release_user_lock(self.id, &name);
+            }
+        }
+    }
+
+    /// The running statement is not cut from here on: what it gives back now, it might not get
+    /// again elsewhere.
+    fn end_cutting(&self) {
+        if self.cut.close() {
+            self.outlive_cut();
+        }
+    }
 }
 
 impl Canceller for Facts {
@@ -345,10 +371,12 @@ impl SessionFacts for Facts {
     }
 
     fn release_lock(&self, name: &str) -> Option<bool> {
+        self.end_cutting();
         self.server.release_user_lock(self.id, name)
     }
 
     fn release_all_locks(&self) -> u64 {
+        self.end_cutting();
         self.release_locks()
     }
 

@@ -78,6 +78,8 @@ pub struct EndpointOptions {
     /// Over a node that other ones may replace as the writer: strong reads are answered only while
     /// this lasts.
     pub lease: Option<Arc<dyn WriterLease>>,
+    /// The sessions of the writer before that go on here. See [`Endpoint::take_over`].
+    pub coming: Vec<HandedSession>,
 }
 
 impl Default for EndpointOptions {
@@ -98,6 +100,7 @@ impl Default for EndpointOptions {
             door: None,
             cluster: None,
             lease: None,
+            coming: Vec::new(),
         }
     }
 }
@@ -235,8 +238,9 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Takes the transactions over that go on in the node's engine, for their sessions. Call it
-    /// before there are sessions. Blocks.
+    /// Takes over what goes on of these sessions, which are those of [`EndpointOptions::coming`],
+    /// with the transactions that go on in the node's engine. Call it before there are sessions.
+    /// Blocks.
     ///
     /// # Errors
     /// If a lock on a definition is not free.
@@ -349,6 +353,7 @@ fn open_instance(
         vectorised: Some(vectorised),
         cluster: options.cluster.clone(),
         lease: options.lease.clone(),
+        coming: options.coming.clone(),
     })?)
 }
 

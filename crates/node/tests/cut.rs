@@ -162,12 +162,12 @@ fn a_transaction_goes_on_elsewhere_without_its_cut_statement() {
     let update = "UPDATE shop.t SET b = b + 1 WHERE a < 5 OR a = 1000";
     cut(&mut *victim, update);
     assert!(victim.status().contains(Status::IN_TRANSACTION));
-    assert!(victim.leave_transaction());
+    assert!(victim.leave_session());
     drop(victim);
     let login = login(endpoint.instance(), VICTIM);
     let last = LastResults::default();
     let mut next = service(&endpoint).resume(login, document.as_deref(), &last).unwrap();
-    assert!(next.take_transaction());
+    assert!(next.take_left());
     assert_eq!(value(&mut *next, CHANGED), "0,1");
     run(&mut *holder, "ROLLBACK");
     run(&mut *next, update);
@@ -182,11 +182,11 @@ fn a_snapshot_of_a_cut_statement_is_not_kept() {
     run(&mut *holder, "BEGIN; UPDATE shop.t SET b = 7 WHERE a = 3");
     run(&mut *victim, "BEGIN");
     cut(&mut *victim, "UPDATE shop.t SET b = b + 1 WHERE a = 3");
-    assert!(victim.leave_transaction());
+    assert!(victim.leave_session());
     drop(victim);
     let login = login(endpoint.instance(), VICTIM);
     let mut next = service(&endpoint).resume(login, None, &LastResults::default()).unwrap();
-    assert!(next.take_transaction());
+    assert!(next.take_left());
     // It would be refused as one that overwrites a change that its snapshot does not see.
     run(&mut *holder, "COMMIT");
     run(&mut *next, "UPDATE shop.t SET b = b + 1 WHERE a = 3; COMMIT");

@@ -1,65 +1,77 @@
-//! A session that is written down on one compute node and continues on another one.
+//! Sessions that leave what ends with their server, and go on at the next one.
 
 mod support;
 
-use std::sync::Arc;
-
 use firn_compute::Instance;
-use firn_compute::session::{Beginning, HandoverError, SqlSession};
 use firn_node::endpoint::Endpoint;
 use firn_wire::{
-    ConnectionControl, Connections, Execution, Parameter, Query, ReplyRecorder, RowFormat, Session,
-    WireError,
+    Carried, Execution, Login, Parameter, ReplyRecorder, RowFormat, Service, Session, Status,
 };
 
 use support::Database;
+use support::sessions::{ask, login, refusal, run, service, value};
 
-fn beginning(instance: &Instance, user: &str) -> Beginning {
-    let ids = instance.connection_ids();
-    let account = instance.accounts.find(user, "localhost").unwrap();
-    Beginning {
-        // The test's own sessions take numbers from the end, clients from the beginning.
-        control: Arc::new(ConnectionControl::detached(*ids.end())),
-        connections: Arc::new(Connections::new(ids)),
-        user: user.to_owned(),
-        host: "localhost".to_owned(),
-        account,
-        schema: None,
-        collation: 255,
-        tls: None,
-    }
+/// A client's login: two of different numbers are different clients.
+fn client(instance: &Instance, number: u32) -> Login {
+    use std::sync::Arc;
+
+    use firn_wire::{ConnectionControl, PeerAddress};
+    let id = instance.connection_ids().end() - number;
+    let connection = Arc::new(ConnectionControl::relayed(id, PeerAddress::Unix));
+    Login { connection, schema: None, ..login(instance) }
 }
 
-fn open(endpoint: &Endpoint) -> SqlSession {
-    let instance = endpoint.instance();
-    SqlSession::open(instance, beginning(instance, "root")).unwrap()
+fn open(endpoint: &Endpoint, number: u32) -> Box<dyn Session> {
+    service(endpoint).open(client(endpoint.instance(), number)).unwrap()
 }
 
-/// The packets of an answer, or the error's code and message.
-fn ask(session: &mut SqlSession, text: &str) -> Result<Vec<u8>, String> {
-    let mut recorder = ReplyRecorder::new(RowFormat::Text);
-    let query = Query { text: text.as_bytes(), attributes: &[], multi_statements: false };
-    match session.query(query, &mut recorder.replies()) {
-        Ok(()) => Ok(recorder.take()),
-        Err(WireError::Refused(error)) => Err(format!("{} {}", error.code, error.message)),
-        Err(error) => panic!("{text}: {error}"),
-    }
+/// The session of this client goes on.
+fn go_on(endpoint: &Endpoint, number: u32, carried: &Carried) -> Box<dyn Session> {
+    let login = client(endpoint.instance(), number);
+    let document = carried.document.as_deref();
+    let mut session = service(endpoint).resume(login, document, &carried.last).unwrap();
+    session.take_left();
+    session
 }
 
-fn run(session: &mut SqlSession, text: &str) {
-    ask(session, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+/// The session leaves what it has and ends, as in a planned switch.
+fn leave(mut session: Box<dyn Session>) -> Carried {
+    let carried = session.carried();
+    assert!(session.leave_session());
+    carried
 }
 
-fn execute(session: &mut SqlSession, statement: u32, parameters: &[Parameter<'_>]) -> Vec<u8> {
+/// The next life of the database, and its compute node, after a planned switch.
+fn switch(database: Database, endpoint: Endpoint) -> (Database, Endpoint) {
+    let handed = endpoint.instance().hand_over(7).unwrap();
+    drop(endpoint);
+    let database = database.restart();
+    let endpoint = database.start_after("one", handed.sessions);
+    (database, endpoint)
+}
+
+/// A database with a table of two rows.
+fn database() -> (Database, Endpoint) {
+    let database = Database::open();
+    let endpoint = database.start("one");
+    let mut session = open(&endpoint, 9);
+    run(&mut *session, "CREATE DATABASE shop");
+    run(&mut *session, "CREATE TABLE shop.t (a INT PRIMARY KEY, b INT)");
+    run(&mut *session, "INSERT INTO shop.t VALUES (1, 10), (2, 20)");
+    drop(session);
+    (database, endpoint)
+}
+
+fn own_schemas(database: &Database) -> Vec<Box<str>> {
+    let schemas = database.seams.rows.schemas().unwrap();
+    schemas.into_iter().filter(|name| name.starts_with('#')).collect()
+}
+
+fn execute(session: &mut dyn Session, statement: u32, parameters: &[Parameter<'_>]) -> Vec<u8> {
     let mut recorder = ReplyRecorder::new(RowFormat::Binary);
     let execution = Execution { statement, parameters, attributes: &[] };
     session.execute(execution, &mut recorder.replies()).unwrap();
     recorder.take()
-}
-
-fn resume(endpoint: &Endpoint, user: &str, document: &[u8]) -> Result<SqlSession, HandoverError> {
-    let instance = endpoint.instance();
-    SqlSession::resume(instance, beginning(instance, user), document)
 }
 
 /// Statements by which a client sets up its session.
@@ -100,99 +112,202 @@ const SHOWN: [&str; 12] = [
     "COMMIT",
 ];
 
-fn shown(session: &mut SqlSession) -> Vec<Result<Vec<u8>, String>> {
+fn shown(session: &mut dyn Session) -> Vec<Result<Vec<u8>, String>> {
     SHOWN.iter().map(|text| ask(session, text)).collect()
 }
 
 #[test]
-fn a_session_goes_on_at_another_node_as_it_was() {
+fn a_session_goes_on_at_the_next_server_as_it_was() {
     let database = Database::open();
-    let (one, other) = (database.start("one"), database.start("other"));
-    let mut old = open(&one);
-    SET_UP.iter().for_each(|text| run(&mut old, text));
+    let endpoint = database.start("one");
+    let mut old = open(&endpoint, 0);
+    SET_UP.iter().for_each(|text| run(&mut *old, text));
     old.prepare(7, b"SELECT b, ? FROM t WHERE a = ?").unwrap();
     let parameters = [Parameter::Text(b"p"), Parameter::Int(1)];
-    let before = (shown(&mut old), execute(&mut old, 7, &parameters));
-    run(&mut old, "COMMIT");
-    let document = old.suspend().unwrap();
-    drop(old);
-    // No other session takes the lock in between.
-    let mut stranger = open(&other);
-    run(&mut stranger, "SELECT 1");
-    assert!(ask(&mut stranger, "SELECT 1 FROM t").is_err());
-    assert!(database.seams.server.user_lock_owner("x").is_some());
+    let before = (shown(&mut *old), execute(&mut *old, 7, &parameters));
+    run(&mut *old, "COMMIT");
+    let carried = leave(old);
+    let (database, endpoint) = switch(database, endpoint);
+    // No other session has anything of it in between.
+    let mut stranger = open(&endpoint, 1);
+    assert_eq!(value(&mut *stranger, "SELECT GET_LOCK('x', 0)"), Ok("0".to_owned()));
+    assert_eq!(value(&mut *stranger, "SELECT COUNT(*) FROM shop.t"), Ok("2".to_owned()));
+    assert_eq!(refusal(&mut *stranger, "SELECT 1 FROM shop.other"), 1146);
     drop(stranger);
 
-    let mut new = resume(&other, "root", &document).unwrap();
-    // The old session's schema went with its tables; the clean-up of its node has nothing to do.
-    let schemas = database.seams.rows.schemas().unwrap();
-    assert_eq!(schemas.iter().filter(|name| name.starts_with('#')).count(), 1, "{schemas:?}");
-    drop(one);
-    let after = (shown(&mut new), execute(&mut new, 7, &parameters));
+    let mut new = go_on(&endpoint, 0, &carried);
+    assert!(new.carried().is_bound);
+    let after = (shown(&mut *new), execute(&mut *new, 7, &parameters));
     for ((text, before), after) in SHOWN.iter().zip(&before.0).zip(&after.0) {
         assert_eq!(before, after, "{text}");
         assert!(after.is_ok(), "{text}: {after:?}");
     }
     assert_eq!(before.1, after.1);
-    run(&mut new, "DROP TEMPORARY TABLE t");
-    run(&mut new, "DEALLOCATE PREPARE plain");
+    run(&mut *new, "DROP TEMPORARY TABLE t");
+    run(&mut *new, "CREATE TEMPORARY TABLE third (a INT)");
+    run(&mut *new, "DEALLOCATE PREPARE plain");
     drop(new);
-    let schemas = database.seams.rows.schemas().unwrap();
-    assert!(!schemas.iter().any(|name| name.starts_with('#')), "{schemas:?}");
+    assert_eq!(own_schemas(&database), []);
+    assert_eq!(database.seams.server.user_lock_owner("x"), None);
+}
+
+#[test]
+fn locks_go_on_and_nobody_gets_them_in_between() {
+    for (begin, wanted, end) in [
+        ("LOCK TABLES shop.t WRITE", "SELECT * FROM shop.t", "UNLOCK TABLES"),
+        ("LOCK TABLES shop.t READ", "INSERT INTO shop.t VALUES (7, 7)", "UNLOCK TABLES"),
+        ("FLUSH TABLES WITH READ LOCK", "INSERT INTO shop.t VALUES (7, 7)", "UNLOCK TABLES"),
+    ] {
+        let (database, endpoint) = database();
+        let mut holder = open(&endpoint, 0);
+        run(&mut *holder, begin);
+        let carried = leave(holder);
+        let (_database, endpoint) = switch(database, endpoint);
+        let mut stranger = open(&endpoint, 1);
+        run(&mut *stranger, "SET SESSION lock_wait_timeout = 1");
+        assert_eq!(refusal(&mut *stranger, wanted), 1205, "{begin}");
+        let mut holder = go_on(&endpoint, 0, &carried);
+        assert!(holder.carried().is_bound, "{begin}");
+        run(&mut *holder, "SELECT * FROM shop.t");
+        assert_eq!(refusal(&mut *stranger, wanted), 1205, "{begin}");
+        run(&mut *holder, end);
+        assert!(!holder.carried().is_bound, "{begin}");
+        run(&mut *stranger, wanted);
+    }
+}
+
+#[test]
+fn a_handler_goes_on_from_its_row() {
+    let (database, endpoint) = database();
+    let mut session = open(&endpoint, 0);
+    run(&mut *session, "HANDLER shop.t OPEN AS h");
+    run(&mut *session, "HANDLER h READ `PRIMARY` FIRST");
+    let carried = leave(session);
+    let (_database, endpoint) = switch(database, endpoint);
+    let mut session = go_on(&endpoint, 0, &carried);
+    let mut other = open(&endpoint, 1);
+    let next = ask(&mut *session, "HANDLER h READ `PRIMARY` NEXT").unwrap();
+    assert!(next.windows(2).any(|bytes| bytes == b"20"), "the second row");
+    run(&mut *session, "HANDLER h CLOSE");
+    run(&mut *other, "DROP TABLE shop.t");
+}
+
+#[test]
+fn what_was_left_comes_back_where_the_switch_fails() {
+    let (database, endpoint) = database();
+    let mut session = open(&endpoint, 0);
+    for text in [
+        "CREATE TEMPORARY TABLE shop.u (a INT PRIMARY KEY)",
+        "INSERT INTO shop.u VALUES (5)",
+        "DO GET_LOCK('x', 0)",
+        "XA START 'one'",
+        "INSERT INTO shop.t VALUES (3, 30)",
+        "INSERT INTO shop.u VALUES (6)",
+        "XA END 'one'",
+    ] {
+        run(&mut *session, text);
+    }
+    let carried = leave(session);
+    let instance = endpoint.instance();
+    let handed = instance.hand_over(7).unwrap();
+    assert_eq!(handed.sessions.len(), 1);
+    assert_eq!(handed.node.transactions.len(), 1);
+    instance.keep_writing();
+    let mut session = go_on(&endpoint, 0, &carried);
+    assert!(session.status().contains(Status::IN_TRANSACTION));
+    assert_eq!(refusal(&mut *session, "XA END 'one'"), 1399, "it is idle");
+    run(&mut *session, "XA COMMIT 'one' ONE PHASE");
+    assert_eq!(value(&mut *session, "SELECT SUM(b) FROM shop.t"), Ok("60".to_owned()));
+    assert_eq!(value(&mut *session, "SELECT SUM(a) FROM shop.u"), Ok("11".to_owned()));
+    assert_eq!(value(&mut *session, "SELECT RELEASE_LOCK('x')"), Ok("1".to_owned()));
+    drop(session);
+    assert_eq!(own_schemas(&database), []);
+}
+
+#[test]
+fn a_transaction_may_be_lost_without_the_rest() {
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint, 0);
+    run(&mut *session, "DO GET_LOCK('x', 0)");
+    run(&mut *session, "XA START 'one'");
+    run(&mut *session, "INSERT INTO shop.t VALUES (3, 30)");
+    let carried = leave(session);
+    endpoint.instance().roll_back_left_sessions();
+    let mut session = go_on(&endpoint, 0, &carried);
+    assert!(!session.status().contains(Status::IN_TRANSACTION));
+    assert_eq!(value(&mut *session, "SELECT COUNT(*) FROM shop.t"), Ok("2".to_owned()));
+    assert_eq!(value(&mut *session, "SELECT RELEASE_LOCK('x')"), Ok("1".to_owned()));
+    assert!(!session.carried().is_bound);
+}
+
+#[test]
+fn what_nobody_goes_on_with_ends() {
+    for ends in [
+        |endpoint: &Endpoint| {
+            let id = *endpoint.instance().connection_ids().end();
+            service(endpoint).abandon_session(id);
+        },
+        |endpoint: &Endpoint| endpoint.instance().end_left_sessions(),
+    ] {
+        let (database, endpoint) = database();
+        let mut session = open(&endpoint, 0);
+        run(&mut *session, "CREATE TEMPORARY TABLE shop.u (a INT PRIMARY KEY)");
+        run(&mut *session, "DO GET_LOCK('x', 0)");
+        run(&mut *session, "BEGIN");
+        run(&mut *session, "INSERT INTO shop.u VALUES (6)");
+        leave(session);
+        assert_eq!(own_schemas(&database).len(), 1);
+        assert!(database.seams.server.user_lock_owner("x").is_some());
+        ends(&endpoint);
+        assert_eq!(own_schemas(&database), []);
+        assert_eq!(database.seams.server.user_lock_owner("x"), None);
+    }
+}
+
+#[test]
+fn belongings_go_on_as_a_whole_or_not_at_all() {
+    let (database, endpoint) = database();
+    let mut session = open(&endpoint, 0);
+    run(&mut *session, "CREATE TEMPORARY TABLE shop.u (a INT PRIMARY KEY)");
+    run(&mut *session, "DO GET_LOCK('x', 0)");
+    let carried = leave(session);
+    let schemas = own_schemas(&database);
+    let mut definitions = database.seams.rows.change_definitions().unwrap();
+    definitions.drop_schema(&schemas[0]).unwrap();
+    definitions.commit().unwrap();
+    let mut session = go_on(&endpoint, 0, &carried);
+    assert!(!session.carried().is_bound, "the front ends the connection");
     assert_eq!(database.seams.server.user_lock_owner("x"), None);
 }
 
 #[test]
 fn the_next_transaction_is_what_was_set() {
-    let database = Database::open();
-    let one = database.start("one");
-    let mut old = open(&one);
-    run(&mut old, "CREATE DATABASE shop");
-    run(&mut old, "CREATE TABLE shop.t (a INT PRIMARY KEY)");
-    run(&mut old, "SET TRANSACTION READ ONLY");
-    let document = old.suspend().unwrap();
+    let (_database, endpoint) = database();
+    let mut old = open(&endpoint, 0);
+    run(&mut *old, "SET TRANSACTION READ ONLY");
+    let carried = old.carried();
     drop(old);
-    let mut new = resume(&one, "root", &document).unwrap();
-    let refused = ask(&mut new, "INSERT INTO shop.t VALUES (1)").unwrap_err();
-    assert!(refused.starts_with("1792 "), "{refused}");
-    run(&mut new, "INSERT INTO shop.t VALUES (1)");
-}
-
-#[test]
-fn what_cannot_move_is_refused_and_the_session_goes_on() {
-    let database = Database::open();
-    let one = database.start("one");
-    let mut session = open(&one);
-    run(&mut session, "CREATE DATABASE shop");
-    run(&mut session, "CREATE TABLE shop.t (a INT PRIMARY KEY)");
-    for (begin, refused, end) in [
-        ("BEGIN", HandoverError::TransactionOpen, &["ROLLBACK"][..]),
-        ("XA START 'x'", HandoverError::TransactionOpen, &["XA END 'x'", "XA ROLLBACK 'x'"]),
-        ("LOCK TABLES shop.t READ", HandoverError::TablesLocked, &["UNLOCK TABLES"]),
-        ("FLUSH TABLES WITH READ LOCK", HandoverError::TablesLocked, &["UNLOCK TABLES"]),
-        ("HANDLER shop.t OPEN", HandoverError::HandlerOpen, &["HANDLER shop.t CLOSE"]),
-    ] {
-        run(&mut session, begin);
-        assert_eq!(session.suspend().unwrap_err(), refused, "{begin}");
-        end.iter().for_each(|text| run(&mut session, text));
-    }
-    run(&mut session, "SELECT * FROM shop.t");
-    session.suspend().unwrap();
+    let mut new = go_on(&endpoint, 0, &carried);
+    assert_eq!(refusal(&mut *new, "INSERT INTO shop.t VALUES (3, 3)"), 1792);
+    run(&mut *new, "INSERT INTO shop.t VALUES (3, 3)");
 }
 
 #[test]
 fn a_document_is_taken_up_by_its_account_and_only_whole() {
-    let database = Database::open();
-    let one = database.start("one");
-    let mut session = open(&one);
-    run(&mut session, "CREATE USER app@localhost");
-    run(&mut session, "DO GET_LOCK('x', 0)");
-    let document = session.suspend().unwrap();
-    let other = resume(&one, "app", &document).err().unwrap();
-    assert!(matches!(other, HandoverError::OtherAccount(_)), "{other}");
-    let half = resume(&one, "root", &document[..document.len() / 2]).err().unwrap();
-    assert!(matches!(half, HandoverError::Document(_)), "{half}");
-    database.seams.server.release_user_locks(u64::from(*one.instance().connection_ids().end()));
-    let lost = resume(&one, "root", &document).err().unwrap();
-    assert_eq!(lost, HandoverError::LockLost("x".to_owned()));
+    let (_database, endpoint) = database();
+    let mut session = open(&endpoint, 0);
+    run(&mut *session, "CREATE USER app@localhost");
+    run(&mut *session, "SET @a = 1");
+    let Carried { document, last, .. } = session.carried();
+    let document = document.unwrap();
+    let login = || client(endpoint.instance(), 1);
+    let app = || {
+        let (user, account) = ("app".to_owned(), "app@localhost".to_owned());
+        Login { user, account, ..login() }
+    };
+    let other = service(&endpoint).resume(app(), Some(&document), &last).err().unwrap();
+    assert!(other.message.contains("another account"), "{}", other.message);
+    let half = &document[..document.len() / 2];
+    let half = service(&endpoint).resume(login(), Some(half), &last).err().unwrap();
+    assert!(half.message.contains("cannot be read"), "{}", half.message);
 }

@@ -34,9 +34,10 @@
 //!   on its link while it runs is small.
 //! * S7. *A backend that is leaving runs begun transactions to their end, and nothing else*: it
 //!   takes no session more, and each session goes on elsewhere once it is at the end of a
-//!   statement, has no transaction, and is not bound to the backend. Later it *hands over*: then a
-//!   session also goes on in the middle of a transaction, which it leaves with the service. Where it
-//!   goes on, it asks for that transaction, and the client gets error 1213 if it is not there.
+//!   statement, and has no transaction and nothing else that ends with the backend. Later it *hands
+//!   over*: then such a session goes on, too, and leaves what it has with the service. Where it goes
+//!   on, it asks for that. The client gets error 1213 if its transaction is not there, and error
+//!   1053 if its tables and locks are not.
 //! * S8. *A session has one home, the node that writes, and may read apart from it*, in its front's
 //!   process or, if its home is not there, at another node: what it has at the home alone (changes,
 //!   temporary tables, locks) keeps its reads there too. What was set up reaches the
@@ -52,7 +53,7 @@
 //!   ([`firn_wire::Canceller::cut`]), unless a part of its answer is on its way or it does what the
 //!   session does not carry: it ends as if it had not been run, and is refused as one that was not
 //!   (S4). The front gives it to the next backend, with what it kept of the session from before the
-//!   command. Commands of sessions that are bound to the backend are not cut.
+//!   command.
 //!
 //! `docs/formats/session_service.md` describes the bytes.
 //!

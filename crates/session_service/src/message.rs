@@ -81,8 +81,8 @@ pub struct Resumed {
     /// Whether a document follows; otherwise the login says all.
     pub has_document: bool,
     pub last: Last,
-    /// Whether it had a transaction, which may have been handed over.
-    pub has_transaction: bool,
+    /// Whether it had a transaction or something else that may have been handed over.
+    pub has_left: bool,
 }
 
 /// [`LastResults`] as bytes.

@@ -7,7 +7,8 @@
 //! A temporary table is stored in its session's schema, `#temporary-OWNER-7`, under a number; its
 //! options have the name that the session uses. OWNER is the life of the compute node that runs the
 //! session. The schema is dropped with the session. If the compute node ends first, another one or
-//! its next start removes the schema ([`Catalog::remove_leftovers`]).
+//! its next start removes the schema ([`Catalog::remove_leftovers`]), unless the session goes on
+//! there: then it keeps the schema, with the name that it has ([`TemporaryNamespace`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,6 +82,17 @@ impl SessionTables for NoSessionTables {
     }
 }
 
+/// Where a session's temporary tables are, for the session that goes on with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemporaryNamespace {
+    /// The schema in which they are stored.
+    pub schema: String,
+    /// The number that the next one has as its name there.
+    pub next: u64,
+    /// Schema and name as the session sees them, and the table.
+    pub tables: Vec<(String, String, TableId)>,
+}
+
 /// A session's temporary tables by schema and name.
 type TemporaryTables = FxHashMap<(Box<str>, Box<str>), TableId>;
 
@@ -88,7 +100,7 @@ type TemporaryTables = FxHashMap<(Box<str>, Box<str>), TableId>;
 #[derive(Debug)]
 pub struct SessionCatalog {
     shared: Arc<Catalog>,
-    namespace: String,
+    namespace: RwLock<Arc<str>>,
     temporary: RwLock<TemporaryTables>,
     temporary_version: AtomicU64,
     next_temporary: AtomicU64,
@@ -99,7 +111,7 @@ impl SessionCatalog {
     #[must_use]
     pub fn new(shared: Arc<Catalog>, session: u64) -> SessionCatalog {
         SessionCatalog {
-            namespace: temporary_schema(shared.owner(), session),
+            namespace: RwLock::new(temporary_schema(shared.owner(), session).into()),
             shared,
             temporary: RwLock::default(),
             temporary_version: AtomicU64::new(0),
@@ -185,8 +197,8 @@ impl SessionCatalog {
     }
 
     /// The schema in which the session's temporary tables are stored.
-    pub(super) fn namespace(&self) -> &str {
-        &self.namespace
+    pub(super) fn namespace(&self) -> Arc<str> {
+        Arc::clone(&self.namespace.read())
     }
 
     /// A name for a temporary table in its namespace.
@@ -216,9 +228,36 @@ impl SessionCatalog {
         tables
     }
 
-    /// Forgets the temporary tables without dropping them: another session continues with them.
-    pub fn detach_temporary_tables(&self) {
+    /// Forgets the temporary tables without dropping them, for the session that goes on with them;
+    /// `None` if there are none.
+    pub fn leave_temporary_tables(&self) -> Option<TemporaryNamespace> {
+        if !self.has_temporary_tables() {
+            return None;
+        }
+        let left = TemporaryNamespace {
+            schema: self.namespace().to_string(),
+            next: self.next_temporary.load(Ordering::Relaxed),
+            tables: self.temporary_tables(),
+        };
         self.clear_temporary();
+        Some(left)
+    }
+
+    /// Goes on with the temporary tables that a session has left, in a session that has none. Their
+    /// definitions stay as they are, so that open transactions see them.
+    ///
+    /// # Errors
+    /// 1146 if one of them is not there any more; the session has none of them then.
+    pub fn take_temporary_tables(&self, left: &TemporaryNamespace) -> Result<()> {
+        for (schema, name, id) in &left.tables {
+            if self.shared.table_by_id(*id)?.is_none() {
+                return Err(no_such_table(schema, name));
+            }
+        }
+        *self.namespace.write() = left.schema.as_str().into();
+        self.next_temporary.store(left.next, Ordering::Relaxed);
+        left.tables.iter().for_each(|(schema, name, id)| self.put_temporary(schema, name, *id));
+        Ok(())
     }
 
     pub(super) fn has_temporary_tables(&self) -> bool {

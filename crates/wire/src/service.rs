@@ -61,9 +61,9 @@ pub trait Service: Send + Sync {
         Err(ServerError::new(1235, b"42000", "This server takes no sessions of others up"))
     }
 
-    /// The client of a connection is gone while no session had its transaction
-    /// ([`Session::take_transaction`]).
-    fn abandon_transaction(&self, connection: u32) {
+    /// The client of a connection is gone while no session had what the one before has left
+    /// ([`Session::take_left`]). May block.
+    fn abandon_session(&self, connection: u32) {
         let _ = connection;
     }
 
@@ -205,8 +205,9 @@ pub struct Carried {
     /// What was set up in the session, if that has changed since the last call.
     pub document: Option<Vec<u8>>,
     pub last: LastResults,
-    /// The session has something that ends with its server, besides an open transaction: temporary
-    /// tables, user locks, locked or open tables.
+    /// The session has something that ends with its server unless it leaves it
+    /// ([`Session::leave_session`]), besides an open transaction: temporary tables, user locks,
+    /// locked or open tables.
     pub is_bound: bool,
     /// What only reads must run at the node that writes, too: the current schema is one of the
     /// server itself, so that reads show the state of the server at which they run, or
@@ -303,16 +304,16 @@ pub trait Session: Send {
         Carried::default()
     }
 
-    /// Leaves the open transaction to the session that goes on elsewhere, and is ended after that.
-    /// False if there is none that can go on. Called between commands.
-    fn leave_transaction(&mut self) -> bool {
+    /// Leaves the open transaction, and what else ends with the server, to the session that goes on
+    /// elsewhere, and is ended after that. False if it cannot go on. Called between commands.
+    fn leave_session(&mut self) -> bool {
         false
     }
 
-    /// Goes on with the transaction that the session of this connection had, here before or at
-    /// another server. False if it is not here: it was rolled back, or will be. Called before the
-    /// first command.
-    fn take_transaction(&mut self) -> bool {
+    /// Goes on with what the session of this connection has left, here before or at another server.
+    /// False if nothing is here: a transaction was rolled back, or will be. What of it is here,
+    /// [`Session::status`] and [`Carried::is_bound`] say. Called before the first command.
+    fn take_left(&mut self) -> bool {
         false
     }
 

@@ -5,6 +5,7 @@
 //!   undo log (in the log)     changes, and a marker of this handover
 //!   HandedTransaction         snapshot, locks, where its undo log ends
 //!   HandedOver                all of them, and the commits that the oldest snapshot does not see
+//!   HandedSession             what else goes on of their sessions, and of those without one
 //! ```
 
 use std::ops::Bound;
@@ -79,14 +80,17 @@ impl HandedOver {
     }
 }
 
-/// What a session's transaction is besides that of its database node.
+/// What goes on of a session besides the transaction of its database node, which it may have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedSession {
     /// See [`HandedTransaction::session`].
     pub session: u64,
+    /// Whether its transaction only reads.
     pub read_only: bool,
     /// By name, oldest first.
     pub savepoints: Vec<(String, Savepoint)>,
+    /// Locks, temporary tables and what else ends with a server, as compute nodes write it down.
+    pub belongings: Option<Vec<u8>>,
 }
 
 /// All that a compute node and its database node hand over.

@@ -31,6 +31,7 @@ fn handed() -> HandedSessions {
             session: 300,
             read_only: false,
             savepoints: vec![("a".to_owned(), Savepoint(4))],
+            belongings: Some(vec![1, 9]),
         }],
         node: HandedOver {
             number: 8,
@@ -44,10 +45,11 @@ fn handed() -> HandedSessions {
 fn the_messages_have_these_bytes() {
     let keep = Message::Keep(handed());
     let expected = [
-        &[1][..],                                                // version
+        &[2][..],                                                // version
         &[0],                                                    // keep
         &[1, 0xac, 2, 0],                                        // one session, 300, that may write
         &[1, 1, b'a', 4], // its savepoint `a`, at 4 of the undo log
+        &[1, 2, 1, 9],    // two bytes of belongings
         &[8],             // the handover's number
         &[1, 0xac, 2, 1], // one transaction, of session 300, repeatable read
         &[1, 77, 5, 2],   // transaction 77 ends at 5 of its undo log, after 2 records
@@ -63,8 +65,8 @@ fn the_messages_have_these_bytes() {
     assert_eq!(encode(VERSION, &keep), expected);
     assert_eq!(decode(VERSION, &expected), Some(keep));
     let forget = Message::Forget { number: 300 };
-    assert_eq!(encode(VERSION, &forget), [1, 1, 0xac, 2]);
-    assert_eq!(decode(VERSION, &[1, 1, 0xac, 2]), Some(forget));
+    assert_eq!(encode(VERSION, &forget), [2, 1, 0xac, 2]);
+    assert_eq!(decode(VERSION, &[2, 1, 0xac, 2]), Some(forget));
 }
 
 #[test]

@@ -243,10 +243,6 @@ impl ServerState for LocalServerState {
         self.user_locks.of(connection)
     }
 
-    fn hand_over_user_locks(&self, from: u64, to: u64) {
-        self.user_locks.hand_over(from, to);
-    }
-
     fn user_lock_owner(&self, name: &str) -> Option<u64> {
         self.user_locks.owner(name)
     }

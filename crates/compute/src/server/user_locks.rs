@@ -107,12 +107,6 @@ impl UserLocks {
         own.map(|(name, held)| (name.to_string(), held.times)).collect()
     }
 
-    /// Gives all locks of a connection to another one.
-    pub(super) fn hand_over(&self, from: u64, to: u64) {
-        let mut held = self.held.lock();
-        held.values_mut().filter(|held| held.owner == from).for_each(|held| held.owner = to);
-    }
-
     /// The connection that holds a lock.
     pub(super) fn owner(&self, name: &str) -> Option<u64> {
         self.held.lock().get(name.to_lowercase().as_str()).map(|held| held.owner)

@@ -72,12 +72,7 @@ impl SqlSession {
             is_first && self.runner.state.connection.variables.has_own_beginning();
         let document = (mark != self.carrying.told || has_own_beginning).then(|| {
             self.carrying.told = mark;
-            // What ends with this server is left out; a session that has it is bound.
-            let mut written = written(&self.runner, &self.prepared);
-            written.variables = self.runner.state.connection.variables.different_from_built_in();
-            written.user_locks.clear();
-            written.temporary_tables.clear();
-            document::encode(&written)
+            document::encode(&written(&self.runner, &self.prepared))
         });
         Carried {
             document,
@@ -109,7 +104,8 @@ impl SqlSession {
         newest.ok().flatten().map_or(written.0, |newest| newest.0.max(written.0))
     }
 
-    /// Whether the session has something that ends with this server, besides a transaction.
+    /// Whether the session has something that ends with this server, besides a transaction
+    /// ([`super::leaving`]).
     pub(super) fn is_bound(&self) -> bool {
         let runner = &self.runner;
         let facts = &runner.facts;
@@ -159,25 +155,6 @@ impl SqlSession {
         session.take_last_results(last);
         session.begin_carrying();
         Ok(session)
-    }
-
-    /// Leaves the open transaction with the server, for the session that goes on elsewhere.
-    pub(crate) fn leave_open_transaction(&mut self) -> bool {
-        if self.is_bound() {
-            return false;
-        }
-        let runner = &mut self.runner;
-        let Some(left) = runner.transactions.leave() else { return false };
-        runner.instance.left.keep(runner.facts.id, left);
-        true
-    }
-
-    /// Goes on with the transaction that the session had.
-    pub(crate) fn take_left_transaction(&mut self) -> bool {
-        let StatementRunner { instance, transactions, settings, facts, .. } = &mut self.runner;
-        let Some(left) = instance.left.take(facts.id) else { return false };
-        transactions.go_on(left, settings, facts);
-        true
     }
 
     /// The session begins with the built-in values of variables in place of this server's.

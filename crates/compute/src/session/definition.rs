@@ -72,7 +72,7 @@ impl DefinitionStatements<'_> {
         }
         self.runner.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
         if may_be_cut {
-            self.runner.facts.cut.open();
+            self.runner.begin_cutting();
         }
         let outcome = self.with_ddl_context(|context| ddl::execute(context, statement));
         match &outcome {

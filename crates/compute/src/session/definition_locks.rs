@@ -167,7 +167,7 @@ impl DefinitionLocks<'_> {
 }
 
 /// The locks of `LOCK TABLES`, in one order for all sessions.
-fn locks_of(
+pub(super) fn locks_of(
     catalog: &SessionCatalog,
     locked: &[LockedTable],
 ) -> Result<Vec<(TableId, MetadataLock)>> {

@@ -12,7 +12,6 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use firn_base::TableId;
 use firn_format::value::CollationId;
 use firn_sql::grammar::Mode;
 use firn_sql::types::{Datum, SqlType};
@@ -21,10 +20,11 @@ use serde_json::{Map, Value, json};
 use crate::accounts::AccountName;
 use crate::variables::{Setting, decode_setting, encode_setting};
 
-use value::{decode_value, encode_value};
+use value::decode_value;
+pub(super) use value::encode_value;
 
 /// The version that is written, and the only one that is read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// A document cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,23 +41,13 @@ pub(super) struct WrittenStatement {
     pub(super) mode: Mode,
 }
 
-/// A temporary table: its name in the session, and the table of the node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WrittenTable {
-    pub(super) schema: String,
-    pub(super) name: String,
-    pub(super) table: TableId,
-}
-
 /// The stored parts of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct WrittenSession {
-    /// The connection that holds the user locks until they are taken over.
-    pub(super) connection: u64,
     pub(super) account: AccountName,
     pub(super) roles: BTreeSet<AccountName>,
     pub(super) schema: Option<String>,
-    /// The session's variables whose values differ from the global ones.
+    /// The session's variables whose values differ from the built-in ones.
     pub(super) variables: BTreeMap<String, Setting>,
     pub(super) results_collation: Option<CollationId>,
     pub(super) user_variables: BTreeMap<String, (Datum, SqlType)>,
@@ -69,9 +59,6 @@ pub(super) struct WrittenSession {
     pub(super) insert_id: u64,
     pub(super) row_count: i64,
     pub(super) found_rows: u64,
-    /// How often each was taken.
-    pub(super) user_locks: BTreeMap<String, u64>,
-    pub(super) temporary_tables: Vec<WrittenTable>,
 }
 
 /// The document of a session.
@@ -79,7 +66,6 @@ pub(super) fn encode(session: &WrittenSession) -> Vec<u8> {
     let name = |name: &AccountName| json!([name.user, name.host]);
     let statement = |one: &WrittenStatement| json!({"text": one.text, "mode": mode_bits(one.mode)});
     let setting = |value: &Setting| String::from_utf8_lossy(&encode_setting(value)).into_owned();
-    let table = |one: &WrittenTable| json!([one.schema, one.name, one.table.0]);
     let members = |list: Vec<(String, Value)>| Value::Object(list.into_iter().collect());
     let numbered = session.numbered.iter().map(|(id, one)| (id.to_string(), statement(one)));
     let named = session.named.iter().map(|(name, one)| (name.clone(), statement(one)));
@@ -89,7 +75,6 @@ pub(super) fn encode(session: &WrittenSession) -> Vec<u8> {
         user_variables.map(|(name, (value, ty))| (name.clone(), encode_value(value, ty)));
     let document = json!({
         "version": VERSION,
-        "connection": session.connection,
         "account": name(&session.account),
         "roles": session.roles.iter().map(name).collect::<Vec<_>>(),
         "schema": session.schema,
@@ -103,8 +88,6 @@ pub(super) fn encode(session: &WrittenSession) -> Vec<u8> {
         "insert_id": session.insert_id,
         "row_count": session.row_count,
         "found_rows": session.found_rows,
-        "user_locks": session.user_locks,
-        "temporary_tables": session.temporary_tables.iter().map(table).collect::<Vec<_>>(),
     });
     document.to_string().into_bytes()
 }
@@ -126,7 +109,6 @@ pub(super) fn decode(document: &[u8]) -> Read<WrittenSession> {
         return Err(missing("next_transaction"));
     };
     Ok(WrittenSession {
-        connection: fields.unsigned("connection")?,
         account: account(fields.value("account")?)?,
         roles: fields.list("roles")?.iter().map(account).collect::<Read<_>>()?,
         schema: optional(fields.value("schema")?, "schema", Value::as_str)?.map(str::to_owned),
@@ -147,14 +129,16 @@ pub(super) fn decode(document: &[u8]) -> Read<WrittenSession> {
         insert_id: fields.unsigned("insert_id")?,
         row_count: fields.value("row_count")?.as_i64().ok_or_else(|| missing("row_count"))?,
         found_rows: fields.unsigned("found_rows")?,
-        user_locks: fields
-            .members("user_locks", |times| times.as_u64().ok_or_else(|| missing("a user lock")))?,
-        temporary_tables: fields
-            .list("temporary_tables")?
-            .iter()
-            .map(temporary_table)
-            .collect::<Read<_>>()?,
     })
+}
+
+/// A value and its type, from the text of [`encode_value`].
+///
+/// # Errors
+/// If another version wrote it, or it is damaged.
+pub(super) fn decode_text(text: &str) -> Read<(Datum, SqlType)> {
+    let value = serde_json::from_str(text).map_err(|error| DocumentError(error.to_string()))?;
+    decode_value(&value)
 }
 
 fn numbered(fields: &Fields<'_>) -> Read<BTreeMap<u32, WrittenStatement>> {
@@ -167,16 +151,6 @@ fn statement(value: &Value) -> Read<WrittenStatement> {
     let fields = Fields(value.as_object().ok_or_else(|| missing("a statement"))?);
     let mode = mode_of(fields.unsigned("mode")?).ok_or_else(|| missing("a statement's mode"))?;
     Ok(WrittenStatement { text: fields.text("text")?.to_owned(), mode })
-}
-
-fn temporary_table(value: &Value) -> Read<WrittenTable> {
-    let damaged = || missing("a temporary table");
-    let [schema, name, table] = value.as_array().map_or(&[][..], Vec::as_slice) else {
-        return Err(damaged());
-    };
-    let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(damaged);
-    let table = TableId(table.as_u64().ok_or_else(damaged)?);
-    Ok(WrittenTable { schema: text(schema)?, name: text(name)?, table })
 }
 
 fn account(value: &Value) -> Read<AccountName> {

@@ -91,9 +91,7 @@ impl StatementRunner {
         given: Option<&mut dyn GivenRows>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
-        if self.cutting.is_possible {
-            self.facts.cut.open();
-        }
+        self.begin_cutting();
         let executed = self.execute_given(plan, arguments, given, sink);
         if let Err(error) = &executed {
             self.was_cut_by(error);
@@ -101,13 +99,20 @@ impl StatementRunner {
         executed
     }
 
+    /// From here on the running statement can be cut, if its command can be run elsewhere.
+    pub(super) fn begin_cutting(&mut self) {
+        if self.cutting.is_possible {
+            self.cutting.user_locks = self.facts.user_locks();
+            self.facts.cut.open();
+        }
+    }
+
     /// Ends the time in which the running statement can be cut; whether that was done, and this
     /// error comes from it.
     pub(super) fn was_cut_by(&mut self, error: &SqlError) -> bool {
         let was_cut = self.facts.cut.close() && error.code == SqlError::interrupted().code;
-        if was_cut && self.facts.has_asked_for_locks.load(Ordering::Relaxed) {
-            // A session that can go on elsewhere had none before.
-            self.facts.release_locks();
+        if was_cut {
+            self.facts.release_locks_but(&self.cutting.user_locks);
         }
         self.cutting.was_cut |= was_cut;
         was_cut

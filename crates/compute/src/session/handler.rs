@@ -31,10 +31,12 @@ use firn_wire::Replies;
 use super::answers::{Answered, Answers, Table};
 use super::arguments::Arguments;
 use super::definition_locks::DefinitionLocks;
+use super::document::{Read, decode_text, encode_value};
 use super::runner::StatementRunner;
 use super::sinks::Gathered;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
+use crate::belongings::WrittenHandler;
 
 /// The tables that a session's `HANDLER` statements have open.
 #[derive(Default)]
@@ -51,6 +53,42 @@ impl Handlers {
     /// Closes all; the caller releases the locks.
     pub(super) fn clear(&mut self) {
         self.open.clear();
+    }
+
+    /// Written down for the session that goes on elsewhere; none is open here any more.
+    pub(super) fn leave(&mut self) -> Vec<WrittenHandler> {
+        let value = |(value, ty): &(Datum, SqlType)| encode_value(value, ty).to_string();
+        let place = |place: Place| (place.index, place.values.iter().map(value).collect());
+        let written = std::mem::take(&mut self.open).into_iter().map(|open| WrittenHandler {
+            alias: open.alias,
+            schema: open.schema,
+            table: open.table,
+            place: open.place.map(place),
+            locked: open.locked,
+        });
+        written.collect()
+    }
+
+    /// Those that a session has left, which holds their definitions again.
+    ///
+    /// # Errors
+    /// If a value cannot be read.
+    pub(super) fn take(left: Vec<WrittenHandler>) -> Read<Handlers> {
+        let place = |(index, values): (_, Vec<String>)| {
+            let values = values.iter().map(|text| decode_text(text)).collect::<Read<_>>()?;
+            Ok(Place { index, values })
+        };
+        let open = left.into_iter().map(|one| {
+            let WrittenHandler { alias, schema, table, locked, .. } = one;
+            Ok(OpenHandler {
+                alias,
+                schema,
+                table,
+                place: one.place.map(place).transpose()?,
+                locked,
+            })
+        });
+        Ok(Handlers { open: open.collect::<Read<_>>()? })
     }
 
     /// Releases the definitions of tables that other sessions wait for.

@@ -51,6 +51,7 @@ mod handover;
 mod hinted_variables;
 mod kill;
 mod late_commits;
+mod leaving;
 mod lifted_text;
 mod load;
 mod locked_tables;
@@ -119,8 +120,8 @@ pub struct SqlSession {
     texts: TextBuffers,
     prepared: PreparedStatements,
     handlers: Handlers,
-    /// It was written down, and continues elsewhere.
-    is_suspended: bool,
+    /// What ends with the server waits for the session that goes on elsewhere.
+    has_left: bool,
     carrying: Carrying,
 }
 
@@ -163,7 +164,7 @@ impl SqlSession {
             texts: TextBuffers::default(),
             prepared: PreparedStatements::default(),
             handlers: Handlers::default(),
-            is_suspended: false,
+            has_left: false,
             carrying: Carrying::default(),
         };
         session.runner.rights.refresh()?;
@@ -209,7 +210,7 @@ impl SqlSession {
 
     /// A command begins that can be run elsewhere as long as it has done nothing.
     pub(crate) fn begin_command(&mut self) {
-        self.runner.cutting = Cutting { is_possible: true, was_cut: false };
+        self.runner.cutting = Cutting { is_possible: true, ..Cutting::default() };
     }
 
     /// A command has ended. See [`firn_wire::Session::was_cut`].
@@ -316,11 +317,11 @@ impl Drop for SqlSession {
         transactions.roll_back_quietly();
         transactions.forget_table_locks();
         transactions.metadata.release_explicit(None);
-        if !self.is_suspended {
+        if !self.has_left {
             facts.release_locks();
             drop_temporary_tables(catalog);
+            instance.server.release_read_lock(facts.id);
         }
-        instance.server.release_read_lock(facts.id);
         statement_measurement::count_ended(transactions, &facts.status);
         statement_measurement::note_logout(instance, facts);
         instance.unregister(facts);

@@ -67,12 +67,14 @@ pub(super) struct StatementRunner {
 }
 
 /// How far the running command can be run elsewhere in place of here.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Cutting {
     /// No statement of it has run yet.
     pub(super) is_possible: bool,
     /// One was cut, see [`crate::statement_cut`].
     pub(super) was_cut: bool,
+    /// The user locks that the session had before the statement, and how often each was taken.
+    pub(super) user_locks: Vec<(String, u64)>,
 }
 
 /// Whom a runner works for.

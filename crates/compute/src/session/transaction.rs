@@ -31,7 +31,7 @@ use super::late_commits::LateCommits;
 use super::settings::Settings;
 use crate::commits::CommitNotes;
 use crate::instance::Instance;
-use crate::left_transactions::LeftTransaction;
+use crate::left_sessions::LeftTransaction;
 use crate::session_facts::Facts;
 
 pub(crate) struct OpenTransaction {
@@ -261,14 +261,33 @@ impl Transactions {
         }
     }
 
-    /// Leaves the open transaction to the session that goes on elsewhere; `None` if none is open, or
-    /// it belongs to XA.
+    /// Whether an open transaction, if there is one, can be left.
+    pub(crate) fn can_be_left(&self) -> bool {
+        self.open.is_none() || self.is_lasting()
+    }
+
+    /// Leaves the open transaction to the session that goes on elsewhere.
     pub(crate) fn leave(&mut self) -> Option<LeftTransaction> {
-        if self.xa.is_some() || !self.is_lasting() {
-            return None;
-        }
         let OpenTransaction { inner, read_only, savepoints, .. } = self.open.take()?;
         Some(LeftTransaction { inner, read_only, savepoints, locks: self.metadata.detach() })
+    }
+
+    /// Leaves the locks on definitions that outlive transactions, once a transaction was left.
+    pub(crate) fn leave_definitions(
+        &mut self,
+        fresh: Arc<dyn MetadataContext>,
+    ) -> Arc<dyn MetadataContext> {
+        self.locked.clear();
+        std::mem::replace(&mut self.metadata, fresh)
+    }
+
+    /// Goes on with such locks, before a transaction goes on; `locked`: those of `LOCK TABLES`.
+    pub(crate) fn take_definitions(
+        &mut self,
+        metadata: Arc<dyn MetadataContext>,
+        locked: Vec<TableId>,
+    ) {
+        (self.metadata, self.locked) = (metadata, locked);
     }
 
     /// Goes on with a transaction that was left.

@@ -205,21 +205,13 @@ impl SessionVariables {
         self.results_collation = None;
     }
 
-    /// The values, by name, that a session beginning now would not have.
-    pub(crate) fn different_from(&self, global: &GlobalVariables) -> BTreeMap<String, Setting> {
-        self.different(&global.values.read())
-    }
-
     /// The values, by name, that are not the built-in ones.
     pub(crate) fn different_from_built_in(&self) -> BTreeMap<String, Setting> {
-        self.different(built_in())
-    }
-
-    fn different(&self, others: &Values) -> BTreeMap<String, Setting> {
+        let built_in = built_in();
         let of_sessions =
             (0..DEFINITIONS.len()).filter(|at| DEFINITIONS[*at].scope != Scope::Global);
         let values = of_sessions.map(|at| (at, self.own.get(&at).unwrap_or(&self.base[at])));
-        let different = values.filter(|(at, value)| **value != others[*at]);
+        let different = values.filter(|(at, value)| **value != built_in[*at]);
         different.map(|(at, value)| (DEFINITIONS[at].name.to_owned(), value.clone())).collect()
     }
 

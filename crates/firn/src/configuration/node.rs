@@ -31,6 +31,7 @@ impl Configuration {
             door: None,
             cluster: None,
             lease: None,
+            coming: Vec::new(),
         }
     }
 

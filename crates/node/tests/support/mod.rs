@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
+use firn_api::rows::HandedSession;
 use firn_base::Environment;
 use firn_compute::server::LocalServerState;
 use firn_engine::replica::{Replica, ReplicaOptions};
@@ -46,7 +47,14 @@ impl Database {
 
     /// As [`Database::open_in`]; sessions leave commits to the log from this size of rounds on.
     pub(crate) fn open_with(environment: Environment, leave_from: Option<u64>) -> Database {
-        let directory = tempfile::tempdir().unwrap();
+        Database::open_at(environment, leave_from, tempfile::tempdir().unwrap())
+    }
+
+    fn open_at(
+        environment: Environment,
+        leave_from: Option<u64>,
+        directory: tempfile::TempDir,
+    ) -> Database {
         let mut options = NodeOptions::default();
         options.engine.buffer_pool_bytes = 32 << 20;
         options.engine.log.leave_from = leave_from;
@@ -60,17 +68,34 @@ impl Database {
         Database { seams, node, environment, directory }
     }
 
+    /// Closes the node and opens it again; no compute node may be there any more.
+    pub(crate) fn restart(self) -> Database {
+        let Database { seams, node, environment, directory } = self;
+        drop(seams);
+        Arc::into_inner(node).expect("nobody uses the node").close().unwrap();
+        Database::open_at(environment, None, directory)
+    }
+
     /// Starts the compute node with this name, again if it has ended.
     pub(crate) fn start(&self, name: &str) -> Endpoint {
+        self.start_after(name, Vec::new())
+    }
+
+    /// As [`Database::start`], after a writer that has handed sessions over.
+    pub(crate) fn start_after(&self, name: &str, coming: Vec<HandedSession>) -> Endpoint {
         let data_dir = self.directory.path().join(name);
         create(&data_dir);
         let options = EndpointOptions {
             listen: Some("127.0.0.1:0".parse().unwrap()),
             data_dir,
+            coming: coming.clone(),
             ..EndpointOptions::default()
         };
         let seams = self.seams.clone();
-        Endpoint::start_over(&self.environment, &self.node, seams, &options).unwrap()
+        let endpoint = Endpoint::start_over(&self.environment, &self.node, seams, &options);
+        let endpoint = endpoint.unwrap();
+        endpoint.take_over(&self.node, coming).unwrap();
+        endpoint
     }
 }
 

@@ -132,8 +132,8 @@ impl Held {
         done
     }
 
-    /// Ends the session if it may go on elsewhere (S7), leaving its transaction if that is handed
-    /// over; whether it did. Waits until its command has ended.
+    /// Ends the session if it may go on elsewhere (S7), leaving what it has if that is handed over;
+    /// whether it did. Waits until its command has ended.
     pub(super) fn end_if_left(&self, hands_over: bool) -> bool {
         self.leave(self.inside.lock(), hands_over)
     }
@@ -146,9 +146,9 @@ impl Held {
 
     fn leave(&self, mut inside: MutexGuard<'_, Inside>, hands_over: bool) -> bool {
         let may_leave = |session: &mut Box<dyn Session>| {
-            !self.is_bound.load(Ordering::SeqCst)
-                && (!session.status().contains(Status::IN_TRANSACTION)
-                    || (hands_over && session.leave_transaction()))
+            let has_something = self.is_bound.load(Ordering::SeqCst)
+                || session.status().contains(Status::IN_TRANSACTION);
+            !has_something || (hands_over && session.leave_session())
         };
         let ended = inside.session.as_mut().is_some_and(may_leave);
         let ended = ended.then(|| inside.session.take());
@@ -204,9 +204,6 @@ impl Held {
     /// Has the running command end as if it had not been run, if its session can go on elsewhere
     /// (S9).
     pub(super) fn cut(&self) {
-        if self.is_bound.load(Ordering::SeqCst) {
-            return;
-        }
         let canceller = self.canceller.lock().clone();
         if let Some(canceller) = canceller {
             canceller.cut();

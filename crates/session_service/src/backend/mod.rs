@@ -445,7 +445,7 @@ impl Shared {
                         held.take_last(&last.into());
                     }
                     let ended = held.run(&environment, number, &closes, command, rest, responder);
-                    // Its transaction is left here before the front looks for it elsewhere.
+                    // What it leaves is here before the front looks for it elsewhere.
                     if serving.is_leaving() {
                         serving.end_if_left(&held);
                         serving.ended.notify_all();
@@ -482,7 +482,7 @@ impl Shared {
                             held.cancel(CancelReason::Disconnected);
                             self.end_session(serving, &held, Ending::ByFront);
                         }
-                        None => self.abandon_transaction(serving, session),
+                        None => self.abandon_session(serving, session),
                     }
                 }
             }
@@ -490,9 +490,9 @@ impl Shared {
     }
 
     /// The client of a session that was on its way here is gone.
-    fn abandon_transaction(&self, serving: &Arc<Serving>, session: u32) {
+    fn abandon_session(&self, serving: &Arc<Serving>, session: u32) {
         let service = Arc::clone(&serving.service);
-        self.workers.submit(move || service.abandon_transaction(session));
+        self.workers.submit(move || service.abandon_session(session));
     }
 
     /// Opens a session. Blocks.
@@ -519,12 +519,12 @@ impl Shared {
         let login = held.login(&login, &serving.connections);
         let opened = match resumed {
             None => serving.service.open(login),
-            Some(Resumed { has_document, last, has_transaction }) => {
+            Some(Resumed { has_document, last, has_left }) => {
                 let document = has_document.then_some(document);
                 let resumed = serving.service.resume(login, document, &LastResults::from(last));
                 resumed.map(|mut session| {
-                    // The front sees in the status whether it is here.
-                    let _ = has_transaction && session.take_transaction();
+                    // The front sees what of it is here.
+                    let _ = has_left && session.take_left();
                     session
                 })
             }

@@ -30,7 +30,7 @@ impl Session for InTransaction {
         Status::AUTOCOMMIT | Status::IN_TRANSACTION
     }
 
-    fn leave_transaction(&mut self) -> bool {
+    fn leave_session(&mut self) -> bool {
         self.has_left.store(self.can_leave, Ordering::SeqCst);
         self.can_leave
     }

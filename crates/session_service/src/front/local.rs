@@ -34,7 +34,7 @@ pub(super) struct LocalSessions {
 pub(super) struct LocalSession {
     number: u64,
     pub(super) canceller: Arc<dyn Canceller>,
-    /// Whether it cannot go on elsewhere, as of its last command.
+    /// See [`firn_wire::Carried::is_bound`]; as of its last command.
     is_bound: AtomicBool,
     has_ended: AtomicBool,
     /// The transaction that it had when it was ended here, if that can move (S10).
@@ -43,12 +43,12 @@ pub(super) struct LocalSession {
 }
 
 impl LocalSession {
-    /// Whether it may go on elsewhere, outside of a command; with its transaction left here, if that
-    /// is handed over.
+    /// Whether it may go on elsewhere, outside of a command; with what it has left here, if that is
+    /// handed over.
     fn may_leave(&self, session: &mut dyn Session, hands_over: bool) -> bool {
-        !self.is_bound.load(Ordering::SeqCst)
-            && (!session.status().contains(Status::IN_TRANSACTION)
-                || (hands_over && session.leave_transaction()))
+        let has_something = self.is_bound.load(Ordering::SeqCst)
+            || session.status().contains(Status::IN_TRANSACTION);
+        !has_something || (hands_over && session.leave_session())
     }
 }
 
@@ -122,8 +122,7 @@ impl LocalSessions {
             return;
         }
         let all: Vec<_> = self.sessions.lock().values().cloned().collect();
-        let may_leave = |session: &&Arc<LocalSession>| !session.is_bound.load(Ordering::SeqCst);
-        all.iter().filter(may_leave).for_each(|session| session.canceller.cut());
+        all.iter().for_each(|session| session.canceller.cut());
     }
 
     /// Whether a session that is leaving has nothing to do here any more.
@@ -194,7 +193,7 @@ impl LocalPlace {
             Some(session) => self.all.has_left(&self.session, &mut **session),
             None => false,
         };
-        // Its transaction may be gone from it: nothing more runs in it.
+        // What it had may be gone from it: nothing more runs in it.
         let left = if has_left { inside.take() } else { None };
         let done = match &mut *inside {
             _ if self.all.is_over() => None,
@@ -220,7 +219,7 @@ impl LocalPlace {
         self.all.is_over() || self.session.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Says whether the session cannot go on elsewhere.
+    /// Says whether the session has something that ends with its server.
     pub(super) fn set_bound(&self, is_bound: bool) {
         self.session.is_bound.store(is_bound, Ordering::SeqCst);
     }

@@ -80,7 +80,7 @@ impl Kept {
 
     /// Whether the login says all.
     pub(super) fn is_new(&self) -> bool {
-        self.document.is_none() && self.last == LastResults::default() && !self.in_transaction()
+        self.document.is_none() && self.last == LastResults::default() && self.may_leave()
     }
 
     pub(super) fn in_transaction(&self) -> bool {
@@ -92,7 +92,7 @@ impl Kept {
         self.status.remove(Status::IN_TRANSACTION | Status::IN_TRANSACTION_READONLY);
     }
 
-    /// Whether the session can go on at another node as it is.
+    /// Whether the session has nothing that it has to leave to go on at another node.
     pub(super) fn may_leave(&self) -> bool {
         !self.in_transaction() && !self.is_bound
     }
@@ -102,7 +102,7 @@ impl Kept {
         Resumed {
             has_document: self.document.is_some(),
             last: self.last.into(),
-            has_transaction: self.in_transaction(),
+            has_left: !self.may_leave(),
         }
     }
 

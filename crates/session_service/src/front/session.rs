@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   nowhere ── a command ──► open at a node ── the attachment is over ──► lost ──► nowhere
-//!                                                 a transaction was open: 1213 ◄──┤
-//!                                                 bound to the node: the end   ◄──┘
+//!      ▲                       │                  a transaction was open: 1213 ◄──┤
+//!      └── the node hands over ┘                  bound to the node: the end   ◄──┘
 //! ```
 
 use std::sync::Arc;
@@ -205,7 +205,7 @@ impl FrontSession {
                 false => self.leave(),
             }
         }
-        let had_transaction = self.kept.in_transaction();
+        let (had_transaction, was_bound) = (self.kept.in_transaction(), self.kept.is_bound);
         loop {
             let gives_up = || self.interruption.wanted().is_some();
             let Some(backend) = self.shared.backend(deadline, gives_up) else {
@@ -222,6 +222,10 @@ impl FrontSession {
             match is_open {
                 true => {
                     self.known = self.kept.known();
+                    if was_bound && !self.kept.is_bound {
+                        self.leave();
+                        return Err(ended_with_node());
+                    }
                     let has_it = self.kept.in_transaction();
                     return if had_transaction && !has_it {
                         Err(rolled_back().into())
@@ -236,11 +240,11 @@ impl FrontSession {
         }
     }
 
-    /// The session is not at its node any more. If the node was leaving, the session's transaction
-    /// was handed over, or the next node knows that it was not (S7).
+    /// The session is not at its node any more. If the node was leaving, what the session had was
+    /// handed over, or the next node knows that it was not (S7).
     fn move_on(&mut self) -> Result<(), WireError> {
         match &self.place {
-            Some(place) if place.is_leaving() && !self.kept.is_bound => {
+            Some(place) if place.is_leaving() => {
                 self.part();
                 Ok(())
             }
@@ -252,9 +256,7 @@ impl FrontSession {
     pub(super) fn lose(&mut self) -> Result<(), WireError> {
         self.leave();
         if self.kept.is_bound {
-            let message = "The node that ran this session is gone, and with it the session's \
-                           temporary tables and locks; connect again";
-            return Err(WireError::Fatal(ServerError::new(1053, b"08S01", message)));
+            return Err(ended_with_node());
         }
         if self.kept.in_transaction() {
             self.kept.end_transaction();
@@ -264,7 +266,7 @@ impl FrontSession {
     }
 
     /// Forgets where the session was. The node is not told that the session has ended: it would end
-    /// the transaction, too.
+    /// what the session has left, too.
     fn part(&mut self) {
         match self.place.take() {
             Some(Place::Remote(attachment)) => attachment.forget(self.login.connection.id()),
@@ -281,15 +283,15 @@ impl FrontSession {
         }
     }
 
-    /// The client is gone. Its transaction may have been handed over to a node where its session was
-    /// not opened.
-    fn abandon_transaction(&self) {
-        if !self.kept.in_transaction() {
+    /// The client is gone. What its session has left may have been handed over to a node where the
+    /// session was not opened.
+    fn abandon_session(&self) {
+        if self.kept.may_leave() {
             return;
         }
         let connection = self.login.connection.id();
         match self.shared.live() {
-            Some(Backend::Local(local)) => local.service.abandon_transaction(connection),
+            Some(Backend::Local(local)) => local.service.abandon_session(connection),
             Some(Backend::Remote(attachment)) => attachment.leave(connection),
             None => {}
         }
@@ -308,8 +310,8 @@ impl FrontSession {
             Err(error) if local.is_over() || Fault::from(&error).did_nothing() => return Ok(false),
             Err(error) => return Err(WireError::Fatal(error)),
         };
-        if self.kept.in_transaction() {
-            session.take_transaction();
+        if !self.kept.may_leave() {
+            session.take_left();
         }
         self.kept.take(&mut *session);
         let place = local.enter(session);
@@ -561,8 +563,15 @@ impl Drop for FrontSession {
     fn drop(&mut self) {
         self.leave_reading();
         self.leave();
-        self.abandon_transaction();
+        self.abandon_session();
     }
+}
+
+/// What the session had has ended with its node, and it cannot go on without.
+fn ended_with_node() -> WireError {
+    let message = "The node that ran this session is gone, and with it the session's temporary \
+                   tables and locks; connect again";
+    WireError::Fatal(ServerError::new(1053, b"08S01", message))
 }
 
 pub(super) fn interrupted() -> ServerError {

@@ -33,7 +33,7 @@ fn requests_have_these_bytes() {
             Ask::Open {
                 front: 5,
                 login: login(),
-                resumed: Some(Resumed { has_document: true, last, has_transaction: true }),
+                resumed: Some(Resumed { has_document: true, last, has_left: true }),
             },
             &[
                 5, 3, 5, 7, 0, 1, b'u', 3, b'u', b'@', b'%', 1, 1, b's', 0xff, 1, 3, 1, 1, b'a', 1,

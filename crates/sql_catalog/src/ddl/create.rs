@@ -438,11 +438,11 @@ fn store_temporary(context: &DdlContext<'_>, draft: &TableDraft) -> Result<Table
     let namespace = catalog.namespace();
     let mut definitions = context.definitions()?;
     let node = context.catalog.shared().node();
-    if node.schema_options(namespace).map_err(from_rows)?.is_none() {
-        definitions.create_schema(namespace, &[]).map_err(from_rows)?;
+    if node.schema_options(&namespace).map_err(from_rows)?.is_none() {
+        definitions.create_schema(&namespace, &[]).map_err(from_rows)?;
     }
     let mut definition = draft.definition()?;
-    definition.schema_name = namespace.to_owned();
+    definition.schema_name = namespace.to_string();
     definition.name = format!("{}", catalog.next_temporary_number());
     let id = definitions.create_table(definition).map_err(from_rows)?;
     definitions.commit().map_err(from_rows)?;

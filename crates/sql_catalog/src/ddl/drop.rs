@@ -1,6 +1,5 @@
 //! `DROP TABLE`, `TRUNCATE TABLE`, and the end of temporary tables.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use firn_api::Incarnation;
@@ -12,7 +11,7 @@ use firn_sql_types::error::{Result, SqlError};
 use super::super::information_schema;
 use super::super::lookup::{Catalog, no_such_table, owner_of};
 use super::super::model::TableModel;
-use super::super::session::SessionCatalog;
+use super::super::session::{SessionCatalog, TemporaryNamespace};
 use super::{DdlContext, DdlOutcome, foreign_key, from_rows, is_temporary_table};
 
 /// `DROP [TEMPORARY] TABLE`: all of them, or none.
@@ -119,40 +118,6 @@ pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Resul
 }
 
 impl SessionCatalog {
-    /// Takes over the temporary tables of a session that has ended here or on another compute node:
-    /// they move to this session's schema, and the schema of the other one goes. All of them, or
-    /// none. Blocks.
-    ///
-    /// # Errors
-    /// 1146 for a table that is gone, and errors of the node.
-    pub fn adopt_temporary_tables(&self, tables: Vec<(String, String, TableId)>) -> Result<()> {
-        if tables.is_empty() {
-            return Ok(());
-        }
-        let node = self.shared().node();
-        let mut definitions = node.change_definitions().map_err(from_rows)?;
-        if node.schema_options(self.namespace()).map_err(from_rows)?.is_none() {
-            definitions.create_schema(self.namespace(), &[]).map_err(from_rows)?;
-        }
-        let mut left = BTreeSet::new();
-        for (schema, name, id) in &tables {
-            let table = node.table(*id).map_err(from_rows)?;
-            let table = table.ok_or_else(|| no_such_table(schema, name))?;
-            left.insert(table.definition().schema_name.clone());
-            let number = self.next_temporary_number().to_string();
-            definitions.rename_table(*id, self.namespace(), &number).map_err(from_rows)?;
-        }
-        left.remove(self.namespace());
-        for schema in &left {
-            definitions.drop_schema(schema).map_err(from_rows)?;
-        }
-        definitions.commit().map_err(from_rows)?;
-        for (schema, name, id) in tables {
-            self.put_temporary(&schema, &name, id);
-        }
-        Ok(())
-    }
-
     /// Drops the session's temporary tables. Called when the session ends. Blocks.
     ///
     /// # Errors
@@ -163,24 +128,42 @@ impl SessionCatalog {
             return Ok(());
         }
         self.clear_temporary();
-        let node = self.shared().node();
-        if node.schema_options(self.namespace()).map_err(from_rows)?.is_none() {
-            return Ok(());
-        }
-        let mut definitions = node.change_definitions().map_err(from_rows)?;
-        definitions.drop_schema(self.namespace()).map_err(from_rows)?;
-        definitions.commit().map_err(from_rows)
+        self.shared().drop_namespace(&self.namespace())
     }
 }
 
 impl Catalog {
+    /// Drops the temporary tables that a session has left and none goes on with. Blocks.
+    ///
+    /// # Errors
+    /// As [`SessionCatalog::drop_temporary_tables`].
+    pub fn drop_left(&self, left: &TemporaryNamespace) -> Result<()> {
+        self.drop_namespace(&left.schema)
+    }
+
+    fn drop_namespace(&self, schema: &str) -> Result<()> {
+        let node = self.node();
+        if node.schema_options(schema).map_err(from_rows)?.is_none() {
+            return Ok(());
+        }
+        let mut definitions = node.change_definitions().map_err(from_rows)?;
+        definitions.drop_schema(schema).map_err(from_rows)?;
+        definitions.commit().map_err(from_rows)
+    }
+
     /// Drops the temporary tables and half-made copies of compute nodes that have ended, and only
-    /// those. A node that does not write leaves that to the one that does. Blocks.
+    /// those; not the schemas in `goes_on`, whose sessions go on here. A node that does not write
+    /// leaves that to the one that does. Blocks.
     ///
     /// # Errors
     /// Errors of the node.
-    pub fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) -> Result<()> {
-        let left = self.leftovers(has_ended)?;
+    pub fn remove_leftovers(
+        &self,
+        has_ended: &dyn Fn(Incarnation) -> bool,
+        goes_on: &[String],
+    ) -> Result<()> {
+        let mut left = self.leftovers(has_ended)?;
+        left.schemas.retain(|schema| !goes_on.iter().any(|one| **one == **schema));
         if left.schemas.is_empty() && left.tables.is_empty() {
             return Ok(());
         }

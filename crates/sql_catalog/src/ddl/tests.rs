@@ -627,7 +627,7 @@ fn temporary_tables_and_copies_are_removed_by_their_owner() {
     assert_eq!(left_over(&*node).len(), 6);
     let me = owners[1];
     let catalog = Catalog::new(Arc::clone(&node), me);
-    catalog.remove_leftovers(&|owner| owner.node == me.node && owner != me).unwrap();
+    catalog.remove_leftovers(&|owner| owner.node == me.node && owner != me, &[]).unwrap();
     let left = left_over(&*node);
     assert_eq!(left.len(), 4, "{left:?}");
     assert!(left.iter().all(|name| !name.contains(&owners[0].to_string())), "{left:?}");

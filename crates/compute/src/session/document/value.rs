@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::{Fields, Read, missing};
 
-pub(super) fn encode_value(value: &Datum, ty: &SqlType) -> Value {
+pub(in crate::session) fn encode_value(value: &Datum, ty: &SqlType) -> Value {
     json!({
         "type": encode_kind(&ty.kind),
         "nullable": ty.nullable,
