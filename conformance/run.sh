@@ -62,9 +62,30 @@ python_with() {
     return 1
 }
 
+# What clients need is installed once. Each of these fails with 77 if that cannot be done here.
+need_pymysql() { python_with pymysql >/dev/null || install python3 python3-pymysql || return 77; }
+
+need_go() {
+    have go || install golang-go || return 77
+    (cd "$here/go" && go mod download) >"$work/go.log" 2>&1 || return 77
+}
+
+need_connector_j() {
+    have javac || install default-jdk-headless || return 77
+    have mvn || install maven || return 77
+    connector_j_archive=$built/java/mysql-connector-j-9.1.0.jar
+    [ -f "$connector_j_archive" ] || mvn -q -B dependency:copy -Dartifact=com.mysql:mysql-connector-j:9.1.0 \
+        -DoutputDirectory="$built/java" >"$work/maven.log" 2>&1 || return 77
+}
+
+need_mysql2() {
+    have npm || install nodejs npm || return 77
+    [ -d "$here/node/node_modules/mysql2" ] || (cd "$here/node" && npm ci --no-audit --no-fund) >"$work/npm.log" 2>&1 || return 77
+}
+
 # PyMySQL: types both ways, transactions, errors, large values, TLS, LOAD DATA LOCAL.
 pymysql() {
-    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    need_pymysql || return 77
     local python
     python=$(python_with pymysql) || return 77
     "$python" "$here/pymysql_smoke.py" "$port"
@@ -80,9 +101,8 @@ mysqlclient() {
 
 # go-sql-driver.
 go_sql_driver() {
-    have go || install golang-go || return 77
+    need_go || return 77
     cd "$here/go"
-    go mod download >"$work/go.log" 2>&1 || return 77
     go build -o "$built/go_sql_driver" .
     "$built/go_sql_driver" "$port"
 }
@@ -90,20 +110,47 @@ go_sql_driver() {
 # Connector/J, without a build tool's project: Maven fetches the one archive, javac compiles the one
 # file.
 connector_j() {
-    have javac || install default-jdk-headless || return 77
-    have mvn || install maven || return 77
-    local driver=$built/java/mysql-connector-j-9.1.0.jar
-    [ -f "$driver" ] || mvn -q -B dependency:copy -Dartifact=com.mysql:mysql-connector-j:9.1.0 \
-        -DoutputDirectory="$built/java" >"$work/maven.log" 2>&1 || return 77
+    need_connector_j || return 77
     javac -d "$built/java" "$here/java/Smoke.java"
-    java -cp "$built/java:$driver" Smoke "$port"
+    java -cp "$built/java:$connector_j_archive" Smoke "$port"
 }
 
 # mysql2.
 mysql2() {
-    have npm || install nodejs npm || return 77
-    [ -d "$here/node/node_modules/mysql2" ] || (cd "$here/node" && npm ci --no-audit --no-fund) >"$work/npm.log" 2>&1 || return 77
+    need_mysql2 || return 77
     node "$here/node/smoke.js" "$port"
+}
+
+# Drivers against every node of a cluster and a proxy while another node begins to write: statements,
+# variables, temporary tables, locks and open transactions go on. One that cannot be installed is
+# left out.
+switches() {
+    local directory=$work/cluster cluster ports python switch
+    "$firn" cluster start --dir "$directory" --nodes 3 --proxies 1 --buffer-pool 128M >"$work/cluster.log" 2>&1 &
+    cluster=$!
+    # shellcheck disable=SC2064 # The process is known now.
+    trap "kill $cluster; wait $cluster" EXIT
+    # Whatever has no writer yet is no place for clients.
+    until [ "$("$firn" cluster status --dir "$directory" 2>/dev/null | grep -c ', forwards')" = 3 ]; do
+        kill -0 "$cluster" 2>/dev/null || { cat "$work/cluster.log"; return 1; }
+        sleep 0.5
+    done
+    ports=$(sed -n 's/^client_address = "127.0.0.1:\([0-9]*\)"/\1/p' "$directory/cluster.toml" | paste -sd,)
+    switch=("$firn" cluster switch --dir "$directory")
+    if need_pymysql && python=$(python_with pymysql); then
+        "$python" "$here/pymysql_switches.py" "$ports" "${switch[@]}"
+    fi
+    if need_mysql2; then
+        node "$here/node/switches.js" "$ports" "${switch[@]}"
+    fi
+    if need_go; then
+        (cd "$here/go" && go build -o "$built/go_switches" ./switches)
+        "$built/go_switches" "$ports" "${switch[@]}"
+    fi
+    if need_connector_j; then
+        javac -d "$built/java" "$here/java/Switches.java"
+        java -cp "$built/java:$connector_j_archive" Switches "$ports" "${switch[@]}"
+    fi
 }
 
 # sqlx, built apart from the workspace: its features are not to change those of Firn's libraries.
@@ -123,7 +170,7 @@ sqlx() {
 # RANDOM_ASPECTS=rows,affected,contents.
 random_queries() {
     local python
-    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    need_pymysql || return 77
     python=$(python_with pymysql) || return 77
     [ -n "$mysql_port" ] || return 77
     "$python" "$here/random_queries" --firn "$port" --mysql "$mysql_port" --seed "${RANDOM_SEED:-1}" \
@@ -133,7 +180,7 @@ random_queries() {
 # The same queries, compared with MariaDB's.
 random_queries_mariadb() {
     local python
-    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    need_pymysql || return 77
     python=$(python_with pymysql) || return 77
     [ -n "$mariadb_server" ] || return 77
     "$python" "$here/random_queries" --firn "$port" --mariadb "$mariadb_port" --seed "${RANDOM_SEED:-1}" \
@@ -142,7 +189,7 @@ random_queries_mariadb() {
 
 # Answers recorded from MySQL.
 recorded() {
-    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    need_pymysql || return 77
     local python
     python=$(python_with pymysql) || return 77
     "$python" "$here/recorded" --port "$port"
@@ -249,7 +296,7 @@ sysbench_scripts() {
     done
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 node_tools java_tools sqlx sysbench_scripts recorded random_queries random_queries_mariadb exchange exchange_mysql"
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 node_tools java_tools sqlx switches sysbench_scripts recorded random_queries random_queries_mariadb exchange exchange_mysql"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start
