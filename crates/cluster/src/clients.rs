@@ -24,10 +24,11 @@ use firn_node::endpoint::{ClientDoor, Endpoint, EndpointOptions};
 use firn_node::statement_effect::{StatementEffect, effect_of};
 use firn_node::statement_route::{StatementRoute, StatementRoutes};
 use firn_session_service::{
-    BackendLinks, Backends, Front, FrontOptions, Route, SessionService, StatementClass,
+    Activity, BackendLinks, Backends, Front, FrontOptions, Route, SessionService, StatementClass,
 };
 
 use crate::links::Links;
+use crate::pause::{self, PauseSeat};
 use crate::view::View;
 
 /// How long a client waits for a node that writes.
@@ -56,6 +57,8 @@ pub(crate) struct SessionNodes {
     pub(crate) view: Arc<View>,
     pub(crate) commands: Links,
     pub(crate) control: Links,
+    /// What this process knows of the pause, if it may write.
+    pub(crate) pause: Arc<PauseSeat>,
 }
 
 impl SessionNodes {
@@ -80,6 +83,17 @@ impl Backends for SessionNodes {
 
     fn readers(&self) -> Vec<BackendLinks> {
         if self.reads_here { Vec::new() } else { self.others(Role::Replica) }
+    }
+
+    fn is_paused_here(&self) -> bool {
+        self.pause.is_resting()
+    }
+
+    fn wake(&self) {
+        self.pause.wake();
+        let others: Vec<_> =
+            self.others(Role::Database).into_iter().map(|links| links.commands).collect();
+        pause::wake(&others);
     }
 }
 
@@ -163,6 +177,32 @@ impl Clients {
         }
     }
 
+    /// Sessions that were to leave and have not left go on here, and others may come.
+    pub(crate) fn stay(&self) {
+        self.sessions.stay();
+        self.front.stay();
+    }
+
+    /// What sessions do that have their home in this process.
+    pub(crate) fn activity(&self) -> Activity {
+        self.sessions.activity().and(self.front.activity())
+    }
+
+    /// What sessions do that read in this process.
+    pub(crate) fn reading_activity(&self) -> Activity {
+        self.readings.activity().and(self.front.reading_activity())
+    }
+
+    /// Whether statements wait until a paused node is awake.
+    pub(crate) fn are_paused(&self) -> bool {
+        self.front.is_paused()
+    }
+
+    /// Says whether the process's engine would run sessions if it were not paused.
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.sessions.set_paused(is_paused);
+    }
+
     /// The engine runs no sessions any more. Waits for running statements, at most so long.
     pub(crate) fn end(&self, patience: Duration) -> bool {
         let of_others = self.sessions.end(patience);
@@ -182,6 +222,20 @@ impl Clients {
     pub(crate) fn leave_reading(&self, limit: Duration) {
         self.readings.begin_leaving();
         self.readings.wait_until_left(limit);
+    }
+
+    /// Has everybody read elsewhere, without waiting, if nobody has read here since `mark`. False:
+    /// they go on as before.
+    pub(crate) fn rest_reading(&self, mark: u64) -> bool {
+        self.front.set_reading(false);
+        self.readings.begin_leaving();
+        // Looked at now that no statement begins here any more.
+        let rests = self.reading_activity() == Activity { mark, is_busy: false };
+        if !rests {
+            self.readings.stay();
+            self.front.set_reading(true);
+        }
+        rests
     }
 
     /// The replica answers nothing any more. Waits for running statements, at most so long.

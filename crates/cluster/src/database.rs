@@ -13,6 +13,13 @@
 //! member lets the other one lead. If that one does not, the engine, which was never closed, serves
 //! again.
 //!
+//! An engine that nobody uses is closed ([`crate::pause`]), while the member goes on: it leads, and
+//! may let another one lead. Whoever waits for the engine has it opened again.
+//!
+//! ```text
+//!   serving ── idle; replicas rest, sessions have left ──► paused ── a client waits ──► opening
+//! ```
+//!
 //! Opening is the recovery of any engine: what was acknowledged is in the group's log, and pages
 //! come from page nodes, which have applied it or will when they are asked. When another member
 //! leads, the log's writer ends with an error. Then sessions are ended, whose clients keep their
@@ -27,7 +34,9 @@ use firn_api::WriterEpoch;
 use firn_api::rows::{HandedSession, HandedSessions, WriterLease};
 use firn_base::Environment;
 use firn_consensus::{MemberId, Term};
-use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
+use firn_control::pause::{PauseCommand, PauseEvent};
+use firn_node::allocator::release_free_memory;
+use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions, KeptGlobals};
 use firn_node::node::{Node, NodeError, NodeOptions, Regions};
 use firn_node::replica::as_writer;
 use firn_node::storage::NodeStorage;
@@ -40,7 +49,9 @@ use crate::clients::Clients;
 use crate::handover::{self, Handovers, MemberLinks};
 use crate::health::MetricsDoor;
 use crate::lease::LeaderLease;
+use crate::links::NodeLinks;
 use crate::near::NearRegions;
+use crate::pause::{self, PauseSeat};
 use crate::storage::ClusterStorage;
 use crate::task::{Stop, Task};
 
@@ -59,6 +70,10 @@ const HAND_OVER_LIMIT: Duration = Duration::from_secs(3);
 pub(crate) const SWITCH_LIMIT: Duration = Duration::from_secs(6);
 /// How often the task looks whether it does.
 const HAND_OVER_LOOK: Duration = Duration::from_millis(1);
+/// How often an engine that may pause looks whether it is used.
+const ACTIVITY_LOOK: Duration = Duration::from_millis(100);
+/// How long sessions may take to leave an engine that is about to pause.
+const LEAVING_LIMIT: Duration = Duration::from_millis(200);
 /// The pause before a node that could not be opened is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -74,6 +89,9 @@ pub enum DatabaseState {
     Serving(Option<SocketAddr>),
     /// This process's member leads, but the engine cannot be opened. It is tried again.
     Failing(String),
+    /// Nobody has used the cluster for a while, and the engine or the replica is closed until
+    /// somebody does.
+    Paused,
 }
 
 /// Called with each new state.
@@ -102,6 +120,10 @@ pub(crate) struct DatabaseOptions {
     pub(crate) handovers: Arc<Handovers>,
     /// Links to the members that may lead.
     pub(crate) members: Arc<MemberLinks>,
+    /// The pause of this process's engine, and its replica.
+    pub(crate) pause: Arc<PauseSeat>,
+    /// Links to the replicas, which rest before the engine does.
+    pub(crate) replicas: Arc<NodeLinks>,
     /// Whether the pages of the engine that was opened last are about to leave this process. Then
     /// it is opened again over those of other nodes.
     pub(crate) are_pages_leaving: Arc<dyn Fn() -> bool + Send + Sync>,
@@ -121,6 +143,8 @@ struct Shared {
     state: Mutex<DatabaseState>,
     /// The member that is to lead next.
     successor: Mutex<Option<Successor>>,
+    /// The global variables that the engine's endpoint had before the pause.
+    globals: Mutex<Option<KeptGlobals>>,
 }
 
 /// The member that is to lead next.
@@ -161,6 +185,7 @@ impl DatabaseRole {
             options,
             state: Mutex::new(DatabaseState::Standby),
             successor: Mutex::default(),
+            globals: Mutex::default(),
         });
         let own = Arc::clone(&shared);
         let task = Task::start(environment, "database", move |stop| own.run(stop));
@@ -171,16 +196,17 @@ impl DatabaseRole {
         self.shared.state.lock().clone()
     }
 
-    /// Begins a planned switch to another member, if the engine serves. Does not wait.
+    /// Begins a planned switch to another member, if the engine serves or is paused. Does not wait.
     pub(crate) fn hand_over(&self, to: Successor) {
-        if self.is_serving() {
+        if self.is_in_office() {
             *self.shared.successor.lock() = Some(to);
             self.task.wake();
         }
     }
 
-    pub(crate) fn is_serving(&self) -> bool {
-        matches!(self.state(), DatabaseState::Serving(_))
+    /// Whether the engine serves, or would if it were not paused.
+    pub(crate) fn is_in_office(&self) -> bool {
+        matches!(self.state(), DatabaseState::Serving(_) | DatabaseState::Paused)
     }
 
     /// Closes the engine in order, if it runs, and ends the task.
@@ -198,12 +224,19 @@ impl Shared {
     }
 
     fn run(&self, stop: &Stop) {
+        let pause = &self.options.pause;
         while !stop.is_set() {
             if self.group.leads().is_none() {
+                self.end_pause();
                 self.set(DatabaseState::Standby);
                 stop.pause(LOOK);
                 continue;
             }
+            if pause.is_paused() {
+                self.rest(stop);
+                continue;
+            }
+            self.options.clients.set_paused(false);
             self.set(DatabaseState::Opening);
             let Some(storage) = (self.source)() else {
                 stop.pause(LOOK);
@@ -213,8 +246,62 @@ impl Shared {
                 self.set(DatabaseState::Failing(error.to_string()));
                 stop.pause(PAUSE);
             }
+            pause.tell(PauseEvent::Closed);
         }
+        self.end_pause();
         self.set(DatabaseState::Standby);
+    }
+
+    /// Forgets a pause, and what was kept over it.
+    fn end_pause(&self) {
+        self.options.pause.tell(PauseEvent::LostOffice);
+        self.options.clients.set_paused(false);
+        *self.globals.lock() = None;
+    }
+
+    /// The cluster is paused: waits until a client waits for the engine, or another member leads.
+    fn rest(&self, stop: &Stop) {
+        let pause = &self.options.pause;
+        self.set(DatabaseState::Paused);
+        self.options.metrics.pause();
+        tracing::info!("nobody uses the cluster; the engine is closed until somebody does");
+        release_free_memory();
+        while !stop.is_set() && self.group.leads().is_some() {
+            let successor = self.successor.lock().take();
+            if let Some(successor) = successor {
+                self.hand_over_paused(successor, stop);
+            }
+            if pause.wait_for_wake(LOOK) && pause.tell(PauseEvent::Woken).is_some() {
+                tracing::info!("somebody waits for the engine, which is opened again");
+                break;
+            }
+        }
+        self.options.metrics.end();
+    }
+
+    /// A planned switch while the cluster is paused: there is nothing to hand over.
+    fn hand_over_paused(&self, successor: Successor, stop: &Stop) {
+        let Some(term) = self.group.leads() else { return };
+        if self.lead_on(term, successor.member, stop) {
+            tracing::warn!(to = %successor.member, "the other member does not lead");
+            successor.refuse();
+        }
+    }
+
+    /// Has another member lead, and waits until it does; whether this one leads on.
+    fn lead_on(&self, term: Term, to: MemberId, stop: &Stop) -> bool {
+        let clock = &self.environment.clock;
+        match self.group.hand_over(to) {
+            Ok(()) => {
+                let end = clock.monotonic() + HAND_OVER_LIMIT;
+                while self.group.leads() == Some(term) && clock.monotonic() < end && !stop.is_set()
+                {
+                    stop.pause(HAND_OVER_LOOK);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the log group keeps its leader"),
+        }
+        self.group.leads() == Some(term)
     }
 
     /// One life of the engine.
@@ -259,6 +346,7 @@ impl Shared {
         let options = EndpointOptions {
             lease: Some(Arc::clone(&lease) as Arc<dyn WriterLease>),
             coming: sessions.clone(),
+            globals: self.globals.lock().clone(),
             ..self.options.endpoint.clone()
         };
         let endpoint = Endpoint::start(&self.environment, node, &options)?;
@@ -273,7 +361,10 @@ impl Shared {
         let regions = near.map(NearRegions::place);
         self.options.writer.begin(Arc::new(writer), surely_leads, regions);
         self.options.clients.begin(&endpoint);
+        self.options.pause.tell(PauseEvent::Opened);
+        self.options.pause.set_open(true);
         self.attend(node, endpoint, stop);
+        self.options.pause.set_open(false);
         self.options.metrics.end();
         Ok(())
     }
@@ -286,11 +377,12 @@ impl Shared {
         let mut patience = self.options.patience;
         let is_near = endpoint.address().is_none_or(|address| address.ip().is_loopback());
         let mut shows_metrics = false;
+        let mut looked_at = self.environment.clock.monotonic();
         *self.successor.lock() = None;
-        loop {
+        let closes = loop {
             stop.pause_or_wake(LOOK);
             if stop.is_set() {
-                break;
+                break false;
             }
             // Other machines see them once there is an account for other machines.
             if !shows_metrics && (is_near || endpoint.instance().accounts.has_remote_account()) {
@@ -304,16 +396,65 @@ impl Shared {
             if let Some(failure) = node.engine().failure() {
                 tracing::warn!(%failure, "this node does not write any more");
                 patience = Duration::ZERO;
-                break;
+                break false;
             }
             if (self.options.are_pages_leaving)() {
                 tracing::warn!("the pages leave this process; the engine reads elsewhere");
-                break;
+                break false;
+            }
+            let now = self.environment.clock.monotonic();
+            if now.saturating_sub(looked_at) >= ACTIVITY_LOOK {
+                looked_at = now;
+                if self.closes_for_pause(&endpoint) {
+                    break true;
+                }
+            }
+        };
+        match closes {
+            true => {
+                *self.globals.lock() = Some(endpoint.instance().keep_globals());
+                self.options.clients.set_paused(true);
+                patience = Duration::ZERO;
+            }
+            // What was begun of a pause is over.
+            false => {
+                self.options.pause.tell(PauseEvent::LostOffice);
+                *self.globals.lock() = None;
             }
         }
         let have_ended = self.options.clients.end(patience);
         if !endpoint.shutdown(Duration::ZERO) || !have_ended {
             tracing::warn!("some sessions did not end in time");
+        }
+    }
+
+    /// Looks what sessions do, and has them and the replicas leave an engine that nobody uses;
+    /// whether it is to be closed.
+    fn closes_for_pause(&self, endpoint: &Endpoint) -> bool {
+        let DatabaseOptions { pause, clients, replicas, .. } = &self.options;
+        let mut seen = pause::seen(clients.activity());
+        seen.is_busy |= endpoint.instance().has_left_sessions();
+        let mut command = pause.tell(PauseEvent::Seen(seen));
+        loop {
+            let event = match command {
+                None | Some(PauseCommand::Open) => return false,
+                Some(PauseCommand::Close) => return true,
+                Some(PauseCommand::AskReplicas { idle_for }) => {
+                    match pause::have_replicas_rest(replicas, idle_for) {
+                        true => PauseEvent::ReplicasRest,
+                        false => PauseEvent::ReplicaIsBusy,
+                    }
+                }
+                Some(PauseCommand::LetSessionsLeave) => match clients.leave(LEAVING_LIMIT) {
+                    true => PauseEvent::SessionsHaveLeft,
+                    false => PauseEvent::SessionsStay,
+                },
+                Some(PauseCommand::Stay) => {
+                    clients.stay();
+                    return false;
+                }
+            };
+            command = pause.tell(event);
         }
     }
 
@@ -332,19 +473,10 @@ impl Shared {
         clients.end(Duration::ZERO);
         let handed = self.hand_sessions_over(endpoint, to);
         let left = clock.monotonic();
-        match self.group.hand_over(to) {
-            Ok(()) => {
-                let end = left + HAND_OVER_LIMIT;
-                while self.group.leads() == Some(term) && clock.monotonic() < end && !stop.is_set()
-                {
-                    stop.pause(HAND_OVER_LOOK);
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the log group keeps its leader"),
-        }
+        let leads_on = self.lead_on(term, to, stop);
         let (waited, switched) =
             (left.saturating_sub(began), clock.monotonic().saturating_sub(left));
-        match self.group.leads() == Some(term) {
+        match leads_on {
             true => {
                 tracing::warn!(%to, "the other member does not lead; this node goes on writing");
                 self.take_sessions_back(endpoint, to, handed);

@@ -15,14 +15,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use firn_base::network::NodeId;
+use firn_base::network::{NodeId, Role};
 use firn_control::elastic::{
     Condition, Elastic, ElasticCommand, ElasticDecision, ElasticSettings, ReplicaLoad, ReplicaSeen,
 };
 use firn_control::{Catalog, Proposal};
 
+use crate::layout::NodeEntry;
 use crate::message::{LoadStatus, NodeStatus};
-use crate::survey::Surveyor;
+use crate::survey::{SurveyedNode, Surveyor};
 
 /// The names of a pool's replicas begin with this; their numbers follow.
 const NAME: &str = "elastic-";
@@ -104,7 +105,10 @@ impl<P: ReplicaPool> Scaler<P> {
     /// Returns what was done, for people. Blocks until the nodes have answered, or their time is
     /// over.
     pub fn turn(&mut self, now: Duration) -> Option<String> {
-        let survey = self.surveyor.look_at(|node| replica_number(&node.name).is_some());
+        let is_asked = |node: &NodeEntry| {
+            replica_number(&node.name).is_some() || node.roles.has(Role::Database)
+        };
+        let survey = self.surveyor.look_at(is_asked);
         let catalog = match survey.control {
             Ok(control) => control.catalog,
             // What the catalog has is part of what is to be known, and nothing could be removed.
@@ -114,6 +118,9 @@ impl<P: ReplicaPool> Scaler<P> {
             }
         };
         self.obstacle = None;
+        if let Some(is_paused) = is_paused(&survey.nodes) {
+            self.elastic.set_paused(is_paused);
+        }
         let numbers = survey.nodes.iter().filter_map(|one| {
             Some((replica_number(&one.node.name)?, (one.node.number, one.status.as_ref().ok())))
         });
@@ -144,6 +151,7 @@ impl<P: ReplicaPool> Scaler<P> {
                                 before.and_then(|before| between(*before, replica.load)),
                             )
                         }
+                        None if status.is_paused => Condition::Serving(None),
                         None => Condition::Opening,
                     }
                 }
@@ -219,6 +227,13 @@ impl<P: ReplicaPool> Scaler<P> {
     pub fn into_pool(self) -> P {
         self.pool
     }
+}
+
+/// Whether the node that leads is paused, if one that leads has answered.
+fn is_paused(nodes: &[SurveyedNode]) -> Option<bool> {
+    let told = nodes.iter().filter_map(|one| one.status.as_ref().ok());
+    let leads = |status: &&NodeStatus| status.log.as_ref().is_some_and(|log| log.leads.is_some());
+    told.filter(leads).map(|status| status.is_paused).reduce(|one, other| one && other)
 }
 
 /// What a replica has done from one look to the next. `None`: it was not measured in between, or

@@ -7,7 +7,8 @@
 //! | `/ready` | its roles answer, or 503 with the reason |
 //! | `/metrics` | those of the endpoint that clients reach now, or 503 |
 //!
-//! A database node that stands by is ready: it takes over when it is elected. A node that is not
+//! A process whose engine or replica is paused is ready, and says that it is: scrapes and probes do
+//! not wake it. A database node that stands by is ready: it takes over when it is elected. A node that is not
 //! ready should not be restarted; it may wait for other nodes.
 
 use std::io;
@@ -22,25 +23,49 @@ use parking_lot::Mutex;
 
 use crate::message::NodeStatus;
 
+/// What a paused process shows instead of metrics.
+const PAUSED: &str = "# HELP firn_paused Whether the compute is closed until a client comes.\n\
+                      # TYPE firn_paused gauge\nfirn_paused 1\n";
+
 /// The metrics of the endpoint that clients reach, while there is one.
 #[derive(Default)]
-pub(crate) struct MetricsDoor(Mutex<Option<Arc<MetricsPage>>>);
+pub(crate) struct MetricsDoor(Mutex<Shown>);
+
+#[derive(Default)]
+enum Shown {
+    #[default]
+    Nothing,
+    Paused,
+    Metrics(Arc<MetricsPage>),
+}
 
 impl MetricsDoor {
     pub(crate) fn begin(&self, page: &Arc<MetricsPage>) {
-        *self.0.lock() = Some(Arc::clone(page));
+        *self.0.lock() = Shown::Metrics(Arc::clone(page));
+    }
+
+    /// There is none because the cluster is paused.
+    pub(crate) fn pause(&self) {
+        *self.0.lock() = Shown::Paused;
     }
 
     pub(crate) fn end(&self) {
-        *self.0.lock() = None;
+        *self.0.lock() = Shown::Nothing;
+    }
+
+    fn is_paused(&self) -> bool {
+        matches!(&*self.0.lock(), Shown::Paused)
     }
 
     fn reply(&self) -> Reply {
-        let page = self.0.lock().clone();
-        match page {
-            Some(page) => page.reply(),
-            None => Reply::unavailable("no engine or replica answers clients here\n"),
-        }
+        let page = match &*self.0.lock() {
+            Shown::Metrics(page) => Arc::clone(page),
+            Shown::Paused => return Reply::text(PAUSED),
+            Shown::Nothing => {
+                return Reply::unavailable("no engine or replica answers clients here\n");
+            }
+        };
+        page.reply()
     }
 }
 
@@ -58,6 +83,7 @@ pub(crate) fn serve(
     let pages = move |path: &str| match path {
         "/live" => Some(Reply::text("live\n")),
         "/ready" => Some(match obstacle() {
+            None if metrics.is_paused() => Reply::text("ready, paused\n"),
             None => Reply::text("ready\n"),
             Some(reason) => Reply::unavailable(format!("{reason}\n")),
         }),
@@ -84,7 +110,8 @@ pub(crate) fn obstacle(status: &NodeStatus, roles: Roles) -> Option<String> {
     if roles.has(Role::Database) && leads && status.serves.is_none() {
         return part("its engine is being opened");
     }
-    if roles.has(Role::Replica) && !status.replica.as_ref().is_some_and(|replica| replica.is_open) {
+    let has_replica = status.is_paused || status.replica.as_ref().is_some_and(|one| one.is_open);
+    if roles.has(Role::Replica) && !has_replica {
         return part("its replica is being opened");
     }
     // A page node that has no pages to keep has nothing to answer.
@@ -135,5 +162,7 @@ mod tests {
         assert_eq!(obstacle(&status, replica).as_deref(), Some("its replica is being opened"));
         status.replica = Some(ReplicaStatus { is_open: true, ..ReplicaStatus::default() });
         assert_eq!(obstacle(&status, replica), None);
+        (status.replica, status.is_paused) = (Some(ReplicaStatus::default()), true);
+        assert_eq!(obstacle(&status, replica), None, "it is paused");
     }
 }

@@ -52,6 +52,7 @@ mod page_chunk;
 mod page_copy;
 mod page_list;
 mod page_role;
+mod pause;
 mod process;
 mod record;
 mod replica;

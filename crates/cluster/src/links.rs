@@ -10,6 +10,9 @@ use parking_lot::Mutex;
 
 use crate::layout::NodeEntry;
 
+/// Links to some of the nodes. A node that stays has the same link each time.
+pub(crate) type NodeLinks = Box<dyn Fn() -> Vec<Arc<Caller>> + Send + Sync>;
+
 /// The links of one part of a process.
 pub(crate) struct Links {
     environment: Environment,

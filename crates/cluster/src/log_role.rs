@@ -212,7 +212,7 @@ impl LogRole {
         self.with_database(|database| database.hand_over(to));
         let clock = &self.shared.parts.environment.clock;
         let end = clock.monotonic() + SWITCH_LIMIT;
-        let serves = || self.with_database(DatabaseRole::is_serving).unwrap_or(false);
+        let serves = || self.with_database(DatabaseRole::is_in_office).unwrap_or(false);
         while serves() && clock.monotonic() < end {
             sleep(LOOK);
         }

@@ -5,7 +5,7 @@ use firn_base::network::NodeId;
 use firn_base::{Cts, Lsn};
 use serde::{Deserialize, Serialize};
 
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// The state of a process. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub struct NodeStatus {
     pub serves: Option<String>,
     /// Why the process's engine or replica cannot be opened, if so.
     pub failure: Option<String>,
+    /// Whether the process's engine or replica is closed because the cluster is paused.
+    pub is_paused: bool,
 }
 
 /// A member of the log group.
@@ -122,6 +124,7 @@ impl NodeStatus {
             archive: None,
             serves: None,
             failure: None,
+            is_paused: false,
         }
     }
 

@@ -36,7 +36,7 @@ use crate::health::{self, MetricsDoor};
 use crate::late::LateService;
 use crate::layout::catalog::FOUNDED_EPOCH;
 use crate::layout::{Layout, NodeEntry, Origin};
-use crate::links::Links;
+use crate::links::{Links, NodeLinks};
 use crate::log_keeper::{Keeping, KeptForArchive, LogKeeper};
 use crate::log_member::{self, LogMember, MemberFiles, database_of};
 use crate::log_role::{Attendants, LogRole, LogRoleParts};
@@ -48,8 +48,9 @@ use crate::page_archive::OpenArchive;
 use crate::page_chunk::{PageParts, PagesOptions};
 use crate::page_list;
 use crate::page_role::{self, PageRole};
+use crate::pause::PauseSeat;
 use crate::record::{self, MemberPlace, Record, RecordError, RecordFile};
-use crate::replica::{self, NodeLinks, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
+use crate::replica::{self, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
 use crate::report::ClusterSurveys;
 use crate::status::StatusService;
 use crate::storage::ClusterStorage;
@@ -97,6 +98,8 @@ pub struct ProcessOptions {
     pub listen: Option<SocketAddr>,
     /// How long statements may run on when the process is closed.
     pub patience: Duration,
+    /// For how long nobody uses the cluster before its compute pauses; `None`: it never does.
+    pub pause_after: Option<Duration>,
     /// Called with each new state of the engine.
     pub on_state: OnState,
 }
@@ -193,7 +196,7 @@ impl RunningProcess {
         let (record, view) = (Arc::new(record), Arc::new(View::new(layout)));
         let own = record.get();
         let local = Arc::new(LocalNode::new(own.identity(), 0));
-        let doors = Doors::new(environment);
+        let doors = Doors::new(environment, options.pause_after);
         let control = ControlPart::open(environment, &local, &options.directory, &record, &view)?;
         let surveys = Arc::new(ClusterSurveys::new(environment, &local, &view));
         let maker = Maker {
@@ -476,10 +479,18 @@ impl Parts {
         if let Some(DatabaseState::Serving(Some(address))) = state {
             return Some(self.reached_at(*address));
         }
+        if matches!(state, Some(DatabaseState::Paused)) {
+            let address = self.door.as_ref().and_then(|door| door.address())?;
+            return Some(format!("{}, paused", self.reached_at(address)));
+        }
         // A node that leads opens its engine now.
         let leads = self.log.member().is_some_and(|log| log.store.leads().is_some());
         let door = self.door.as_ref().filter(|_| !leads)?;
-        let how = if door.has_writer() { "forwards" } else { "finds no writer" };
+        let how = match (door.has_writer(), door.are_paused()) {
+            (true, _) => "forwards",
+            (false, true) => "paused",
+            (false, false) => "finds no writer",
+        };
         Some(format!("{}, {how}", self.reached_at(door.address()?)))
     }
 
@@ -499,6 +510,7 @@ impl Parts {
             replica: self.replica.as_ref().map(ReplicaRole::status),
             archive: self.archive.as_ref().map(|archive| archive.status()),
             serves: self.serves(state.as_ref()),
+            is_paused: matches!(state, Some(DatabaseState::Paused)),
             failure: match state {
                 Some(DatabaseState::Failing(reason)) => Some(reason),
                 _ => None,
@@ -525,17 +537,20 @@ struct Doors {
     readings: Arc<SessionService>,
     /// What this process was told as the next writer.
     handovers: Arc<Handovers>,
+    /// The pause of an idle cluster.
+    pause: Arc<PauseSeat>,
 }
 
 impl Doors {
-    fn new(environment: &Environment) -> Doors {
+    fn new(environment: &Environment, pause_after: Option<Duration>) -> Doors {
         let (group, log, pages) = (Arc::default(), Arc::default(), PageDoors::default());
         let (moments, writer) = (Arc::default(), WriterService::new(environment));
         let regions = RegionService::new();
         let sessions = SessionService::new(environment, SESSION_SERVICE);
         let readings = SessionService::new(environment, READING_SERVICE);
         let handovers = Handovers::new(environment);
-        Doors { group, log, pages, moments, writer, regions, sessions, readings, handovers }
+        let pause = PauseSeat::new(environment, pause_after);
+        Doors { group, log, pages, moments, writer, regions, sessions, readings, handovers, pause }
     }
 
     fn offers(&self) -> Vec<Offer> {
@@ -546,7 +561,10 @@ impl Doors {
         let (sessions, readings) = (self.sessions.offer(), self.readings.offer());
         let (writer, regions) = (self.writer.offer(), self.regions.offer());
         let (group, handovers) = (self.group.offer(), self.handovers.offer());
-        vec![group, log, pages, list, moments, writer, regions, sessions, readings, handovers]
+        let pause = self.pause.offer();
+        vec![
+            group, log, pages, list, moments, writer, regions, sessions, readings, handovers, pause,
+        ]
     }
 }
 
@@ -814,6 +832,7 @@ impl Maker {
             view: Arc::clone(&self.view),
             commands: self.links(),
             control: self.links(),
+            pause: Arc::clone(&self.doors.pause),
         };
         let options = self.endpoint_options();
         let services = [&self.doors.sessions, &self.doors.readings];
@@ -874,6 +893,7 @@ impl Maker {
             patience: self.options.patience,
             on_state: Arc::clone(&self.options.on_state),
             metrics: Arc::clone(&self.metrics),
+            pause: Arc::clone(&self.doors.pause),
         };
         Some(ReplicaRole::start(&self.environment, links, options))
     }
@@ -907,6 +927,12 @@ impl Maker {
             metrics: Arc::clone(&self.metrics),
             handovers: Arc::clone(&self.doors.handovers),
             members: Arc::new(self.links_to_members()),
+            pause: Arc::clone(&self.doors.pause),
+            replicas: Arc::new(
+                self.links_to(|layout| {
+                    layout.with_role(Role::Replica).cloned().collect::<Vec<_>>()
+                }),
+            ),
             are_pages_leaving: {
                 let pages = Arc::clone(pages);
                 Arc::new(move || pages.are_leaving())

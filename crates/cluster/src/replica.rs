@@ -11,19 +11,26 @@
 //! its place or its log, it is opened again, at the end of the log and with an empty pool. Clients
 //! keep their connections: their statements run at the node that writes meanwhile. It applies
 //! durable log alone, so nothing has to be taken back.
+//!
+//! Of a cluster that is paused, the replica is closed ([`crate::pause`]): the node that writes has it
+//! rest before it does so itself, and a replica that was not reached then finds out when it asks for
+//! a writer. It is opened again once the node that writes is.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use firn_api::{LogError, LogStore, PageStore, WriterNode};
+use firn_base::event::Event;
 use firn_base::{Environment, Lsn};
+use firn_control::pause::Idleness;
 use firn_engine::EngineError;
 use firn_engine::replica::{Replica, ReplicaOptions, ReplicaStorage};
 use firn_engine::rows::replica::ReplicaNode;
 use firn_fabric::{Epoch, InProcessFabric};
-use firn_link::Caller;
 use firn_log_service::{RemoteLog, RemoteLogOptions};
+use firn_node::allocator::release_free_memory;
 use firn_node::endpoint::{Endpoint, EndpointError, EndpointOptions};
 use firn_page_service::RemotePages;
 use firn_sql_collation::Collations;
@@ -34,7 +41,9 @@ use parking_lot::Mutex;
 use crate::clients::Clients;
 use crate::database::{DatabaseState, OnState};
 use crate::health::MetricsDoor;
+use crate::links::NodeLinks;
 use crate::message::{LoadStatus, ReplicaStatus};
+use crate::pause::{self, PauseSeat, RestingReplica};
 use crate::seen_writer;
 use crate::task::{Stop, Task};
 
@@ -44,6 +53,10 @@ pub(crate) const DIRECTORY: &str = "replica";
 const LOOK: Duration = Duration::from_millis(50);
 /// How often it asks for another writer while its own does not answer.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
+/// How long the node that writes waits until a replica is closed.
+const CLOSING_LIMIT: Duration = Duration::from_millis(300);
+/// How often a replica that rests asks whether the node that writes is open.
+const RESTING_LOOK: Duration = Duration::from_millis(300);
 /// The pause before the replica is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long a node has to say whether it writes.
@@ -66,9 +79,6 @@ pub(crate) struct ReplicaLinks {
     pub(crate) writers: NodeLinks,
 }
 
-/// Links to some of the nodes. A node that stays has the same link each time.
-pub(crate) type NodeLinks = Box<dyn Fn() -> Vec<Arc<Caller>> + Send + Sync>;
-
 /// How a replica and its endpoint are set up.
 pub(crate) struct ReplicaRoleOptions {
     pub(crate) replica: ReplicaOptions,
@@ -80,6 +90,8 @@ pub(crate) struct ReplicaRoleOptions {
     pub(crate) on_state: OnState,
     /// Where the metrics of the replica's endpoint are shown.
     pub(crate) metrics: Arc<MetricsDoor>,
+    /// Has the replica rest.
+    pub(crate) pause: Arc<PauseSeat>,
 }
 
 /// The task that opens and closes the replica.
@@ -94,6 +106,11 @@ struct Shared {
     options: ReplicaRoleOptions,
     state: Mutex<DatabaseState>,
     status: Mutex<ReplicaStatus>,
+    idleness: Mutex<Idleness>,
+    /// Whether it is to be closed until the node that writes is open.
+    rests: AtomicBool,
+    /// Notified when it is to be closed for that, and when it is.
+    resting: Event,
 }
 
 /// Why a replica is not open.
@@ -123,7 +140,12 @@ impl ReplicaRole {
             options,
             state: Mutex::new(DatabaseState::Opening),
             status: Mutex::default(),
+            idleness: Mutex::default(),
+            rests: AtomicBool::new(false),
+            resting: Event::new(),
         });
+        let resting = Arc::downgrade(&shared);
+        shared.options.pause.set_replica(Some(Arc::new(Resting(resting))));
         let own = Arc::clone(&shared);
         let task = Task::start(environment, "replica-role", move |stop| own.run(stop));
         ReplicaRole { shared, task }
@@ -139,6 +161,7 @@ impl ReplicaRole {
 
     /// Closes the replica in order, if it is open, and ends the task.
     pub(crate) fn close(&self) {
+        self.shared.options.pause.set_replica(None);
         self.task.close();
         self.shared.links.pages.close();
     }
@@ -155,7 +178,15 @@ impl Shared {
     fn run(&self, stop: &Stop) {
         let mut log = None;
         while !stop.is_set() {
+            if self.rests.load(Ordering::SeqCst) {
+                self.rest(stop);
+                continue;
+            }
             if let Err(error) = self.serve(&mut log, stop) {
+                if matches!(error, ServeError::NoWriter) && self.writer_rests() {
+                    self.rests.store(true, Ordering::SeqCst);
+                    continue;
+                }
                 self.set(DatabaseState::Failing(error.to_string()));
                 self.status.lock().is_open = false;
                 stop.pause(PAUSE);
@@ -165,6 +196,30 @@ impl Shared {
             log.close();
         }
         self.set(DatabaseState::Standby);
+    }
+
+    /// Waits until the node that writes is open, or none says that it rests.
+    fn rest(&self, stop: &Stop) {
+        self.set(DatabaseState::Paused);
+        self.resting.notify_all();
+        self.options.metrics.pause();
+        release_free_memory();
+        while !stop.is_set() && self.writer_rests() {
+            stop.pause(RESTING_LOOK);
+        }
+        self.options.metrics.end();
+        self.set(DatabaseState::Opening);
+        self.rests.store(false, Ordering::SeqCst);
+    }
+
+    fn writer_rests(&self) -> bool {
+        pause::writer_rests(&(self.links.writers)())
+    }
+
+    /// For how long nobody has read here.
+    fn note_idleness(&self) -> Duration {
+        let seen = pause::seen(self.options.clients.reading_activity());
+        self.idleness.lock().note(self.environment.clock.monotonic(), seen)
     }
 
     /// One life of the replica.
@@ -228,7 +283,9 @@ impl Shared {
         let (mut load_at, mut load) = (now(), load_of(now(), endpoint));
         let mut members = (self.links.log)();
         let (mut asked_at, mut accounts_at, mut accounts_of) = (now(), now(), replica.visible());
-        while !stop.pause(LOOK) {
+        let rests = || self.rests.load(Ordering::SeqCst);
+        while !stop.is_set() {
+            self.resting.wait_until(Some(LOOK), || rests() || stop.is_set());
             lag.note(now(), durable(replica, log));
             if now().saturating_sub(load_at) >= LOAD {
                 (load_at, load) = (now(), load_of(now(), endpoint));
@@ -243,9 +300,16 @@ impl Shared {
                 (accounts_at, accounts_of) = (now(), replica.visible());
                 endpoint.instance().accounts_may_have_changed();
             }
-            let is_replaced = replica.is_cut_off()
-                && now().saturating_sub(asked_at) >= ASK_AGAIN
-                && self.is_replaced(writer, &mut asked_at);
+            self.note_idleness();
+            let asks = replica.is_cut_off() && now().saturating_sub(asked_at) >= ASK_AGAIN;
+            let is_replaced = asks && self.is_replaced(writer, &mut asked_at);
+            if asks && !is_replaced && self.writer_rests() {
+                self.rests.store(true, Ordering::SeqCst);
+            }
+            if rests() {
+                patience = Duration::ZERO;
+                break;
+            }
             if is_replaced || replica.failure().is_some() {
                 let failure = replica.failure().map(|failure| failure.to_string());
                 tracing::warn!(failure, "this replica has lost its writer and is opened again");
@@ -255,7 +319,9 @@ impl Shared {
         }
         self.options.metrics.end();
         self.status.lock().is_open = false;
-        if stop.is_set() {
+        if rests() {
+            tracing::info!("nobody uses the cluster; this replica is closed until somebody does");
+        } else if stop.is_set() {
             let begin = now();
             self.options.clients.leave_reading(patience);
             patience = patience.saturating_sub(now().saturating_sub(begin));
@@ -288,6 +354,34 @@ impl Shared {
             is_cut_off: replica.is_cut_off(),
             load,
         };
+    }
+}
+
+/// The replica, as the node that writes asks it.
+struct Resting(Weak<Shared>);
+
+impl RestingReplica for Resting {
+    fn idle_for(&self) -> Option<Duration> {
+        let shared = self.0.upgrade()?;
+        let is_open = matches!(&*shared.state.lock(), DatabaseState::Serving(_));
+        is_open.then(|| shared.note_idleness())
+    }
+
+    fn rest(&self, idle_for: Duration) -> bool {
+        let Some(shared) = self.0.upgrade() else { return true };
+        let is_open = || matches!(&*shared.state.lock(), DatabaseState::Serving(_));
+        if !is_open() {
+            // One that is being opened finds out that the node that writes rests.
+            return true;
+        }
+        let mark = shared.options.clients.reading_activity().mark;
+        if shared.note_idleness() < idle_for || !shared.options.clients.rest_reading(mark) {
+            return false;
+        }
+        shared.rests.store(true, Ordering::SeqCst);
+        shared.resting.notify_all();
+        shared.resting.wait_until(Some(CLOSING_LIMIT), || !is_open());
+        true
     }
 }
 

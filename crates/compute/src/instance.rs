@@ -33,7 +33,7 @@ use crate::server::{self, WriteGate};
 use crate::session_facts::{Facts, SharedFacts};
 use crate::status::{Status, StatusCounts};
 use crate::variables::{
-    GlobalVariables, PersistedVariables, Setting, decode_setting, encode_setting,
+    GlobalVariables, KeptGlobals, PersistedVariables, Setting, decode_setting, encode_setting,
 };
 
 /// Applies a global variable that belongs to another layer, by its name and value.
@@ -390,6 +390,26 @@ impl Instance {
     /// They are read again before one is looked up.
     pub fn accounts_may_have_changed(&self) {
         self.accounts.have_changed(Cts(0));
+    }
+
+    /// The global variables, for the next instance of this server.
+    #[must_use]
+    pub fn keep_globals(&self) -> KeptGlobals {
+        self.variables.kept()
+    }
+
+    /// Goes on with the global variables of this server's last instance: they hold until the
+    /// process ends. Call it before there are sessions.
+    pub fn go_on_with(&self, globals: KeptGlobals) {
+        self.variables.go_on_with(globals);
+        self.obey_read_only();
+        self.logs.obey(&self.variables);
+    }
+
+    /// Whether something waits here for sessions that have left.
+    #[must_use]
+    pub fn has_left_sessions(&self) -> bool {
+        self.left.are_there()
     }
 
     fn obey_read_only(&self) {

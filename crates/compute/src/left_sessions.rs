@@ -128,6 +128,11 @@ impl LeftSessions {
         drop(before);
     }
 
+    /// Whether any wait.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.waiting.lock().is_empty()
+    }
+
     /// What a session that goes on has left.
     pub(crate) fn take(&self, session: u64) -> Option<LeftSession> {
         self.waiting.lock().remove(&session).map(|(_, left)| left)

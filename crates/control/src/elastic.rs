@@ -10,7 +10,7 @@
 //!
 //! Rules, cited by number:
 //!
-//! * L1. *`least ≤ wanted ≤ most`*, whatever is seen. Load changes `wanted`, and the replicas that
+//! * L1. *`least ≤ wanted ≤ most`*, whatever is seen, but for L6. Load changes `wanted`, and the replicas that
 //!   run are brought to it.
 //! * L2. *One thing at a time.* An observation is answered by one command at most. While a replica
 //!   opens or leaves, none is started or drained, and the load is not judged.
@@ -22,6 +22,8 @@
 //! * L5. *A replica that has died is replaced*, whatever the load: its death leaves `wanted` as it
 //!   is. Each further death doubles the pause before the next start, until one that was started
 //!   after it has served for a minute.
+//! * L6. *Of a paused cluster, no replica is wanted* ([`crate::pause`]), and of one that wakes,
+//!   `least`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -178,6 +180,8 @@ pub struct Elastic {
     settings: ElasticSettings,
     /// `None` until the first observation.
     wanted: Option<u32>,
+    /// See L6.
+    is_paused: bool,
     /// Why `wanted` is what it is.
     why: String,
     since: BTreeMap<u32, Since>,
@@ -202,6 +206,7 @@ impl Elastic {
         Elastic {
             settings: ElasticSettings { least, most, ..settings },
             wanted: None,
+            is_paused: false,
             why: format!("there are {least} at least"),
             since: BTreeMap::new(),
             drained: BTreeSet::new(),
@@ -219,6 +224,17 @@ impl Elastic {
         self.wanted.unwrap_or(self.settings.least)
     }
 
+    /// Takes whether the cluster is paused (L6).
+    pub fn set_paused(&mut self, is_paused: bool) {
+        if std::mem::replace(&mut self.is_paused, is_paused) == is_paused {
+            return;
+        }
+        (self.wanted, self.why) = match is_paused {
+            true => (Some(0), "the cluster is paused".to_owned()),
+            false => (Some(self.settings.least), "the cluster is awake again".to_owned()),
+        };
+    }
+
     /// Takes what was seen at `now`, a time that never goes back, and says what to do, if anything.
     pub fn observe(&mut self, now: Duration, seen: &[ReplicaSeen]) -> Option<ElasticDecision> {
         self.note(now, seen);
@@ -234,7 +250,7 @@ impl Elastic {
         if seen.iter().any(is_moving) {
             return None;
         }
-        if living == self.wanted() {
+        if living == self.wanted() && !self.is_paused {
             self.judge(now);
         }
         self.bring_to_wanted(now, seen, living)
@@ -428,7 +444,8 @@ impl Elastic {
         let serving = self.since.values().filter(|since| since.kind == Kind::Serving).count();
         let ElasticSettings { least, most, up_after, .. } = self.settings;
         let load = self.mean(now, up_after).map(|mean| format!("; {mean}")).unwrap_or_default();
-        format!("{serving} serving, {} wanted ({least} to {most}){load}", self.wanted())
+        let paused = if self.is_paused { "; paused" } else { "" };
+        format!("{serving} serving, {} wanted ({least} to {most}){load}{paused}", self.wanted())
     }
 }
 

@@ -31,6 +31,7 @@ mod message;
 mod node;
 mod operation;
 mod order;
+pub mod pause;
 mod placement;
 mod planner;
 mod proposal;

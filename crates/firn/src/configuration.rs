@@ -40,8 +40,8 @@ use setting::{
     ASYNCHRONOUS_COMMIT, BUFFER_POOL, CLUSTER_ADDRESS, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT,
     CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
     MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, NODE_NAME,
-    REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET,
-    TLS_CERTIFICATE, TLS_KEY,
+    PAUSE_AFTER_IDLE_SECONDS, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS,
+    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
 use sources::{Origin, Sources};
 
@@ -59,6 +59,8 @@ const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Siz
 const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
 /// At most ten years.
 const SNAPSHOT_LIMIT_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
+/// At most a year.
+const PAUSE_RANGE: RangeInclusive<u64> = 0..=366 * 24 * 3600;
 /// At most an hour.
 const ARCHIVE_INTERVAL_RANGE: RangeInclusive<u64> = 1..=3600;
 /// At most ten years.
@@ -134,6 +136,8 @@ pub(crate) struct Configuration {
     pub(crate) cluster_certificates: Placed<String>,
     /// How long snapshots of a replica may hold up the writer's purge, in seconds; 0: for ever.
     pub(crate) replica_snapshot_seconds: Placed<u64>,
+    /// For how long nobody uses the cluster before its compute pauses, in seconds; 0: it never does.
+    pub(crate) pause_after_idle_seconds: Placed<u64>,
     /// The least important events that are logged.
     pub(crate) log_level: Placed<LevelFilter>,
     /// Variables that begin with `FIRN_` and name no setting.
@@ -256,6 +260,7 @@ impl Configuration {
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
             replica_snapshot_seconds: texts
                 .seconds(REPLICA_SNAPSHOT_SECONDS, &SNAPSHOT_LIMIT_RANGE)?,
+            pause_after_idle_seconds: texts.seconds(PAUSE_AFTER_IDLE_SECONDS, &PAUSE_RANGE)?,
             log_level: texts.level(LOG_LEVEL)?,
             unknown_variables: sources.unknown_variables.clone(),
         };
@@ -384,6 +389,7 @@ impl Configuration {
             optional(CLUSTER_ADDRESS, &self.cluster_address),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
             row(REPLICA_SNAPSHOT_SECONDS, &self.replica_snapshot_seconds),
+            row(PAUSE_AFTER_IDLE_SECONDS, &self.pause_after_idle_seconds),
             row(LOG_LEVEL, &self.log_level),
         ]
     }

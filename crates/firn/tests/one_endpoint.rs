@@ -11,6 +11,8 @@
 mod bound;
 #[path = "one_endpoint/elastic.rs"]
 mod elastic;
+#[path = "one_endpoint/pause.rs"]
+mod pause;
 #[path = "one_endpoint/replicas.rs"]
 mod replicas;
 #[path = "one_endpoint/stopped.rs"]
@@ -157,18 +159,20 @@ impl Cluster {
 
     /// Sends a signal to the process of a node.
     fn signal(&self, signal: &str, name: &str) {
+        let id = self.process_of(name).unwrap_or_else(|| panic!("no process of {name}"));
+        let _ = Command::new("kill").args([&format!("-{signal}"), &id]).status();
+    }
+
+    /// The number of the process of a node.
+    fn process_of(&self, name: &str) -> Option<String> {
         let directory = self.directory.join(name);
-        for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-            let Ok(line) = fs::read(process.path().join("cmdline")) else { continue };
+        fs::read_dir("/proc").unwrap().filter_map(Result::ok).find_map(|process| {
+            let line = fs::read(process.path().join("cmdline")).ok()?;
             let line = String::from_utf8_lossy(&line).into_owned();
             let mut words = line.split('\0').skip_while(|word| *word != "--data-dir").skip(1);
-            if words.next().is_some_and(|word| Path::new(word) == directory) {
-                let id = process.file_name().into_string().unwrap();
-                let _ = Command::new("kill").args([&format!("-{signal}"), &id]).status();
-                return;
-            }
-        }
-        panic!("no process of {name}");
+            let is_it = words.next().is_some_and(|word| Path::new(word) == directory);
+            is_it.then(|| process.file_name().into_string().ok())?
+        })
     }
 
     /// Starts a node that joins by hand, for clients at that port. Its process ends with the

@@ -23,6 +23,7 @@ use firn_base::disk::SpillDirectory;
 use firn_base::{Environment, memory};
 use firn_compute::server::LocalServerState;
 use firn_compute::session_facts::SERVER_VERSION;
+pub use firn_compute::variables::KeptGlobals;
 use firn_compute::variables::{GlobalVariables, Setting};
 use firn_compute::{
     GlobalHook, Instance, InstanceOptions, OpenError, SqlService, StatisticsKeeper,
@@ -80,6 +81,8 @@ pub struct EndpointOptions {
     pub lease: Option<Arc<dyn WriterLease>>,
     /// The sessions of the writer before that go on here. See [`Endpoint::take_over`].
     pub coming: Vec<HandedSession>,
+    /// Global variables of an endpoint before, with which this one goes on.
+    pub globals: Option<KeptGlobals>,
 }
 
 impl Default for EndpointOptions {
@@ -101,6 +104,7 @@ impl Default for EndpointOptions {
             cluster: None,
             lease: None,
             coming: Vec::new(),
+            globals: None,
         }
     }
 }
@@ -214,6 +218,9 @@ impl Endpoint {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
                 return Err(EndpointError::NobodyHasPassword(*listen));
             }
+        }
+        if let Some(globals) = &options.globals {
+            instance.go_on_with(globals.clone());
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
         obey_variables(&instance, &limits, options);

@@ -55,15 +55,20 @@
 //!   (S4). The front gives it to the next backend, with what it kept of the session from before the
 //!   command.
 //!
+//! * S11. *A backend that is paused opens no session, and says so.* Fronts then ask it seldom. A
+//!   client of theirs that waits for a backend has them wake it ([`Backends::wake`]) and ask often.
+//!
 //! `docs/formats/session_service.md` describes the bytes.
 //!
 //! Architecture invariant: it knows the wire's seam alone; any `wire::Service` can be served.
 
+mod activity;
 mod backend;
 mod front;
 pub mod message;
 mod workers;
 
+pub use activity::Activity;
 pub use backend::SessionService;
 pub use front::{
     BackendLinks, Backends, Front, FrontOptions, Judge, Route, Router, StatementClass,

@@ -53,6 +53,7 @@ fn status() -> NodeStatus {
         }),
         serves: Some("a:1".to_owned()),
         failure: None,
+        is_paused: true,
     }
 }
 
@@ -60,7 +61,7 @@ fn status() -> NodeStatus {
 fn a_status_has_these_bytes() {
     let bytes = status().encode();
     let expected = [
-        &[5][..],                         // version
+        &[6][..],                         // version
         &[2],                             // node 2
         &[1, 1, 7, 1, 2],                 // a log member that leads in term 7; member 2 leads
         &[8, 0xac, 2, 0],                 // log from 8, durable to 300, no failure
@@ -71,7 +72,7 @@ fn a_status_has_these_bytes() {
         &[1, 1, 14, 1, 0xc8, 1, 11, 100], // it archives in choice 14, up to 200 and 11 ms, 100 and
         &[12, 13, 1, 0xac, 2, 15, 2, 0],  // 12 ms behind; 13 objects, 1 set, 300 bytes, 15 sent
         &[1, 3, b'a', b':', b'1'],        // serves at a:1
-        &[0],                             // no failure
+        &[0, 1],                          // no failure, and it is paused
     ];
     assert_eq!(bytes, expected.concat());
     assert_eq!(NodeStatus::decode(&bytes), Ok(status()));

@@ -22,7 +22,7 @@ mod without_effect;
 pub use definition::{Definition, Kind, Scope, Setting};
 pub use persisted::PersistedVariables;
 pub(crate) use persisted::{decode as decode_setting, encode as encode_setting};
-pub use store::{GlobalVariables, SessionVariables};
+pub use store::{GlobalVariables, KeptGlobals, SessionVariables};
 pub use table::find;
 
 pub(crate) use table::DEFINITIONS;

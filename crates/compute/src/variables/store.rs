@@ -17,6 +17,10 @@ const RESULTS: &str = "character_set_results";
 /// One value for each definition, by its index.
 type Values = Vec<Setting>;
 
+/// The global values of a server at one moment.
+#[derive(Debug, Clone)]
+pub struct KeptGlobals(Arc<Values>);
+
 /// The global values.
 #[derive(Debug)]
 pub struct GlobalVariables {
@@ -47,6 +51,17 @@ impl GlobalVariables {
     pub fn install(&self, name: &str, value: Setting) {
         let at = position(name).expect("the caller names a variable of the table");
         Arc::make_mut(&mut self.values.write())[at] = value;
+    }
+
+    /// All values, for a server that goes on after a pause.
+    #[must_use]
+    pub(crate) fn kept(&self) -> KeptGlobals {
+        KeptGlobals(Arc::clone(&self.values.read()))
+    }
+
+    /// Goes on with the values of before a pause.
+    pub(crate) fn go_on_with(&self, KeptGlobals(values): KeptGlobals) {
+        *self.values.write() = values;
     }
 
     /// Takes over a value that was set on a compute node of the server. Returns whether it was

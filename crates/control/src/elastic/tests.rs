@@ -100,7 +100,8 @@ impl Run {
         let seen: Vec<_> = seen.collect();
         let decision = self.elastic.observe(Duration::from_secs(self.now), &seen);
         let (least, most) = (self.elastic.settings.least, self.elastic.settings.most);
-        assert!((least..=most).contains(&self.elastic.wanted()), "L1");
+        let wanted = self.elastic.wanted();
+        assert!((least..=most).contains(&wanted) || (self.elastic.is_paused && wanted == 0), "L1");
         if let Some(ElasticDecision { command, reason }) = decision {
             self.commands.push((self.now, command));
             self.reasons.push(reason);
@@ -164,6 +165,20 @@ fn there_are_never_more_than_the_most() {
     // Each was judged by what came after the one before (L4).
     let at: Vec<u64> = run.commands.iter().map(|(at, _)| *at).collect();
     assert!(at[1] - at[0] >= OPENS_IN + 5, "{at:?}");
+}
+
+#[test]
+fn a_paused_cluster_has_no_replicas_and_one_that_wakes_has_the_fewest() {
+    let mut run = Run::with(settings(), 2);
+    run.seconds(10, 900);
+    run.elastic.set_paused(true);
+    let leaves = [Drain(2), Forget(2), Drain(1), Forget(1)];
+    assert_eq!(run.seconds(20, 0), leaves);
+    assert_eq!(run.reasons[0], "the cluster is paused");
+    assert_eq!(run.seconds(1000, 0), []);
+    run.elastic.set_paused(false);
+    assert_eq!(run.seconds(20, 0), [Start(1)]);
+    assert_eq!(run.reasons.last().unwrap(), "the cluster is awake again");
 }
 
 #[test]

@@ -100,12 +100,14 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let layout = layout(directory, shape, division, origin)?;
     let buffer_pool = matches.get_one::<String>("buffer_pool").expect("it has a default");
     let nodes = layout.nodes().map(|node| Process { node: node.clone(), child: None, due: None });
-    let flags = ["archive", "archive_interval_seconds"].into_iter().flat_map(|name| {
-        let value = matches.get_one::<String>(name);
-        value
-            .into_iter()
-            .flat_map(move |value| [format!("--{}", name.replace('_', "-")), value.clone()])
-    });
+    let flags = ["archive", "archive_interval_seconds", "pause_after_idle_seconds"]
+        .into_iter()
+        .flat_map(|name| {
+            let value = matches.get_one::<String>(name);
+            value
+                .into_iter()
+                .flat_map(move |value| [format!("--{}", name.replace('_', "-")), value.clone()])
+        });
     let mut processes = Processes {
         flags: flags.collect(),
         commands: NodeCommands { directory: directory.clone(), buffer_pool: buffer_pool.clone() },

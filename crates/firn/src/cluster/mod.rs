@@ -104,6 +104,13 @@ pub(crate) fn command() -> Command {
                         .value_name("SECONDS")
                         .requires("archive")
                         .help("How long new log waits before it is archived"),
+                    Arg::new("pause_after_idle_seconds")
+                        .long("pause-after-idle-seconds")
+                        .value_name("SECONDS")
+                        .help(
+                            "Close engine and replicas when nobody has used the cluster for so \
+                             long; the next client has them opened again",
+                        ),
                 ])
                 .arg(
                     Arg::new("proxies")

@@ -153,6 +153,10 @@ fn options(
             0 => None,
             seconds => Some(Duration::from_secs(seconds)),
         },
+        pause_after: match configuration.pause_after_idle_seconds.value {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        },
         patience: Duration::from_secs(configuration.shutdown_patience_seconds.value),
         on_state: Arc::new(move |state| {
             // At the end of the process nobody listens any more.
@@ -174,6 +178,7 @@ fn line_about(name: &str, part: &str, state: &DatabaseState) -> String {
             address.ip(),
             address.port()
         ),
+        DatabaseState::Paused => format!("firn: {name} is paused; the next client wakes it"),
         DatabaseState::Failing(reason) => format!("firn: {name} cannot open its {part}: {reason}"),
     }
 }

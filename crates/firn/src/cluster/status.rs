@@ -173,7 +173,10 @@ fn row(SurveyedNode { node, state, status }: &SurveyedNode, end: Lsn) -> [String
                 log.map_or_else(none, |log| Size(log.durable.since(log.truncated)).to_string()),
                 pages.map_or_else(none, |pages| behind(pages).to_string()),
                 pages.map_or_else(none, |pages| format!("{:.1}", pages.behind_ms as f64 / 1e3)),
-                status.replica.as_ref().map_or_else(none, replica),
+                match status.is_paused {
+                    true => status.replica.as_ref().map_or_else(none, |_| "paused".to_owned()),
+                    false => status.replica.as_ref().map_or_else(none, replica),
+                },
                 status.serves.clone().unwrap_or_else(none),
             ]
         }

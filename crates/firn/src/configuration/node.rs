@@ -32,6 +32,7 @@ impl Configuration {
             cluster: None,
             lease: None,
             coming: Vec::new(),
+            globals: None,
         }
     }
 

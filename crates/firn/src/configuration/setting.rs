@@ -83,11 +83,13 @@ pub(crate) const CLUSTER_ADDRESS: &str = "cluster_address";
 pub(crate) const CLUSTER_CERTIFICATES: &str = "cluster_certificates";
 /// How long snapshots of a replica may hold up the writer's purge.
 pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
+/// For how long nobody uses a cluster before it pauses.
+pub(crate) const PAUSE_AFTER_IDLE_SECONDS: &str = "pause_after_idle_seconds";
 /// The least important events that are logged.
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 28] = [
+pub(crate) const SETTINGS: [Setting; 29] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -249,6 +251,12 @@ pub(crate) const SETTINGS: [Setting; 28] = [
         value_name: "SECONDS",
         default: "3600",
         help: "Older snapshots of a replica are refused, so that the writer can purge; 0: no limit",
+    },
+    Setting {
+        name: PAUSE_AFTER_IDLE_SECONDS,
+        value_name: "SECONDS",
+        default: "0",
+        help: "Close engine and replicas of a cluster that nobody has used for so long; 0: never",
     },
     Setting {
         name: LOG_LEVEL,

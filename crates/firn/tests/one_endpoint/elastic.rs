@@ -104,6 +104,31 @@ fn count_slowly(mut client: Conn, counted: &AtomicU64, stop: &AtomicBool) {
 }
 
 #[test]
+fn a_paused_cluster_has_none_of_them() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let shape = ["--nodes", "1", "--proxies", "1", "--most-replicas", "2"];
+    let pause = ["--pause-after-idle-seconds", "3"];
+    let cluster = Cluster::start(directory.path(), &[&shape[..], &pause].concat());
+    let mut client = cluster.proxy();
+    cluster.wait_until_elastic("0 serving, 0 wanted (1 to 2); paused");
+    assert_eq!(client.query_first("SELECT 1").unwrap(), Some(1));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                client.query_drop("SELECT COUNT(*) FROM mysql.user").unwrap();
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        cluster.wait_until_elastic("1 serving, 1 wanted");
+    });
+    drop(client);
+    cluster.end();
+}
+
+#[test]
 fn replicas_come_with_the_load_and_leave_without_an_error() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! A session that runs here, of a client that a front has.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::Environment;
@@ -32,6 +32,8 @@ pub(crate) struct Held {
     /// The parts of the next command's body, or why there is no memory for them.
     parts: Mutex<Result<Vec<u8>, NoRoom>>,
     inside: Mutex<Inside>,
+    /// How many commands have begun.
+    commands: AtomicU64,
     /// Whether it cannot go on elsewhere, as of its last command.
     is_bound: AtomicBool,
     /// Whether its command was told to end because this node ends the session.
@@ -94,6 +96,7 @@ impl Held {
             content: Arc::default(),
             parts: Mutex::new(Ok(Vec::new())),
             inside: Mutex::new(Inside { session: None, channel }),
+            commands: AtomicU64::new(0),
             is_bound: AtomicBool::new(false),
             is_shut_down: AtomicBool::new(false),
             control,
@@ -157,6 +160,19 @@ impl Held {
             self.end();
         }
         ended.is_some()
+    }
+
+    /// How many commands have begun in it.
+    pub(super) fn commands(&self) -> u64 {
+        self.commands.load(Ordering::Relaxed)
+    }
+
+    /// Whether a command runs, the session is being opened, or it has what ends with it here.
+    pub(super) fn is_busy(&self) -> bool {
+        let Some(mut inside) = self.inside.try_lock() else { return true };
+        let in_transaction =
+            |session: &mut Box<dyn Session>| session.status().contains(Status::IN_TRANSACTION);
+        self.is_bound.load(Ordering::SeqCst) || inside.session.as_mut().is_none_or(in_transaction)
     }
 
     /// The session's transaction, if it can go on elsewhere (S10). Waits until its command has ended.
@@ -240,6 +256,7 @@ impl Held {
         let Some(session) = inside.session.as_deref_mut() else {
             return Some(responder);
         };
+        self.commands.fetch_add(1, Ordering::Relaxed);
         let parts = std::mem::replace(&mut *self.parts.lock(), Ok(Vec::new()));
         let (parts, refusal) = match parts {
             Ok(parts) => (parts, None),

@@ -10,7 +10,7 @@ mod outlet;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::Environment;
@@ -27,9 +27,9 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use self::held::Held;
-use crate::READING_SERVICE;
 use crate::message::{self, Ask, Done, Fate, Fault, Found, LoginFacts, Resumed, decode, encode};
 use crate::workers::Workers;
+use crate::{Activity, READING_SERVICE};
 
 /// The request is not a message of this version.
 pub(crate) const REFUSED_DAMAGED: u16 = FIRST_SERVICE_CODE;
@@ -37,6 +37,9 @@ pub(crate) const REFUSED_DAMAGED: u16 = FIRST_SERVICE_CODE;
 pub(crate) const REFUSED_NOT_HERE: u16 = FIRST_SERVICE_CODE + 1;
 /// The process takes no session more (S7).
 pub(crate) const REFUSED_LEAVING: u16 = FIRST_SERVICE_CODE + 2;
+
+/// The process is paused (S11). Nothing was executed.
+pub(crate) const REFUSED_PAUSED: u16 = FIRST_SERVICE_CODE + 3;
 
 /// How often the task looks for fronts that have gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -55,6 +58,8 @@ struct Shared {
     environment: Environment,
     workers: Arc<Workers>,
     serving: Mutex<Option<Arc<Serving>>>,
+    /// See S11.
+    is_paused: AtomicBool,
     is_closing: AtomicBool,
     wake: Event,
 }
@@ -70,6 +75,8 @@ pub(crate) struct Serving {
     /// See S7.
     is_leaving: AtomicBool,
     hands_over: AtomicBool,
+    /// How many sessions were opened, and how many commands have begun in those that have ended.
+    past: AtomicU64,
     /// Notified when a session has ended; while sessions are leaving, also after each command and
     /// when one was opened.
     ended: Event,
@@ -110,6 +117,7 @@ impl SessionService {
             environment: environment.clone(),
             workers: Workers::new(environment),
             serving: Mutex::default(),
+            is_paused: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
             wake: Event::new(),
         });
@@ -137,6 +145,7 @@ impl SessionService {
             sessions: Mutex::default(),
             is_leaving: AtomicBool::new(false),
             hands_over: AtomicBool::new(false),
+            past: AtomicU64::new(0),
             ended: Event::new(),
         };
         let before = self.shared.serving.lock().replace(Arc::new(serving));
@@ -152,6 +161,27 @@ impl SessionService {
         for held in serving.all() {
             self.shared.end_if_left(&serving, &held);
         }
+    }
+
+    /// Has the sessions stay that were to go on elsewhere and have not left. Fronts that were told
+    /// to leave attach again.
+    pub fn stay(&self) {
+        if let Some(serving) = self.shared.serving.lock().clone() {
+            serving.hands_over.store(false, Ordering::SeqCst);
+            serving.is_leaving.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Says whether the process is paused (S11).
+    pub fn set_paused(&self, is_paused: bool) {
+        self.shared.is_paused.store(is_paused, Ordering::SeqCst);
+    }
+
+    /// What the sessions do.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        let serving = self.shared.serving.lock().clone();
+        serving.map_or_else(Activity::default, |serving| serving.activity())
     }
 
     /// Has sessions go on elsewhere in the middle of transactions, too (S7). Does not wait.
@@ -247,6 +277,9 @@ impl Service for SessionService {
         let is_alone = request.is_alone;
         match serving {
             Some(serving) => self.shared.answer(&serving, ask, rest, is_alone, responder),
+            None if self.shared.is_paused.load(Ordering::SeqCst) => {
+                responder.refuse(REFUSED_PAUSED, "this process is paused");
+            }
             None => responder.refuse(REFUSED_NOT_HERE, "this process runs no sessions"),
         }
     }
@@ -331,8 +364,21 @@ impl Serving {
         self.service.committed(command).into()
     }
 
+    fn activity(&self) -> Activity {
+        // Read before the sessions: one that ends meanwhile changes the next mark.
+        let past = self.past.load(Ordering::SeqCst);
+        let all = self.all();
+        Activity {
+            mark: past.wrapping_add(all.iter().map(|held| held.commands()).sum::<u64>()),
+            is_busy: all.iter().any(|held| held.is_busy()),
+        }
+    }
+
     fn forget(&self, held: &Held) {
-        self.sessions.lock().remove(&(held.front, held.control.id()));
+        let number = (held.front, held.control.id());
+        if self.sessions.lock().remove(&number).is_some() {
+            self.past.fetch_add(held.commands(), Ordering::SeqCst);
+        }
         self.connections.release(&held.control);
         self.ended.notify_all();
     }
@@ -516,6 +562,7 @@ impl Shared {
         }
         let held = Arc::new(held);
         serving.sessions.lock().insert((front, login.connection), Arc::clone(&held));
+        serving.past.fetch_add(1, Ordering::SeqCst);
         let login = held.login(&login, &serving.connections);
         let opened = match resumed {
             None => serving.service.open(login),

@@ -9,7 +9,7 @@ use firn_wire::ConnectionControl;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::{ANSWER_TIMEOUT, BackendLinks, Shared, is_leaving, is_not_here};
+use super::{ANSWER_TIMEOUT, BackendLinks, Shared, is_leaving, is_not_here, is_paused};
 use crate::message::{Ask, Event, decode, encode};
 
 /// How often sessions that have ended are told of again, if that was not possible at once.
@@ -48,22 +48,41 @@ pub(super) struct Attachment {
     pub(super) rests_until: Mutex<Duration>,
 }
 
+/// Why a front is not attached to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotAttached {
+    /// See S11.
+    Paused,
+    /// The node runs no sessions, takes none, or does not answer.
+    Other,
+}
+
+impl NotAttached {
+    fn of(error: &CallError) -> NotAttached {
+        if is_paused(error) { NotAttached::Paused } else { NotAttached::Other }
+    }
+}
+
 impl Attachment {
     /// Attaches to a node, if it runs sessions. Blocks.
     pub(super) fn begin(
         shared: &Shared,
         links: &BackendLinks,
         service: ServiceId,
-    ) -> Option<(Arc<Attachment>, Follower)> {
+    ) -> Result<(Arc<Attachment>, Follower), NotAttached> {
         if links.control.peer().is_none() || links.commands.peer().is_none() {
-            return None;
+            return Err(NotAttached::Other);
         }
         let front = shared.environment.random.next_u64();
         let ask = encode(&Ask::Attach { front });
         let events = links.control.follow(service, ask, EVENTS_BYTES, ANSWER_TIMEOUT);
-        let events = events.ok()?;
-        let Ok(Next::Message(welcome)) = events.next(Some(ANSWER_TIMEOUT)) else { return None };
-        let (Event::Welcome, _) = decode(&welcome).ok()? else { return None };
+        let events = events.map_err(|error| NotAttached::of(&error))?;
+        let welcome = match events.next(Some(ANSWER_TIMEOUT)) {
+            Ok(Next::Message(welcome)) => welcome,
+            Ok(_) => return Err(NotAttached::Other),
+            Err(error) => return Err(NotAttached::of(&error)),
+        };
+        let Ok((Event::Welcome, _)) = decode(&welcome) else { return Err(NotAttached::Other) };
         let attachment = Attachment {
             front,
             links: links.clone(),
@@ -76,7 +95,7 @@ impl Attachment {
             described: Mutex::default(),
             rests_until: Mutex::default(),
         };
-        Some((Arc::new(attachment), events))
+        Ok((Arc::new(attachment), events))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -12,12 +12,16 @@ use firn_wire::{CancelReason, Canceller, Service, Session, Status};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use crate::Activity;
+
 /// How long sessions may take to end after they were told to.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// The sessions of one life of the process's engine.
 pub(super) struct LocalSessions {
-    pub(super) service: Arc<dyn Service>,
+    /// `None` once they are to end: a client that sends nothing keeps its place, and must not keep
+    /// the engine's memory.
+    service: Mutex<Option<Arc<dyn Service>>>,
     /// Whether they only read, so that their transactions can move (S10).
     only_read: bool,
     is_over: AtomicBool,
@@ -26,6 +30,8 @@ pub(super) struct LocalSessions {
     hands_over: AtomicBool,
     sessions: Mutex<FxHashMap<u64, Arc<LocalSession>>>,
     next: AtomicU64,
+    /// How many commands have begun in sessions that have ended.
+    past_commands: AtomicU64,
     /// Notified when a session has ended.
     ended: Event,
 }
@@ -37,12 +43,22 @@ pub(super) struct LocalSession {
     /// See [`firn_wire::Carried::is_bound`]; as of its last command.
     is_bound: AtomicBool,
     has_ended: AtomicBool,
+    /// How many commands have begun in it.
+    commands: AtomicU64,
     /// The transaction that it had when it was ended here, if that can move (S10).
     described: Mutex<Option<Vec<u8>>>,
     inside: Mutex<Option<Box<dyn Session>>>,
 }
 
 impl LocalSession {
+    /// Whether a command runs, or the session has what ends with it here.
+    fn is_busy(&self) -> bool {
+        let Some(mut inside) = self.inside.try_lock() else { return true };
+        let in_transaction =
+            |session: &mut Box<dyn Session>| session.status().contains(Status::IN_TRANSACTION);
+        self.is_bound.load(Ordering::SeqCst) || inside.as_mut().is_some_and(in_transaction)
+    }
+
     /// Whether it may go on elsewhere, outside of a command; with what it has left here, if that is
     /// handed over.
     fn may_leave(&self, session: &mut dyn Session, hands_over: bool) -> bool {
@@ -70,19 +86,25 @@ impl LocalSessions {
 
     fn of(service: Arc<dyn Service>, only_read: bool) -> Arc<LocalSessions> {
         Arc::new(LocalSessions {
-            service,
+            service: Mutex::new(Some(service)),
             only_read,
             is_over: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             hands_over: AtomicBool::new(false),
             sessions: Mutex::default(),
             next: AtomicU64::new(0),
+            past_commands: AtomicU64::new(0),
             ended: Event::new(),
         })
     }
 
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// What opens sessions here; `None` if it does so no more.
+    pub(super) fn service(&self) -> Option<Arc<dyn Service>> {
+        self.service.lock().clone()
     }
 
     /// Takes a session that was opened.
@@ -94,6 +116,7 @@ impl LocalSessions {
             canceller,
             is_bound: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            commands: AtomicU64::new(0),
             described: Mutex::default(),
             inside: Mutex::new(Some(session)),
         });
@@ -149,6 +172,8 @@ impl LocalSessions {
     /// ends all sessions. False if some have not ended within a few seconds after that.
     pub(super) fn end(&self, patience: Duration) -> bool {
         self.is_over.store(true, Ordering::SeqCst);
+        let service = self.service.lock().take();
+        drop(service);
         let all_ended = |timeout| self.ended.wait_until(Some(timeout), || self.end_idle());
         if all_ended(patience) {
             return true;
@@ -181,7 +206,33 @@ impl LocalSessions {
         session.has_ended.store(true, Ordering::SeqCst);
         drop(inside);
         drop(ended);
-        self.sessions.lock().remove(&session.number);
+        self.remove(session);
+    }
+
+    fn remove(&self, session: &LocalSession) {
+        if self.sessions.lock().remove(&session.number).is_some() {
+            self.past_commands
+                .fetch_add(session.commands.load(Ordering::Relaxed), Ordering::SeqCst);
+        }
+    }
+
+    /// Has the sessions stay that were to go on elsewhere and have not left.
+    pub(super) fn stay(&self) {
+        self.hands_over.store(false, Ordering::SeqCst);
+        self.is_leaving.store(false, Ordering::SeqCst);
+    }
+
+    /// What the sessions do.
+    pub(super) fn activity(&self) -> Activity {
+        // Read before the sessions: one that ends meanwhile changes the next mark.
+        let past = self.past_commands.load(Ordering::SeqCst);
+        let all: Vec<_> = self.sessions.lock().values().cloned().collect();
+        let commands = all.iter().map(|one| one.commands.load(Ordering::Relaxed)).sum::<u64>();
+        let opened = self.next.load(Ordering::Relaxed);
+        Activity {
+            mark: past.wrapping_add(commands).wrapping_add(opened),
+            is_busy: all.iter().any(|session| session.is_busy()),
+        }
     }
 }
 
@@ -197,7 +248,12 @@ impl LocalPlace {
         let left = if has_left { inside.take() } else { None };
         let done = match &mut *inside {
             _ if self.all.is_over() => None,
-            Some(session) => Some(run(&mut **session)),
+            Some(session) => {
+                // Only the holder of the session's mutex writes it.
+                let commands = self.session.commands.load(Ordering::Relaxed);
+                self.session.commands.store(commands + 1, Ordering::Relaxed);
+                Some(run(&mut **session))
+            }
             None => None,
         };
         drop(inside);
@@ -229,7 +285,7 @@ impl LocalPlace {
         let ended = self.session.inside.lock().take();
         self.session.has_ended.store(true, Ordering::SeqCst);
         drop(ended);
-        self.all.sessions.lock().remove(&self.session.number);
+        self.all.remove(&self.session);
         self.all.ended.notify_all();
     }
 }

@@ -13,7 +13,7 @@ mod session;
 mod transactions;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use firn_base::Environment;
@@ -27,15 +27,17 @@ use firn_wire::{
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-use self::attachment::Attachment;
+use self::attachment::{Attachment, NotAttached};
 use self::local::LocalSessions;
 use self::readers::Readers;
 use self::session::FrontSession;
-use crate::SESSION_SERVICE;
 use crate::message::{Ask, Fate, Fault, Found, decode, encode};
+use crate::{Activity, SESSION_SERVICE};
 
 /// How often nodes are asked while none runs sessions.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
+/// How often paused nodes are asked while no client waits.
+const ASK_PAUSED_AGAIN: Duration = Duration::from_millis(500);
 /// How often the task looks at nodes that are leaving.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a node has to answer whether it runs sessions.
@@ -64,6 +66,14 @@ pub trait Backends: Send + Sync {
     fn readers(&self) -> Vec<BackendLinks> {
         Vec::new()
     }
+
+    /// Whether this process would run sessions if it were not paused (S11).
+    fn is_paused_here(&self) -> bool {
+        false
+    }
+
+    /// A client waits for a paused backend. Called again and again while one does. Does not block.
+    fn wake(&self) {}
 }
 
 /// What a statement does, as far as that matters when its outcome is not known.
@@ -137,8 +147,12 @@ pub(crate) struct Shared {
     may_read_here: AtomicBool,
     /// Other nodes that read.
     readers: Readers,
-    /// Notified when sessions can be opened somewhere.
+    /// Notified when sessions can be opened somewhere, and when a client begins to wait for that.
     attached: Event,
+    /// How many clients wait for a node that runs sessions.
+    waiting: AtomicUsize,
+    /// Whether the node that would run sessions is paused, as it was last seen.
+    is_paused: AtomicBool,
     is_closing: AtomicBool,
 }
 
@@ -161,6 +175,8 @@ impl Front {
             may_read_here: AtomicBool::new(false),
             readers: Readers::default(),
             attached: Event::new(),
+            waiting: AtomicUsize::new(0),
+            is_paused: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
         });
         let (of_home, of_readers) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -176,6 +192,28 @@ impl Front {
     #[must_use]
     pub fn is_attached(&self) -> bool {
         self.shared.live().is_some()
+    }
+
+    /// Whether none does because the one that would is paused (S11).
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        !self.is_attached() && self.shared.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// What the sessions do that have their home in this process.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        let local = self.shared.local.lock().clone();
+        // Those that could not leave run here on.
+        let leaving = self.shared.leaving.lock().clone();
+        let all = local.into_iter().chain(leaving).map(|sessions| sessions.activity());
+        all.fold(Activity::default(), Activity::and)
+    }
+
+    /// What the sessions do that read in this process.
+    #[must_use]
+    pub fn reading_activity(&self) -> Activity {
+        self.shared.reader().map_or_else(Activity::default, |reading| reading.activity())
     }
 
     /// Whether statements that only read can run apart from the node that writes now.
@@ -199,6 +237,18 @@ impl Front {
         if let Some(local) = local {
             local.begin_leaving();
             *self.shared.leaving.lock() = Some(local);
+        }
+        self.shared.attached.notify_all();
+    }
+
+    /// Has the sessions stay that were to go on elsewhere and have not left; they are opened in this
+    /// process again.
+    pub fn stay(&self) {
+        let leaving = self.shared.leaving.lock().take();
+        if let Some(leaving) = leaving {
+            leaving.stay();
+            *self.shared.local.lock() = Some(leaving);
+            self.shared.runs_here.store(true, Ordering::SeqCst);
         }
         self.shared.attached.notify_all();
     }
@@ -250,6 +300,12 @@ impl Front {
         let before = self.shared.reading.lock().replace(LocalSessions::of_reader(service));
         drop(before);
         self.shared.may_read_here.store(true, Ordering::SeqCst);
+    }
+
+    /// Says whether statements that only read run in this process, while it has a service for them.
+    pub fn set_reading(&self, may_read: bool) {
+        let has_service = self.shared.reading.lock().is_some();
+        self.shared.may_read_here.store(may_read && has_service, Ordering::SeqCst);
     }
 
     /// Statements that only read run at the node that writes again. Waits for running ones, at most
@@ -327,7 +383,11 @@ impl Shared {
 
     /// Who runs sessions, once somebody does. `None` at the deadline, or if `gives_up` says so.
     fn backend(&self, deadline: Duration, gives_up: impl Fn() -> bool) -> Option<Backend> {
-        let mut found = None;
+        let mut found = self.live();
+        if found.is_some() {
+            return found;
+        }
+        let _waiting = Waiting::begin(self);
         while !gives_up() && !self.is_closing() {
             let left = deadline.saturating_sub(self.now());
             // A client that gives up is looked for now and then.
@@ -343,6 +403,23 @@ impl Shared {
         found
     }
 
+    fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// No node runs sessions: waits until they are to be asked again.
+    fn pause(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+        let is_waited_for = self.is_waited_for();
+        if is_paused && is_waited_for {
+            self.backends.wake();
+        }
+        let is_seldom = is_paused && !is_waited_for;
+        let pause = if is_seldom { ASK_PAUSED_AGAIN } else { ASK_AGAIN };
+        self.attached
+            .wait_until(Some(pause), || self.is_closing() || (is_seldom && self.is_waited_for()));
+    }
+
     /// Keeps the front attached. The body of the task.
     fn run(self: &Arc<Shared>) {
         // Attachments to nodes that are leaving, with what these tell.
@@ -353,14 +430,18 @@ impl Shared {
                 take_all(&mut left);
                 continue;
             }
-            let links = self.backends.links();
-            let attached =
-                links.iter().find_map(|links| Attachment::begin(self, links, SESSION_SERVICE));
+            let mut is_paused = self.backends.is_paused_here();
+            let attached = self.backends.links().iter().find_map(|links| {
+                let begun = Attachment::begin(self, links, SESSION_SERVICE);
+                is_paused |= matches!(begun, Err(NotAttached::Paused));
+                begun.ok()
+            });
             let Some((attachment, events)) = attached else {
-                self.attached.wait_until(Some(ASK_AGAIN), || self.is_closing());
+                self.pause(is_paused);
                 take_all(&mut left);
                 continue;
             };
+            self.is_paused.store(false, Ordering::Relaxed);
             *self.current.lock() = Some(Arc::clone(&attachment));
             self.attached.notify_all();
             attachment.attend(&events, || {
@@ -429,7 +510,11 @@ impl Shared {
         loop {
             let attachment = match one() {
                 Some(Backend::Remote(attachment)) => attachment,
-                Some(Backend::Local(local)) => return locally(&*local.service),
+                Some(Backend::Local(local)) => match local.service() {
+                    Some(service) => return locally(&*service),
+                    None if self.now() < deadline => continue,
+                    None => return Err(nobody()),
+                },
                 None => return Err(nobody()),
             };
             let asked =
@@ -445,6 +530,23 @@ impl Shared {
                 return Err(nobody());
             }
         }
+    }
+}
+
+/// A client waits for a node that runs sessions, until this is dropped.
+struct Waiting<'a>(&'a Shared);
+
+impl Waiting<'_> {
+    fn begin(shared: &Shared) -> Waiting<'_> {
+        shared.waiting.fetch_add(1, Ordering::SeqCst);
+        shared.attached.notify_all();
+        Waiting(shared)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -473,6 +575,13 @@ fn unreadable(error: &dyn std::fmt::Display) -> ServerError {
 /// Whether the node says that it does not have the session, or no sessions at all.
 fn is_not_here(error: &CallError) -> bool {
     let code = crate::backend::REFUSED_NOT_HERE;
+    let says_so = matches!(error, CallError::Refused { refused, .. } if refused.code == code);
+    says_so || is_paused(error)
+}
+
+/// Whether the node says that it is paused.
+fn is_paused(error: &CallError) -> bool {
+    let code = crate::backend::REFUSED_PAUSED;
     matches!(error, CallError::Refused { refused, .. } if refused.code == code)
 }
 

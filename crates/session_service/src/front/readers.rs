@@ -70,7 +70,9 @@ impl Reader {
     /// Takes what the node tells, or asks it whether it reads now.
     fn look(&mut self, shared: &Shared) {
         if let Some((attachment, events)) = &self.attachment {
-            if attachment.take_all(events) {
+            // A node that wanted sessions to go on elsewhere may take some again.
+            let has_left = attachment.is_leaving() && attachment.load() == (0, 0);
+            if attachment.take_all(events) && !has_left {
                 return;
             }
             self.attachment = None;
@@ -79,7 +81,7 @@ impl Reader {
         if self.asked_at.is_some_and(|asked_at| now < asked_at.saturating_add(ASK_READER_AGAIN)) {
             return;
         }
-        self.attachment = Attachment::begin(shared, &self.links, READING_SERVICE);
+        self.attachment = Attachment::begin(shared, &self.links, READING_SERVICE).ok();
         // A node that does not answer in time is not asked at once again.
         self.asked_at = Some(shared.now());
     }

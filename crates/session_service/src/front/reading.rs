@@ -260,7 +260,7 @@ impl FrontSession {
     fn open_reading_here(&mut self) -> Option<Result<Place, firn_wire::ServerError>> {
         let reader = self.shared.reader()?;
         let (document, last) = (self.kept.document.as_deref(), &self.kept.last);
-        let opened = reader.service.resume(self.login.clone(), document, last);
+        let opened = reader.service()?.resume(self.login.clone(), document, last);
         Some(opened.map(|mut session| {
             // What it was opened with is known.
             session.carried();

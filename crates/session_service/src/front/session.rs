@@ -291,7 +291,11 @@ impl FrontSession {
         }
         let connection = self.login.connection.id();
         match self.shared.live() {
-            Some(Backend::Local(local)) => local.service.abandon_session(connection),
+            Some(Backend::Local(local)) => {
+                if let Some(service) = local.service() {
+                    service.abandon_session(connection);
+                }
+            }
             Some(Backend::Remote(attachment)) => attachment.leave(connection),
             None => {}
         }
@@ -299,11 +303,12 @@ impl FrontSession {
 
     /// Opens the session in this process; false if it does not run sessions any more.
     fn open_here(&mut self, local: &Arc<LocalSessions>) -> Result<bool, WireError> {
+        let Some(service) = local.service() else { return Ok(false) };
         let Kept { document, last, .. } = &self.kept;
         let login = self.login.clone();
         let opened = match self.kept.is_new() {
-            true => local.service.open(login),
-            false => local.service.resume(login, document.as_deref(), last),
+            true => service.open(login),
+            false => service.resume(login, document.as_deref(), last),
         };
         let mut session = match opened {
             Ok(session) => session,
