@@ -31,8 +31,6 @@ use crate::links::Links;
 use crate::pause::{self, PauseSeat};
 use crate::view::View;
 
-/// How long a client waits for a node that writes.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a switch looks whether statements have ended.
 const CUT_LOOK: Duration = Duration::from_millis(5);
 /// How many connections a node has at most, so that no two nodes give the same number.
@@ -98,17 +96,18 @@ impl Backends for SessionNodes {
 }
 
 impl Clients {
-    /// Listens where the options say.
+    /// Listens where the options say. Clients wait so long while no node writes.
     pub(crate) fn start(
         environment: &Environment,
         nodes: SessionNodes,
         options: &EndpointOptions,
+        patience: Duration,
         [sessions, readings]: [&Arc<SessionService>; 2],
     ) -> io::Result<Clients> {
         let ids = connection_ids(nodes.own);
         let routes = StatementRoutes::default();
         let front_options = FrontOptions {
-            patience: PATIENCE,
+            patience,
             judge: Arc::new(class_of),
             router: Arc::new(move |text| route_of(&routes, text)),
         };

@@ -85,6 +85,8 @@ pub struct ProcessOptions {
     pub node: NodeOptions,
     /// How long a snapshot of a replica may be open; `None`: without a limit.
     pub replica_snapshot_limit: Option<Duration>,
+    /// How long clients wait while no node writes.
+    pub writer_wait: Duration,
     /// Where the cluster is archived, if it is. All nodes should have the same.
     pub archive: Option<ArchivePlace>,
     /// Opens the archive that the cluster begins with, if it begins with one.
@@ -836,7 +838,8 @@ impl Maker {
         };
         let options = self.endpoint_options();
         let services = [&self.doors.sessions, &self.doors.readings];
-        let clients = Clients::start(&self.environment, nodes, &options, services);
+        let clients =
+            Clients::start(&self.environment, nodes, &options, self.options.writer_wait, services);
         Ok(Some(Arc::new(clients.map_err(ProcessError::Clients)?)))
     }
 

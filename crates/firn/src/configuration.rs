@@ -41,7 +41,7 @@ use setting::{
     CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
     MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, NODE_NAME,
     PAUSE_AFTER_IDLE_SECONDS, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS,
-    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
+    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY, WRITER_WAIT_SECONDS,
 };
 use sources::{Origin, Sources};
 
@@ -138,6 +138,8 @@ pub(crate) struct Configuration {
     pub(crate) replica_snapshot_seconds: Placed<u64>,
     /// For how long nobody uses the cluster before its compute pauses, in seconds; 0: it never does.
     pub(crate) pause_after_idle_seconds: Placed<u64>,
+    /// How long clients wait for a node that writes, in seconds.
+    pub(crate) writer_wait_seconds: Placed<u64>,
     /// The least important events that are logged.
     pub(crate) log_level: Placed<LevelFilter>,
     /// Variables that begin with `FIRN_` and name no setting.
@@ -261,6 +263,7 @@ impl Configuration {
             replica_snapshot_seconds: texts
                 .seconds(REPLICA_SNAPSHOT_SECONDS, &SNAPSHOT_LIMIT_RANGE)?,
             pause_after_idle_seconds: texts.seconds(PAUSE_AFTER_IDLE_SECONDS, &PAUSE_RANGE)?,
+            writer_wait_seconds: texts.seconds(WRITER_WAIT_SECONDS, &PATIENCE_RANGE)?,
             log_level: texts.level(LOG_LEVEL)?,
             unknown_variables: sources.unknown_variables.clone(),
         };
@@ -390,6 +393,7 @@ impl Configuration {
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
             row(REPLICA_SNAPSHOT_SECONDS, &self.replica_snapshot_seconds),
             row(PAUSE_AFTER_IDLE_SECONDS, &self.pause_after_idle_seconds),
+            row(WRITER_WAIT_SECONDS, &self.writer_wait_seconds),
             row(LOG_LEVEL, &self.log_level),
         ]
     }

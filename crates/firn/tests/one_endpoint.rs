@@ -11,6 +11,8 @@
 mod bound;
 #[path = "one_endpoint/elastic.rs"]
 mod elastic;
+#[path = "one_endpoint/no_writer.rs"]
+mod no_writer;
 #[path = "one_endpoint/pause.rs"]
 mod pause;
 #[path = "one_endpoint/replicas.rs"]
@@ -49,11 +51,17 @@ struct Cluster {
 
 impl Cluster {
     fn start(directory: &Path, arguments: &[&str]) -> Cluster {
+        Cluster::start_with(directory, arguments, &[])
+    }
+
+    /// With these settings of its nodes.
+    fn start_with(directory: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Cluster {
         let parent = Command::new(env!("CARGO_BIN_EXE_firn"))
             .args(["cluster", "start", "--buffer-pool", "128M", "--dir"])
             .arg(directory)
             .args(arguments)
             .env("FIRN_LOG_LEVEL", "info")
+            .envs(settings.iter().copied())
             .stdout(Stdio::null())
             .spawn()
             .expect("the binary runs");

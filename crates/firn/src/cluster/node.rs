@@ -149,6 +149,7 @@ fn options(
         open_archive: Arc::new(|url| archived::open_store(&Environment::system(), url)),
         endpoint,
         listen: configuration.cluster_listen.value,
+        writer_wait: Duration::from_secs(configuration.writer_wait_seconds.value),
         replica_snapshot_limit: match configuration.replica_snapshot_seconds.value {
             0 => None,
             seconds => Some(Duration::from_secs(seconds)),

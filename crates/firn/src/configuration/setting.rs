@@ -85,11 +85,13 @@ pub(crate) const CLUSTER_CERTIFICATES: &str = "cluster_certificates";
 pub(crate) const REPLICA_SNAPSHOT_SECONDS: &str = "replica_snapshot_seconds";
 /// For how long nobody uses a cluster before it pauses.
 pub(crate) const PAUSE_AFTER_IDLE_SECONDS: &str = "pause_after_idle_seconds";
+/// How long clients wait for a node that writes.
+pub(crate) const WRITER_WAIT_SECONDS: &str = "writer_wait_seconds";
 /// The least important events that are logged.
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 29] = [
+pub(crate) const SETTINGS: [Setting; 30] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -257,6 +259,12 @@ pub(crate) const SETTINGS: [Setting; 29] = [
         value_name: "SECONDS",
         default: "0",
         help: "Close engine and replicas of a cluster that nobody has used for so long; 0: never",
+    },
+    Setting {
+        name: WRITER_WAIT_SECONDS,
+        value_name: "SECONDS",
+        default: "10",
+        help: "How long clients of a cluster's node wait while no node writes",
     },
     Setting {
         name: LOG_LEVEL,

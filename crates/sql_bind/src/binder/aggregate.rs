@@ -19,6 +19,7 @@ use firn_sql_logical::expression::{AggregateCall, Expression, Slot, SortKey};
 use firn_sql_types::SqlType;
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
 
+use super::function::json_truth;
 use super::mean;
 use super::scope::Clause;
 use super::{
@@ -132,11 +133,14 @@ pub(crate) fn aggregate_call(
     };
     match &function.arguments {
         Arguments::List(list) => {
-            for expr in list {
+            for (at, expr) in list.iter().enumerate() {
                 let bound = expressions::bind_single(binder, expr)?;
-                call.arguments.push(match of.takes_numbers() {
-                    true => literal::as_number(binder.typing.context, bound),
-                    false => bound,
+                call.arguments.push(match (of, at) {
+                    (AggregateFunction::JsonArray, 0) | (AggregateFunction::JsonObject, 1) => {
+                        json_truth(bound, expr)
+                    }
+                    _ if of.takes_numbers() => literal::as_number(binder.typing.context, bound),
+                    _ => bound,
                 });
             }
         }

@@ -2,9 +2,7 @@
 
 use firn_format::value::CollationId;
 use firn_sql_functions as functions;
-use firn_sql_grammar::ast::{
-    Arguments, BinaryOperator, Expr, Function, TruthTest, UnaryOperator, Value,
-};
+use firn_sql_grammar::ast::{Arguments, BinaryOperator, Expr, Function, UnaryOperator, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
@@ -432,28 +430,47 @@ fn takes_documents(name: &str) -> bool {
     )
 }
 
+/// Functions of truth values, which are `true` and `false` in documents. A string comparison is one.
+const TRUTH_FUNCTIONS: &[&str] = &[
+    "REGEXP_LIKE",
+    "STRCMP",
+    "SOUNDS LIKE",
+    "ISNULL",
+    "IS_IPV4",
+    "IS_IPV6",
+    "IS_IPV4_COMPAT",
+    "IS_IPV4_MAPPED",
+    "IS_UUID",
+    "JSON_CONTAINS",
+    "JSON_CONTAINS_PATH",
+    "JSON_OVERLAPS",
+    "JSON_SCHEMA_VALID",
+    "JSON_VALID",
+    "MEMBER OF",
+];
+
 /// A truth value as a document; other values stay.
 pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
     let json = SqlType::new(TypeKind::Json);
     let of =
         |truth| expression_builders::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
-    match written {
-        Expr::Value(Value::Boolean(truth)) => of(*truth),
-        Expr::Value(_) => value,
-        _ if value.ty.kind == SqlType::boolean().kind => match value.kind {
-            ExpressionKind::Literal(Datum::Int(number)) if is_condition(written) => of(number != 0),
-            _ if !is_tested(&value) => value,
-            _ => document_of_truth(value, of),
-        },
+    match (written, &value.kind) {
+        (Expr::Value(Value::Boolean(truth)), _) => of(*truth),
+        (Expr::Value(_), _) => value,
+        (_, ExpressionKind::Literal(Datum::Int(number))) if is_condition(written) => {
+            of(*number != 0)
+        }
+        (_, ExpressionKind::Literal(_)) => value,
+        _ if is_tested(&value) || is_condition(written) => document_of_truth(value),
         _ => value,
     }
 }
 
-/// Whether an expression is a truth value, or a comparison that MySQL takes for one.
+/// Whether an expression is a truth value, or the result of a function that MySQL takes for one.
 fn is_tested(value: &Expression) -> bool {
-    let is_comparison = |name| matches!(name, "REGEXP_LIKE" | "STRCMP");
+    let is_truth = |name| TRUTH_FUNCTIONS.contains(&name);
     expression_builders::is_truth(value)
-        || matches!(&value.kind, ExpressionKind::Call { function, .. } if is_comparison(function.name))
+        || matches!(&value.kind, ExpressionKind::Call { function, .. } if is_truth(function.name))
 }
 
 /// Whether the written expression is a truth value.
@@ -464,19 +481,28 @@ fn is_condition(written: &Expr) -> bool {
                 || matches!(op, BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor)
         }
         Expr::UnaryOp { op, .. } => matches!(op, UnaryOperator::Not | UnaryOperator::BangNot),
-        Expr::Is { test, .. } => *test != TruthTest::Unknown,
-        Expr::InList { .. } | Expr::Between { .. } | Expr::Like { .. } => true,
+        Expr::Is { .. }
+        | Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Quantified { .. }
+        | Expr::Exists(_)
+        | Expr::MemberOf { .. }
+        | Expr::Between { .. }
+        | Expr::Like { .. }
+        | Expr::Regexp { .. } => true,
+        Expr::Function(function) if function.schema.is_none() => {
+            let known = functions::find(&function.name.to_ascii_uppercase());
+            function.name.eq_ignore_ascii_case("ISNULL")
+                || known.is_some_and(|known| TRUTH_FUNCTIONS.contains(&known.name))
+        }
         _ => false,
     }
 }
 
-fn document_of_truth(value: Expression, of: impl Fn(bool) -> Expression) -> Expression {
-    let json = SqlType::new(TypeKind::Json);
-    let is_true = expression_builders::is(value.clone(), IsTest::True, false);
-    let is_false = expression_builders::is(value, IsTest::False, false);
-    let branches = vec![(is_true, of(true)), (is_false, of(false))];
-    let kind = ExpressionKind::Case { branches, otherwise: None };
-    Expression { kind, ty: json.with_nullable(true) }
+fn document_of_truth(value: Expression) -> Expression {
+    let function = functions::find("DOCUMENT OF TRUTH").expect("it is one of the functions");
+    let ty = SqlType::new(TypeKind::Json).with_nullable(true);
+    Expression { kind: ExpressionKind::Call { function, arguments: vec![value] }, ty }
 }
 
 /// The arguments of a call that are expressions.

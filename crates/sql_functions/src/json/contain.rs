@@ -1,12 +1,12 @@
 //! Whether documents contain each other: `JSON_CONTAINS`, `JSON_CONTAINS_PATH`, `JSON_OVERLAPS`,
-//! `MEMBER OF`.
+//! `MEMBER OF`. And truth values as documents.
 
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Datum, JsonValue, SqlType};
+use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind};
 
 use super::value::{Role, document, has_documents, path, resolve_roles, single_path, value};
 use crate::arguments::text;
-use crate::{Call, Function, ResolveContext, Signature, lenient};
+use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("JSON_CONTAINS", 2..=3, resolve_contains, |a: &[Datum], _| json_contains(a))
@@ -31,7 +31,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }))
     })
     .needing(has_documents),
+    // No client can write this name.
+    strict!("DOCUMENT OF TRUTH", 1..=1, resolve_document_of_truth, |a: &[Datum], _: &Call<'_>| {
+        Ok(Datum::from(JsonValue::Bool(!matches!(a[0], Datum::Int(0) | Datum::UInt(0)))))
+    }),
 ];
+
+fn resolve_document_of_truth(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
+    let result = SqlType::new(TypeKind::Json).with_nullable(true);
+    Ok(Signature { arguments: types.to_vec(), result })
+}
 
 fn resolve_contains(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let roles = (&[Role::Document, Role::Document, Role::Text][..], 1);

@@ -117,15 +117,17 @@ fn fixed_digits(number: &Datum, decimals: u8) -> String {
     number.round(decimals.into(), Rounding::HalfUp).unwrap_or(number).to_string()
 }
 
-/// A number without an exponent: its shortest digits, filled with zeros.
+/// A number without an exponent: its shortest digits, filled with zeros. A number that was rounded
+/// to so many decimals has no more than these.
 fn shortest_digits(number: f64, decimals: usize) -> String {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.abs() < EXACT {
-        return format!("{number:.decimals$}");
+    // `{}` writes the shortest digits, without an exponent.
+    let shortest = number.to_string();
+    let written = shortest.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let point = if written == 0 && decimals > 0 { "." } else { "" };
+    match decimals.checked_sub(written) {
+        Some(missing) => format!("{shortest}{point}{:0<missing$}", ""),
+        None => format!("{number:.decimals$}"),
     }
-    // `{}` writes the shortest digits, which end before the point here.
-    let point = if decimals > 0 { "." } else { "" };
-    format!("{number}{point}{:0<decimals$}", "")
 }
 
 fn grouped(number: &str, locale: &Locale) -> String {

@@ -118,6 +118,10 @@ pub(super) fn assign_any(datum: &Datum, from: &SqlType, target: Target<'_>) -> R
         let source = Source::Expression;
         return assign_any(&Datum::Text(text), &ty, Target { source, ..target });
     }
+    if from.kind == TypeKind::Year && kind.is_temporal() {
+        // What is stored is the number, though a cast makes the year's first day of it.
+        return assign_any(datum, &SqlType::bigint_unsigned(), target);
+    }
     match kind {
         TypeKind::Null => Ok(Datum::Null),
         TypeKind::Integer { width, unsigned } => target.integer(datum, from, *width, *unsigned),

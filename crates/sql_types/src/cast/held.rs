@@ -41,6 +41,8 @@ pub fn held(
         TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => {
             date_time(constant, from, ctx).map(Datum::from)
         }
+        // Not by its bits as a signed number.
+        TypeKind::Time { .. } if matches!(constant, Datum::UInt(n) if *n > i64::MAX as u64) => None,
         TypeKind::Time { fsp } => {
             let parsed = read_time(constant, from, ctx);
             let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
