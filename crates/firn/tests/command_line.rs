@@ -66,6 +66,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
         cluster_address                            default
         cluster_certificates                       default
         replica_snapshot_seconds   3600            default
+        pause_after_idle_seconds   0               default
         writer_wait_seconds        10              default
         log_level                  info            FIRN_LOG_LEVEL
         FIRN_PORT names no setting and is ignored
