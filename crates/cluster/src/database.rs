@@ -14,7 +14,7 @@
 //! again.
 //!
 //! An engine that nobody uses is closed ([`crate::pause`]), while the member goes on: it leads, and
-//! may let another one lead. Whoever waits for the engine has it opened again.
+//! may let another one lead. The engine is opened again for the first client that waits for it.
 //!
 //! ```text
 //!   serving ── idle; replicas rest, sessions have left ──► paused ── a client waits ──► opening

@@ -8,8 +8,8 @@
 //! | `/metrics` | those of the endpoint that clients reach now, or 503 |
 //!
 //! A process whose engine or replica is paused is ready, and says that it is: scrapes and probes do
-//! not wake it. A database node that stands by is ready: it takes over when it is elected. A node that is not
-//! ready should not be restarted; it may wait for other nodes.
+//! not wake it. A database node that stands by is ready: it takes over when it is elected. A node
+//! that is not ready should not be restarted; it may wait for other nodes.
 
 use std::io;
 use std::net::SocketAddr;

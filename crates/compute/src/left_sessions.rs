@@ -28,7 +28,6 @@ use crate::belongings::{Belongings, HeldBelongings, Holder};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a session has left, until it goes on.
-#[derive(Default)]
 pub(crate) struct LeftSession {
     pub(crate) transaction: Option<LeftTransaction>,
     /// Dropped after the transaction, whose locks they may cover.

@@ -5,13 +5,13 @@
 //! ```
 //!
 //! A pool of machines has the replicas, numbered from 1. Somebody looks at them at a steady rate,
-//! tells what was seen, and carries out what is answered. The machine can be
-//! made anew at any time: it then starts from the replicas that it sees.
+//! tells what was seen, and carries out what is answered. A new machine can take the place of this
+//! one at any time: it starts from the replicas that it sees.
 //!
 //! Rules, cited by number:
 //!
-//! * L1. *`least ≤ wanted ≤ most`*, whatever is seen, but for L6. Load changes `wanted`, and the replicas that
-//!   run are brought to it.
+//! * L1. *`least ≤ wanted ≤ most`*, whatever is seen, but for L6. Load changes `wanted`, and the
+//!   replicas that run are brought to it.
 //! * L2. *One thing at a time.* An observation is answered by one command at most. While a replica
 //!   opens or leaves, none is started or drained, and the load is not judged.
 //! * L3. *Up quickly, down slowly.* One more is wanted when the mean load of `up_after` is above a

@@ -15,9 +15,10 @@
 //!
 //! * P1. *A pause is not noticed but by its length.* An engine is closed only after every session
 //!   has left it at the end of a statement, with nothing that would end with the engine.
-//! * P2. *Idle is who sends nothing.* The time begins anew with each statement and each login, at
-//!   the node that writes or at a replica, and does not run while something is open that ends with
-//!   the engine. Connected clients, heartbeats and questions about the state do not count.
+//! * P2. *A cluster is idle while no client sends anything.* Each statement and each login, at the
+//!   node that writes or at a replica, starts the time again. The time does not run while a session
+//!   has something that ends with the engine. Connected clients, heartbeats and questions about the
+//!   state do not count.
 //! * P3. *Replicas rest first*, so that none needs a node that is paused. One that is busy, or was
 //!   within the time, refuses. One that does not answer is not waited for: it looks for the node
 //!   that writes by itself.

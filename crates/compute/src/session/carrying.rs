@@ -115,15 +115,11 @@ impl SqlSession {
         let has_tables = || {
             runner.catalog.temporary_version() > 0 && !runner.catalog.temporary_tables().is_empty()
         };
-        let has_locks = || {
-            facts.has_asked_for_locks.load(Ordering::Relaxed)
-                && !server.user_locks_of(facts.id).is_empty()
-        };
         runner.transactions.xa.is_some()
             || !runner.locked.is_empty()
             || !self.handlers.is_empty()
             || has_tables()
-            || has_locks()
+            || !facts.user_locks().is_empty()
             || has_read_lock()
     }
 

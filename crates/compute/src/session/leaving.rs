@@ -49,7 +49,7 @@ impl SqlSession {
         let StatementRunner { instance, facts, catalog, transactions, locked, .. } = runner;
         let LockedTables { tables, writing } = std::mem::take(locked);
         let written = Belongings {
-            user_locks: instance.server.user_locks_of(facts.id),
+            user_locks: facts.user_locks(),
             has_read_lock: instance.server.holds_read_lock(facts.id),
             // A table that is gone is not locked.
             locked_definitions: locks_of(catalog, &tables).unwrap_or_default(),
