@@ -12,7 +12,7 @@ export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 # Property tests draw the same cases each time, so that a change is judged by what it changes.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
-all_steps="formatting documents manifests imports features lints clouds tests messages conformance simulation crash_loop interleavings"
+all_steps="formatting documents manifests imports features lints clouds rdma tests messages conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and
@@ -69,6 +69,16 @@ lints() {
 # Archives in clouds are a feature that is off by default.
 clouds() {
     cargo test --locked --release -p firn-objects --features cloud
+}
+
+# Regions by RDMA are a feature that is off by default, and need a library. It brings transports for
+# machines without the hardware.
+rdma() {
+    scripts/libucx.sh || { echo "skipped: no libucx-dev"; return 0; }
+    local deny=()
+    is_pinned_cargo && deny=(-- -D warnings)
+    cargo clippy --locked --release -p firn-rdma --features ucx --all-targets "${deny[@]}"
+    cargo test --locked --release -p firn-rdma --features ucx
 }
 
 # Everything but what has a step of its own. All three ask for the workspace, so that features, and

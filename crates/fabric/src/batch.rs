@@ -74,6 +74,12 @@ impl Batch {
         &self.acts
     }
 
+    /// For transports: the acts in their order.
+    #[must_use]
+    pub fn into_acts(self) -> Vec<Act> {
+        self.acts
+    }
+
     fn place(&mut self, words: usize) -> AnswerPlace {
         let start = self.answer_words;
         self.answer_words = start.saturating_add(words);

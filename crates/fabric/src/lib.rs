@@ -23,13 +23,15 @@
 //! The content of regions is laid out in words, so that every fabric serves it unchanged. There are
 //! two fabrics: within a process ([`in_process`]), the embedded default, and memory that processes
 //! of one machine share ([`shared_memory`]). Peers on other machines reach the regions of either
-//! through `firn_region_service`.
+//! through `firn_region_service`, and shared memory through `firn_rdma`.
 
 pub mod batch;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod epoch;
 mod error;
+#[cfg(not(feature = "shuttle"))]
+pub mod header;
 pub mod in_process;
 #[cfg(not(feature = "shuttle"))]
 mod mapping;

@@ -18,18 +18,10 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::epoch::Epoch;
-
-/// Offset of the first word.
-pub(crate) const HEADER_BYTES: usize = 4096;
-pub(crate) const MAGIC: [u8; 8] = *b"FnRegion";
-pub(crate) const VERSION: u64 = 1;
-
-/// Words of the header.
-const MAGIC_WORD: usize = 0;
-const VERSION_WORD: usize = 1;
-const EPOCH_WORD: usize = 2;
-const LENGTH_WORD: usize = 3;
-const ENDED_WORD: usize = 4;
+use crate::header::{
+    ENDED_WORD, EPOCH_WORD, HEADER_BYTES, Header, HeaderError, LENGTH_WORD, MAGIC, MAGIC_WORD,
+    USED_WORDS, VERSION, VERSION_WORD,
+};
 
 /// A mapped region, of the owner or of a peer. Dropping it unmaps the memory.
 #[derive(Debug)]
@@ -47,12 +39,8 @@ unsafe impl Sync for Mapping {}
 /// Why a mapping was refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MappingError {
-    #[error("the memory is not a region")]
-    Foreign,
-    #[error(
-        "the region has version {theirs}, this process uses version {VERSION}; run the same release on both"
-    )]
-    Version { theirs: u64 },
+    #[error(transparent)]
+    Header(#[from] HeaderError),
     #[error("the memory's length differs from the region's header, or the memory is not sealed")]
     Length,
     #[error(transparent)]
@@ -100,14 +88,10 @@ impl Mapping {
             return Err(MappingError::Length);
         }
         let mapping = Mapping::map(descriptor, words / size_of::<u64>())?;
-        let word = |word: usize| mapping.header()[word].load(Ordering::Acquire);
-        if word(MAGIC_WORD) != u64::from_le_bytes(MAGIC) {
-            return Err(MappingError::Foreign);
-        }
-        if word(VERSION_WORD) != VERSION {
-            return Err(MappingError::Version { theirs: word(VERSION_WORD) });
-        }
-        match word(LENGTH_WORD) == mapping.length_words as u64 {
+        let words = std::array::from_fn::<_, USED_WORDS, _>(|word| {
+            mapping.header()[word].load(Ordering::Acquire)
+        });
+        match Header::parse(&words)?.length_words == mapping.length_words as u64 {
             true => Ok(mapping),
             false => Err(MappingError::Length),
         }
@@ -131,7 +115,8 @@ impl Mapping {
         Ok(Mapping { start, length_words, descriptor })
     }
 
-    fn all_words(&self) -> &[AtomicU64] {
+    /// The header, then the region's words.
+    pub(crate) fn all_words(&self) -> &[AtomicU64] {
         let length = HEADER_BYTES / size_of::<u64>() + self.length_words;
         // SAFETY: the mapping holds `length` words, is page-aligned, initialised with zeros, sealed
         // against being cut, and lives as long as `self`. Every process accesses it through atomics

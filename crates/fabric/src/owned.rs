@@ -38,4 +38,15 @@ impl OwnedRegion {
             Memory::Shared(mapping) => mapping.words(),
         }
     }
+
+    /// The memory that other processes may reach: the header, then the words. `None` if the region
+    /// is of this process alone.
+    #[cfg(not(feature = "shuttle"))]
+    #[must_use]
+    pub fn memory(&self) -> Option<&[AtomicU64]> {
+        match &self.0 {
+            Memory::Heap(_) => None,
+            Memory::Shared(mapping) => Some(mapping.all_words()),
+        }
+    }
 }

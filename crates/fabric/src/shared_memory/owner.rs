@@ -74,6 +74,12 @@ impl SharedMemoryFabric {
     pub fn peer(&self) -> Arc<dyn Peer> {
         self.own.peer()
     }
+
+    /// The region `name`, for those who let other machines reach its memory.
+    #[must_use]
+    pub fn region(&self, name: &str) -> Option<OwnedRegion> {
+        self.shared.regions.lock().get(name).cloned().map(OwnedRegion::shared)
+    }
 }
 
 impl Fabric for SharedMemoryFabric {
