@@ -13,6 +13,7 @@ use firn_link::{Call, CallError, Caller, Next, Payload};
 
 use crate::REGION_SERVICE;
 use crate::message::{Answer, Ask, Change, MAX_NAME_BYTES, MOST_WORDS, Run, decode, encode, sent};
+use crate::server::REFUSED_DAMAGED;
 
 /// The owner of regions at the other end of a link, in one epoch.
 pub struct RemotePeer {
@@ -94,6 +95,29 @@ impl RemotePeer {
     }
 }
 
+impl RemotePeer {
+    /// Where the owner's memory is reached without messages; `None` if it is not, or if the owner
+    /// is of an earlier release. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// [`FabricError::Stale`], [`FabricError::Unreachable`], [`FabricError::TimedOut`].
+    pub fn memory_address(&self) -> Result<Option<Vec<u8>>, FabricError> {
+        let (way, began) = (&self.way, monotonic());
+        let ask = Ask::MemoryAddress { epoch: way.epoch.0 };
+        let reply = way.caller.call(REGION_SERVICE, encode(&ask), way.timeout);
+        if let Err(CallError::Refused { refused, .. }) = &reply
+            && refused.code == REFUSED_DAMAGED
+        {
+            return Ok(None);
+        }
+        match way.answer(reply, began, way.timeout)? {
+            Answer::MemoryAddress(address) => Ok(Some(address)),
+            Answer::Unknown => Ok(None),
+            answer => Err(way.refusal(answer)),
+        }
+    }
+}
+
 impl Peer for RemotePeer {
     fn connect(&self, name: &str) -> Result<Arc<dyn Region>, FabricError> {
         let way = &self.way;
@@ -156,7 +180,10 @@ impl Way {
             },
             Answer::Superseded => self.unreachable(&"a later batch has overtaken this one"),
             Answer::TooLarge => too_large(),
-            Answer::Unknown | Answer::Region { .. } | Answer::Words(_) => {
+            Answer::Unknown
+            | Answer::Region { .. }
+            | Answer::Words(_)
+            | Answer::MemoryAddress(_) => {
                 self.incompatible(&"it answered something else than what was asked")
             }
         }

@@ -20,6 +20,8 @@ pub enum Ask {
     Connect { epoch: u64, peer: u64, name: String },
     /// To run a batch.
     Run(Run),
+    /// Where the owner's memory is reached without messages.
+    MemoryAddress { epoch: u64 },
 }
 
 /// A batch on its way. The order of fields is part of the format.
@@ -57,7 +59,7 @@ pub enum Answer {
     Region { region: u32, length_words: u64 },
     /// The answers of all acts of the batch, one behind the other.
     Words(Vec<u64>),
-    /// There is no region of this name.
+    /// There is no region of this name; the memory is reached by messages alone.
     Unknown,
     /// The owner's epoch has ended, or it has forgotten the peer (R1, R4).
     Stale,
@@ -67,6 +69,8 @@ pub enum Answer {
     OutOfBounds { start: u64, end: u64, length: u64 },
     /// The batch carries more than [`MOST_WORDS`].
     TooLarge,
+    /// Where the owner's memory is reached, as the fabric that reaches it says.
+    MemoryAddress(Vec<u8>),
 }
 
 /// The bytes are not a message of this version.

@@ -28,6 +28,8 @@ struct Owner {
     peer: Arc<dyn Peer>,
     regions: Mutex<Vec<NamedRegion>>,
     changing: Mutex<ChangingPeers>,
+    /// Where the memory is reached without messages, if it is.
+    memory_address: Mutex<Option<Vec<u8>>>,
 }
 
 /// A region that somebody has connected to. Its place in the list is its number.
@@ -91,9 +93,19 @@ impl RegionService {
     /// batches end when they are submitted.
     pub fn begin(&self, epoch: Epoch, peer: Arc<dyn Peer>) {
         let (regions, changing) = (Mutex::default(), Mutex::default());
-        let owner = Arc::new(Owner { epoch, peer, regions, changing });
+        let memory_address = Mutex::default();
+        let owner = Arc::new(Owner { epoch, peer, regions, changing, memory_address });
         let before = self.owner.lock().replace(owner);
         drop(before);
+    }
+
+    /// Peers of this epoch that ask are told where its memory is reached without messages, in the
+    /// words of the fabric that reaches it. Does nothing after another epoch has begun.
+    pub fn set_memory_address(&self, epoch: Epoch, address: Vec<u8>) {
+        let owner = self.owner.lock().clone();
+        if let Some(owner) = owner.filter(|owner| owner.epoch == epoch) {
+            *owner.memory_address.lock() = Some(address);
+        }
     }
 
     /// Peers are told that the epoch has ended.
@@ -105,12 +117,18 @@ impl RegionService {
     fn answer(&self, ask: Ask) -> Answer {
         let owner = self.owner.lock().clone();
         let epoch = match &ask {
-            Ask::Connect { epoch, .. } | Ask::Run(Run { epoch, .. }) => Epoch(*epoch),
+            Ask::Connect { epoch, .. }
+            | Ask::Run(Run { epoch, .. })
+            | Ask::MemoryAddress { epoch } => Epoch(*epoch),
         };
         let Some(owner) = owner.filter(|owner| owner.epoch == epoch) else { return Answer::Stale };
         let answered = match ask {
             Ask::Connect { peer, name, .. } => owner.connect(peer, name),
             Ask::Run(run) => owner.run(run),
+            Ask::MemoryAddress { .. } => {
+                let address = owner.memory_address.lock().clone();
+                Ok(address.map_or(Answer::Unknown, Answer::MemoryAddress))
+            }
         };
         answered.unwrap_or_else(refusal)
     }

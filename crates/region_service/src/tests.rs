@@ -121,6 +121,27 @@ fn nobody_reads_what_a_former_epoch_left_behind() {
     });
 }
 
+/// For fabrics that reach the memory itself.
+#[test]
+fn the_address_of_the_memory_is_that_of_one_epoch() {
+    for_each_seed(0..3, |world| {
+        let owner = start_owner(world);
+        let (process, caller) = start_caller(world);
+        let ask = |epoch| peer(&process, &caller, epoch).memory_address();
+        assert!(is_stale(&ask(1)), "there is no owner yet");
+        let first = owner.begin(1);
+        assert_eq!(ask(1), Ok(None));
+        owner.service.set_memory_address(Epoch(2), vec![2]);
+        assert_eq!(ask(1), Ok(None), "the address is of another epoch");
+        owner.service.set_memory_address(Epoch(1), vec![1]);
+        assert_eq!(ask(1), Ok(Some(vec![1])));
+        drop(first);
+        let _second = owner.begin(2);
+        assert!(is_stale(&ask(1)));
+        assert_eq!(ask(2), Ok(None), "it was that of the first epoch");
+    });
+}
+
 #[test]
 fn an_owner_that_is_cut_off_or_dead_is_an_error_in_time() {
     for_each_seed(0..20, |world| {

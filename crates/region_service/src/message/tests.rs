@@ -17,19 +17,20 @@ fn messages_have_these_bytes() {
     let read =
         Run { change: None, acts: vec![SentAct::Read { start: 0, length: 1 }], ..run.clone() };
     #[rustfmt::skip]
-    let asks: [(Ask, &[u8]); 3] = [
+    let asks: [(Ask, &[u8]); 4] = [
         (Ask::Connect { epoch: 300, peer: 7, name: "tit".to_owned() },
             &[1, 0, 0xac, 2, 7, 3, b't', b'i', b't']),
         (Ask::Run(run),
             &[1, 1, 0xac, 2, 1, 1, 7, 2, 4, 0, 40, 5, 1, 3, 2, 1, 0xac, 2, 2, 7, 0, 1, 3, 8, 9]),
         (Ask::Run(read), &[1, 1, 0xac, 2, 1, 0, 1, 0, 0, 1]),
+        (Ask::MemoryAddress { epoch: 300 }, &[1, 2, 0xac, 2]),
     ];
     for (ask, bytes) in asks {
         assert_eq!(encode(&ask), bytes, "{ask:?}");
         assert_eq!(decode(bytes), Ok(ask));
     }
     #[rustfmt::skip]
-    let answers: [(Answer, &[u8]); 7] = [
+    let answers: [(Answer, &[u8]); 8] = [
         (Answer::Region { region: 1, length_words: 300 }, &[1, 0, 1, 0xac, 2]),
         (Answer::Words(vec![5, 300]), &[1, 1, 2, 5, 0xac, 2]),
         (Answer::Unknown, &[1, 2]),
@@ -37,6 +38,7 @@ fn messages_have_these_bytes() {
         (Answer::Superseded, &[1, 4]),
         (Answer::OutOfBounds { start: 3, end: 5, length: 4 }, &[1, 5, 3, 5, 4]),
         (Answer::TooLarge, &[1, 6]),
+        (Answer::MemoryAddress(vec![8, 9]), &[1, 7, 2, 8, 9]),
     ];
     for (answer, bytes) in answers {
         assert_eq!(encode(&answer), bytes, "{answer:?}");
