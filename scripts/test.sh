@@ -77,7 +77,8 @@ rdma() {
     scripts/libucx.sh || { echo "skipped: no libucx-dev"; return 0; }
     local deny=()
     is_pinned_cargo && deny=(-- -D warnings)
-    cargo clippy --locked --release -p firn-rdma --features ucx --all-targets "${deny[@]}"
+    # What the step `lints` has checked is not checked again, but for those that have the feature.
+    cargo clippy --locked --release --workspace --features firn/rdma --all-targets "${deny[@]}"
     cargo test --locked --release -p firn-rdma --features ucx
 }
 

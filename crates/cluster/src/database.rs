@@ -46,6 +46,7 @@ use firn_writer_service::WriterService;
 use parking_lot::Mutex;
 
 use crate::clients::Clients;
+use crate::far_memory;
 use crate::handover::{self, Handovers, MemberLinks};
 use crate::health::MetricsDoor;
 use crate::lease::LeaderLease;
@@ -358,6 +359,8 @@ impl Shared {
         if let Some(near) = near {
             self.options.regions.begin(near.epoch(), near.peer());
         }
+        let _far =
+            near.and_then(|near| far_memory::serve(&self.environment, near, &self.options.regions));
         let regions = near.map(NearRegions::place);
         self.options.writer.begin(Arc::new(writer), surely_leads, regions);
         self.options.clients.begin(&endpoint);

@@ -30,6 +30,7 @@ mod control_role;
 mod database;
 mod elastic;
 mod engine_pages;
+mod far_memory;
 mod group_peers;
 mod handover;
 mod health;

@@ -70,6 +70,12 @@ impl NearRegions {
         Ok(NearRegions { fabric: Arc::new(fabric), lease, place })
     }
 
+    /// For those who let other machines read the memory.
+    #[cfg(feature = "rdma")]
+    pub(crate) fn fabric(&self) -> Arc<SharedMemoryFabric> {
+        Arc::clone(&self.fabric)
+    }
+
     /// For the engine.
     pub(crate) fn regions(&self) -> Regions {
         Regions { fabric: Arc::clone(&self.fabric) as _, peer: self.fabric.peer() }

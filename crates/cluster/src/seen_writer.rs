@@ -3,23 +3,19 @@
 //! | the writer is | what is newest | which pages have changed | the newest log |
 //! |---|---|---|---|
 //! | on this machine | its memory ([`crate::near`]) | its memory | its memory |
-//! | on another one | a message | its memory, by messages | pushed by the log's nodes |
+//! | on another one | a message | its memory, by messages or RDMA ([`crate::far_memory`]) | pushed by the log's nodes |
 //! | of another layout | a message | | pushed by the log's nodes |
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use firn_api::{Modifications, WriterError, WriterNode, WriterPlace, WriterPositions};
 use firn_base::{Environment, TrxId};
 use firn_engine::replica::modifications_at;
 use firn_fabric::Epoch;
-use firn_region_service::RemotePeer;
 use firn_writer_service::{RemoteWriter, SharedRegions};
 
+use crate::far_memory::{self, FarMemory};
 use crate::near::{NearWriter, NotReached};
-
-/// How long a question to the memory of another machine may take.
-const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Finds the way. Blocks for a few round trips.
 pub(crate) fn connect(environment: &Environment, remote: &RemoteWriter) -> Arc<dyn WriterNode> {
@@ -38,10 +34,7 @@ pub(crate) fn connect(environment: &Environment, remote: &RemoteWriter) -> Arc<d
         Err(reason) => tracing::debug!(%reason, "the writer's memory is not of this machine"),
     }
     match FarWriter::connect(environment, remote, &place) {
-        Ok(far) => {
-            tracing::info!("the writer is on another machine; its memory is asked by messages");
-            Arc::new(far)
-        }
+        Ok(far) => Arc::new(far),
         Err(reason) => {
             tracing::debug!(%reason, "the writer does not tell which pages have changed");
             Arc::new(remote.clone())
@@ -70,8 +63,10 @@ impl FarWriter {
         place: &SharedRegions,
     ) -> Result<FarWriter, NotReached> {
         let (caller, epoch) = (Arc::clone(remote.caller()), Epoch(place.epoch));
-        let peer = RemotePeer::new(caller, epoch, TIMEOUT, &*environment.random);
-        Ok(FarWriter { remote: remote.clone(), modifications: modifications_at(&peer)? })
+        let FarMemory { peer, way } = far_memory::reach(environment, caller, epoch);
+        let modifications = modifications_at(&*peer)?;
+        tracing::info!("the writer is on another machine; its memory is {way}");
+        Ok(FarWriter { remote: remote.clone(), modifications })
     }
 }
 

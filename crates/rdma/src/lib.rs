@@ -10,8 +10,8 @@
 //!     memory ◄════ get · put · compare and swap · add ══╡ submit, one word after the other
 //! ```
 //!
-//! The [`OwnerAddress`](message::OwnerAddress) is exchanged by the caller, over a link for example.
-//! All else goes over UCX. On hardware the network cards do the accesses; where UCX stands in for
+//! The [`OwnerAddress`](message::OwnerAddress) is exchanged over a link: `announce` gives it to the
+//! owner's region service, and `FarPeer` asks for it. All else goes over UCX. On hardware the network cards do the accesses; where UCX stands in for
 //! it (TCP, shared memory), the thread of [`RdmaOwner`] does. No thread of the database runs.
 //!
 //! Rules, cited by number:
@@ -42,6 +42,8 @@
 //! UCX trusts its peers: it neither encrypts nor asks who calls. Use it in a network that only
 //! nodes of the cluster reach.
 
+#[cfg(feature = "ucx")]
+mod far;
 pub mod message;
 #[cfg(feature = "ucx")]
 mod owner;
@@ -56,6 +58,8 @@ mod ucx;
 #[cfg(feature = "ucx")]
 mod wake;
 
+#[cfg(feature = "ucx")]
+pub use far::{FarPeer, announce};
 #[cfg(feature = "ucx")]
 pub use owner::RdmaOwner;
 #[cfg(feature = "ucx")]

@@ -26,12 +26,19 @@ pub enum SettingsError {
 /// for groups with these.
 const KNOWN: [&str; 10] = ["ib", "rc", "rc_v", "rc_x", "dc", "dc_x", "ud", "posix", "sysv", "tcp"];
 const DEFAULT: &str = "ib,posix,tcp";
+const HARDWARE: &str = "ib";
 
 impl RdmaSettings {
     /// With all transports that may be used.
     #[must_use]
     pub fn new(timeout: Duration) -> RdmaSettings {
         RdmaSettings { transports: DEFAULT.to_owned(), timeout }
+    }
+
+    /// With hardware alone. Where there is none, nothing can be served or reached.
+    #[must_use]
+    pub fn hardware(timeout: Duration) -> RdmaSettings {
+        RdmaSettings { transports: HARDWARE.to_owned(), timeout }
     }
 
     /// Limits the transports to these, named as UCX does in `UCX_TLS` and separated by commas.
