@@ -2,7 +2,8 @@
 //! from the catalog that control gives to all.
 //!
 //! It is a node with all pages that is not down. One that does not write the log is better, so that
-//! commits do not share their disk and processor with the archiver. Of equals, the one with the
+//! commits do not share their disk and processor with the archiver, and one in a zone that follows
+//! the others is worse: its log is older. Of equals, the one with the
 //! lowest number archives.
 //!
 //! The choice has the number of entries in the catalog as its epoch. Two processes with different
@@ -10,7 +11,7 @@
 //! catalog, and refuses the other one until its catalog is as new.
 
 use firn_base::network::NodeId;
-use firn_control::{Catalog, NodeState, ReplicaState};
+use firn_control::{Catalog, NodeRole, NodeState, ReplicaState};
 
 use crate::layout::catalog::LOG_GROUP;
 
@@ -31,7 +32,9 @@ pub(crate) fn choose(catalog: &Catalog) -> Option<Choice> {
         let state = catalog.node_state(*node);
         matches!(state, Some(NodeState::Up | NodeState::Suspected | NodeState::Draining))
     };
-    let node = with_pages.filter(is_there).min_by_key(|node| (Some(*node) == writer, *node))?;
+    let is_standby = |node: &NodeId| catalog.nodes()[node].has(NodeRole::Standby);
+    let rank = |node: &NodeId| (is_standby(node), Some(*node) == writer, *node);
+    let node = with_pages.filter(is_there).min_by_key(rank)?;
     Some(Choice { node, epoch: catalog.entries() })
 }
 

@@ -69,6 +69,7 @@ impl SessionNodes {
         let links = others.map(|node| BackendLinks {
             commands: self.commands.to(node),
             control: self.control.to(node),
+            is_far: layout.are_apart(self.own, node.number),
         });
         links.collect()
     }

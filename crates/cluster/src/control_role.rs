@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use crate::choice::choose;
 use crate::engine_pages::EnginePages;
 use crate::layout::Layout;
-use crate::layout::catalog::{CAPACITY, LOG_GROUP, ZONE, node_roles, release};
+use crate::layout::catalog::{CAPACITY, LOG_GROUP, node_roles, release};
 use crate::log_role::{LogOrder, LogRole};
 use crate::page_chunk::{PageAct, PageOrder};
 use crate::page_role::PageRole;
@@ -137,7 +137,7 @@ impl ControlPart {
             address: own.address.to_string(),
             client_address: own.client_address.as_ref().map(Address::to_string),
             roles: node_roles(own.roles).into_iter().collect(),
-            zone: ZONE.to_owned(),
+            zone: own.zone,
             capacity: CAPACITY,
             release: release(),
         };
@@ -160,6 +160,11 @@ impl ControlRole {
     pub(crate) fn has_taken(&self) -> bool {
         let record = self.part.known.record.get();
         record.is_member && record.layout.is_some()
+    }
+
+    /// How often a standby has taken the cluster over.
+    pub(crate) fn generation(&self) -> u64 {
+        self.part.known.record.get().generation
     }
 
     /// How parts of the process tell that they have done what was ordered.

@@ -141,7 +141,9 @@ impl EnginePages {
             // An engine that reads all pages over links does so because this node lacks them.
             let nodes = part.nodes.iter().filter(|node| !is_whole || **node != self.own_number);
             let nodes = nodes.filter(|node| layout.node(**node).is_some());
-            let nodes: Vec<NodeId> = nodes.copied().take(MAX_COPIES).collect();
+            let mut nodes: Vec<NodeId> = nodes.copied().collect();
+            nodes.sort_by_key(|node| layout.are_apart(self.own_number, *node));
+            nodes.truncate(MAX_COPIES);
             match before.get(&id) {
                 Some(before) if nodes.is_empty() => (id, before.clone()),
                 _ => (id, nodes),
@@ -154,7 +156,8 @@ impl EnginePages {
         let numbers: BTreeSet<NodeId> = parts.values().flatten().copied().collect();
         let link = |number: &NodeId| {
             let node = layout.node(*number)?;
-            Some(PageNodeLink { node: *number, caller: self.links.to(node) })
+            let is_far = layout.are_apart(self.own_number, *number);
+            Some(PageNodeLink { node: *number, caller: self.links.to(node), is_far })
         };
         let links: Vec<PageNodeLink> = numbers.iter().filter_map(link).collect();
         if parts.len() == 1 {

@@ -129,7 +129,15 @@ mod tests {
 
     fn log(leads: Option<u64>, leader: Option<u64>) -> Option<LogStatus> {
         let (truncated, durable) = (Lsn::FIRST, Lsn::FIRST);
-        Some(LogStatus { leads, leader, truncated, durable, failure: None })
+        Some(LogStatus {
+            leads,
+            leader,
+            truncated,
+            durable,
+            end: durable,
+            history: Vec::new(),
+            failure: None,
+        })
     }
 
     #[test]

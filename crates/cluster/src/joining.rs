@@ -32,6 +32,8 @@ pub struct JoinRequest {
     pub told: Vec<Address>,
     pub name: String,
     pub roles: Roles,
+    /// What fails together with it. It is a standby if the other nodes there are.
+    pub zone: String,
     /// Where the other nodes reach it.
     pub address: Address,
     /// Where clients reach it while its engine runs.
@@ -133,6 +135,8 @@ impl JoinRequest {
             address: self.address.clone(),
             client_address: self.client_address.clone(),
             roles: self.roles,
+            zone: self.zone.clone(),
+            is_standby: false,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! page_chunks = 16                       # parts of all pages; 1 if it is not there
 //! page_copies = 2                        # nodes of each part; all nodes with the role if not
 //! extent_pages = 4096                    # neighbouring pages that lie in one part
+//! asynchronous_zones = ["west"]          # these follow, and no commit waits for them
 //!
 //! [[node]]
 //! number = 1
@@ -12,6 +13,7 @@
 //! address = "10.0.0.1:7400"              # where the other nodes reach it; a name or an IP
 //! client_address = "10.0.0.1:3306"       # where clients reach it
 //! roles = ["database", "log", "pages", "control"]
+//! zone = "east"                          # what fails together; all nodes without one are in one
 //! ```
 //!
 //! A cluster that begins with what an archive has says so too ([`Origin`]):
@@ -90,6 +92,9 @@ pub const MAX_CHUNKS: u32 = 256;
 /// With one chunk, how pages lie together says nothing. Old clusters have this in their catalogs.
 const ALL_TOGETHER: Extents = Extents { pages: u32::MAX / 2 };
 
+/// The zone of nodes that do not say theirs.
+pub const DEFAULT_ZONE: &str = "default";
+
 /// Why a layout has no such origin.
 const DIVIDED_ORIGIN: &str =
     "a cluster that begins with an archive has one chunk of all pages; leave page_chunks out";
@@ -117,6 +122,10 @@ pub struct NodeEntry {
     /// Where clients reach it. Every node with the role `database`, `replica` or `proxy` has one.
     pub client_address: Option<Address>,
     pub roles: Roles,
+    /// What fails together, such as a data centre.
+    pub zone: String,
+    /// Its zone follows the others: no commit waits for it, and its members of the log only learn.
+    pub is_standby: bool,
 }
 
 /// What is wrong with a layout, and in which line of its text, counted from 1.
@@ -138,6 +147,7 @@ impl NodeEntry {
     pub fn member_role(&self) -> Option<MemberRole> {
         match (self.has(Role::Log), self.has(Role::Database)) {
             (false, _) => None,
+            (true, _) if self.is_standby => Some(MemberRole::Learner),
             (true, true) => Some(MemberRole::Voter),
             (true, false) => Some(MemberRole::Logger),
         }
@@ -165,6 +175,11 @@ impl Layout {
         if let Some(copies) = division.copies {
             let _ = writeln!(text, "page_copies = {copies}");
         }
+        let standbys: Vec<_> =
+            self.standby_zones().iter().map(|zone| format!("\"{zone}\"")).collect();
+        if !standbys.is_empty() {
+            let _ = writeln!(text, "asynchronous_zones = [{}]", standbys.join(", "));
+        }
         if let Some(origin) = &self.origin {
             text += &format!("\n[origin]\n{}", origin.to_text());
         }
@@ -181,6 +196,9 @@ impl Layout {
             let roles: Vec<_> = Role::ALL.into_iter().filter(|role| node.has(*role)).collect();
             let roles: Vec<_> = roles.iter().map(|role| format!("\"{}\"", role.name())).collect();
             let _ = writeln!(text, "roles = [{}]", roles.join(", "));
+            if node.zone != DEFAULT_ZONE {
+                let _ = writeln!(text, "zone = \"{}\"", node.zone);
+            }
         }
         text
     }
@@ -250,15 +268,20 @@ impl Layout {
     /// All nodes are there: those with the roles for it become the members of the groups.
     fn found(&mut self, division: PageDivision) -> Result<(), String> {
         for role in [Role::Database, Role::Pages, Role::Control] {
-            if self.with_role(role).next().is_none() {
+            if !self.with_role(role).any(|node| !node.is_standby) {
                 return Err(format!("no node has the role {}", role.name()));
+            }
+            let lacks = |zone: &&&str| !self.with_role(role).any(|node| node.zone == **zone);
+            if let Some(zone) = self.standby_zones().iter().find(lacks) {
+                return Err(format!("no node of zone '{zone}' has the role {}", role.name()));
             }
         }
         let nodes = || self.nodes.values().map(|node| (MemberId(node.number.0), node));
         let log = nodes().filter_map(|(member, node)| {
             Some((member, LogEntry { node: node.number, role: node.member_role()? }))
         });
-        let control = nodes().filter(|(_, node)| node.has(Role::Control));
+        // Those of a standby become control nodes when it takes over.
+        let control = nodes().filter(|(_, node)| node.has(Role::Control) && !node.is_standby);
         let control = control.map(|(member, node)| (member, node.number)).collect();
         (self.log, self.control) = (log.collect(), control);
         self.divide(division)
@@ -285,6 +308,27 @@ impl Layout {
         let parts = equal_parts(chunks).into_iter().zip(spread(&nodes, chunks as usize, copies));
         let parts = parts.map(|((first, end), nodes)| PagePart { first, end, nodes });
         self.chunks = (1..).map(ChunkId).zip(parts).collect();
+        self.check_copies()
+    }
+
+    /// Every standby has all pages, and so have the other zones together.
+    fn check_copies(&self) -> Result<(), String> {
+        let standbys = self.standby_zones().into_iter().map(Some);
+        for zone in standbys.chain([None]) {
+            let is_there = |node: &NodeId| {
+                let node = &self.nodes[node];
+                zone.map_or(!node.is_standby, |zone| node.zone == zone)
+            };
+            if self.chunks.values().any(|part| !part.nodes.iter().any(is_there)) {
+                let which = zone.map_or_else(
+                    || "the zones that vote".to_owned(),
+                    |zone| format!("zone '{zone}'"),
+                );
+                return Err(format!(
+                    "{which} would have no copy of some pages; leave page_copies out, or make it larger"
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -382,6 +426,40 @@ impl Layout {
         self.control.iter().filter_map(|(member, node)| Some((*member, self.nodes.get(node)?)))
     }
 
+    /// Whether two nodes are in different zones.
+    pub(crate) fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+        let zone = |node: NodeId| self.nodes.get(&node).map(|node| &node.zone);
+        zone(one) != zone(other)
+    }
+
+    /// The zones that follow the others, in order.
+    #[must_use]
+    pub fn standby_zones(&self) -> BTreeSet<&str> {
+        let standbys = self.nodes.values().filter(|node| node.is_standby);
+        standbys.map(|node| node.zone.as_str()).collect()
+    }
+
+    /// The members whose log a node reads. A standby has only what its own zone has: what else it
+    /// got would be ahead of the log with which it takes over.
+    pub(crate) fn log_read_by(&self, reader: NodeId) -> Vec<NodeEntry> {
+        match self.nodes.get(&reader).filter(|node| node.is_standby) {
+            Some(own) => {
+                let members = self.log_members().map(|(_, node)| node);
+                members.filter(|node| node.zone == own.zone).cloned().collect()
+            }
+            None => self.log_voters().cloned().collect(),
+        }
+    }
+
+    /// The nodes whose pages need the log of a member on this node: see [`Layout::log_read_by`].
+    pub(crate) fn page_nodes_behind(&self, member: NodeId) -> impl Iterator<Item = &NodeEntry> {
+        let standby = self.nodes.get(&member).filter(|node| node.is_standby);
+        self.page_nodes().filter(move |node| match standby {
+            Some(own) => node.zone == own.zone,
+            None => !node.is_standby,
+        })
+    }
+
     /// How a node introduces itself.
     #[must_use]
     pub fn identity(&self, node: &NodeEntry) -> NodeIdentity {
@@ -403,6 +481,12 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
     if !is_node_name(name) {
         return Some(format!(
             "'{name}' is no name of a node: letters, digits, '.', '_' and '-', at most 63"
+        ));
+    }
+    if !is_node_name(&node.zone) {
+        let zone = &node.zone;
+        return Some(format!(
+            "'{zone}' is no name of a zone: letters, digits, '.', '_' and '-', at most 63"
         ));
     }
     for address in [Some(&node.address), node.client_address.as_ref()].into_iter().flatten() {
@@ -428,6 +512,9 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
     None
 }
 
+/// The key that lists the zones which follow the others.
+const ASYNCHRONOUS_ZONES: &str = "asynchronous_zones";
+
 /// Reads the text of a layout.
 struct Reader<'a> {
     text: &'a str,
@@ -442,7 +529,7 @@ impl Reader<'_> {
         let whole = table.span();
         let table = table.into_inner();
         let division = ["page_chunks", "page_copies", "extent_pages"];
-        let known = [&["cluster", "origin", "node"][..], &division].concat();
+        let known = [&["cluster", "origin", "node", ASYNCHRONOUS_ZONES][..], &division].concat();
         self.check_keys(&table, &known)?;
         let cluster = self.string(&table, &whole, "cluster")?;
         let cluster = cluster.parse().map_err(|error| self.refuse(&whole, format!("{error}")))?;
@@ -453,12 +540,19 @@ impl Reader<'_> {
         let DeValue::Array(nodes) = nodes.get_ref() else {
             return Err(self.refuse(&nodes.span(), "write [[node]] for each node".to_owned()));
         };
+        let standbys = self.texts(&table, ASYNCHRONOUS_ZONES)?;
         for node in nodes {
             let DeValue::Table(fields) = node.get_ref() else {
                 return Err(self.refuse(&node.span(), "write [[node]] for each node".to_owned()));
             };
-            let entry = self.node(fields, &node.span())?;
+            let mut entry = self.node(fields, &node.span())?;
+            entry.is_standby = standbys.contains(&entry.zone);
             layout.add(entry).map_err(|reason| self.refuse(&node.span(), reason))?;
+        }
+        if let Some(zone) =
+            standbys.iter().find(|zone| !layout.standby_zones().contains(zone.as_str()))
+        {
+            return Err(self.refuse(&whole, format!("no node is in zone '{zone}'")));
         }
         let division = self.division(&table)?;
         layout.found(division).map_err(|reason| self.refuse(&whole, reason))?;
@@ -509,8 +603,10 @@ impl Reader<'_> {
     }
 
     fn node(&self, fields: &DeTable<'_>, span: &Range<usize>) -> Result<NodeEntry, LayoutError> {
-        self.check_keys(fields, &["number", "name", "address", "client_address", "roles"])?;
-        let has_clients = fields.iter().any(|(key, _)| key.get_ref() == "client_address");
+        let known = ["number", "name", "address", "client_address", "roles", "zone"];
+        self.check_keys(fields, &known)?;
+        let has = |wanted: &str| fields.iter().any(|(key, _)| key.get_ref() == wanted);
+        let has_clients = has("client_address");
         Ok(NodeEntry {
             number: NodeId(self.number(fields, span, "number")?),
             name: self.string(fields, span, "name")?,
@@ -519,6 +615,11 @@ impl Reader<'_> {
                 .then(|| self.address(fields, span, "client_address"))
                 .transpose()?,
             roles: self.roles(fields, span)?,
+            zone: match has("zone") {
+                true => self.string(fields, span, "zone")?,
+                false => DEFAULT_ZONE.to_owned(),
+            },
+            is_standby: false,
         })
     }
 
@@ -598,6 +699,20 @@ impl Reader<'_> {
             roles.push(role.ok_or_else(expected)?);
         }
         Ok(Roles::of(&roles))
+    }
+
+    /// A list of texts, which may be missing.
+    fn texts(&self, table: &DeTable<'_>, key: &str) -> Result<BTreeSet<String>, LayoutError> {
+        let Some((_, value)) = table.iter().find(|(name, _)| name.get_ref() == key) else {
+            return Ok(BTreeSet::new());
+        };
+        let texts = match value.get_ref() {
+            DeValue::Array(texts) => texts.iter().map(|text| text.get_ref().as_str()).collect(),
+            _ => None,
+        };
+        let texts: Option<Vec<&str>> = texts;
+        let expected = || self.refuse(&value.span(), format!("{key} is a list of texts"));
+        Ok(texts.ok_or_else(expected)?.into_iter().map(str::to_owned).collect())
     }
 
     fn refuse(&self, span: &Range<usize>, reason: String) -> LayoutError {

@@ -28,6 +28,7 @@ mod choice;
 mod clients;
 mod control_role;
 mod database;
+mod durable_history;
 mod elastic;
 mod engine_pages;
 mod far_memory;
@@ -65,6 +66,7 @@ mod survey;
 mod task;
 mod versioned;
 mod view;
+mod zones;
 
 pub use control_role::ControlError;
 pub use database::{DatabaseState, OnState};
@@ -72,10 +74,11 @@ pub use elastic::{PoolProcess, ReplicaPool, Scaler, replica_name, replica_number
 pub use firn_control_service::ProposeError;
 pub use joining::{JoinError, JoinRequest, join};
 pub use layout::catalog::LOG_GROUP;
-pub use layout::{Layout, LayoutError, MAX_CHUNKS, NodeEntry, Origin, PageDivision};
+pub use layout::{DEFAULT_ZONE, Layout, LayoutError, MAX_CHUNKS, NodeEntry, Origin, PageDivision};
 pub use message::{ArchivingStatus, LoadStatus, LogStatus, NodeStatus, PagesStatus, ReplicaStatus};
 pub use page_archive::OpenArchive;
 pub use process::{ProcessError, ProcessOptions, RunningProcess, has_record, is_node_directory};
 pub use record::RecordError;
 pub use status::AskError;
 pub use survey::{Control, Survey, SurveyedNode, Surveyor};
+pub use zones::{Loss, ZonePlace, ZoneReport, zones};

@@ -1,5 +1,8 @@
 //! Decides how much log a member keeps: what every page node has made pages of may go.
 //!
+//! Where a zone follows the others, its members keep what its page nodes need, and the others do not:
+//! a zone that is cut off does not fill their disks.
+//!
 //! A page node holds log by a lease as well, but only at the member that it follows, and leases end
 //! with a process. So each member asks all nodes that have the pages where their log begins. It
 //! lets nothing go before each one has answered once. What an absent one needs stays, until control
@@ -20,7 +23,7 @@ use firn_storage::group::GroupStore;
 use parking_lot::Mutex;
 
 use crate::archive_role::ArchiveRole;
-use crate::layout::Layout;
+use crate::layout::{Layout, NodeEntry};
 use crate::links::Links;
 use crate::page_role::PageRole;
 use crate::status;
@@ -89,7 +92,8 @@ impl Keeping {
             let layout = self.view.layout();
             self.ask(&layout, &mut needed);
             let by_pages = &needed.by_pages;
-            let nodes = layout.page_nodes().map(|node| by_pages.get(&node.number).copied());
+            let nodes = layout.page_nodes_behind(self.own_number);
+            let nodes = nodes.map(|node| by_pages.get(&node.number).copied());
             let by_archive = self.archive.as_ref().map(|archive| {
                 Some(archive.needs_from(needed.by_archive, self.store.durable_lsn()))
             });
@@ -104,10 +108,11 @@ impl Keeping {
     /// Notes from where on each node needs the log. What is known of one that does not answer
     /// stays.
     fn ask(&self, layout: &Layout, needed: &mut Needed) {
-        let has_pages = |number: &NodeId| layout.page_nodes().any(|node| node.number == *number);
+        let behind: Vec<&NodeEntry> = layout.page_nodes_behind(self.own_number).collect();
+        let has_pages = |number: &NodeId| behind.iter().any(|node| node.number == *number);
         needed.by_pages.retain(|number, _| has_pages(number));
         self.links.keep(|number| has_pages(&number));
-        for node in layout.page_nodes() {
+        for node in behind.iter().copied() {
             let (pages, archive) = match node.number == self.own_number {
                 true => {
                     let archive = self.archive.as_ref().and_then(|archive| archive.own.as_ref());

@@ -34,6 +34,7 @@ use firn_storage::local::OpenError;
 use parking_lot::{Mutex, RwLock};
 
 use crate::database::{DatabaseRole, SWITCH_LIMIT, Successor};
+use crate::durable_history::DurableHistory;
 use crate::layout::{Layout, NodeEntry};
 use crate::links::Links;
 use crate::log_keeper::LogKeeper;
@@ -126,6 +127,8 @@ struct Shared {
     attendants: Mutex<Option<Attendants>>,
     orders: Mutex<VecDeque<(OrderNumber, LogOrder)>>,
     known: Mutex<Known>,
+    /// While the member leads.
+    history: Mutex<DurableHistory>,
 }
 
 /// Where members are, as far as messages have to reach them.
@@ -150,6 +153,7 @@ impl LogRole {
             attendants: Mutex::new(None),
             orders: Mutex::default(),
             known: Mutex::default(),
+            history: Mutex::default(),
         });
         if let Some(place) = shared.parts.record.log_member() {
             shared.open_member(place)?;
@@ -168,6 +172,12 @@ impl LogRole {
 
     pub(crate) fn member(&self) -> Option<Arc<LogMember>> {
         self.shared.member()
+    }
+
+    /// How many milliseconds ago the log was durable up to where, if the member leads.
+    pub(crate) fn durable_history(&self) -> Vec<(u64, Lsn)> {
+        let now = self.shared.parts.environment.clock.monotonic();
+        self.shared.history.lock().told(now)
     }
 
     /// Looks at the member now and then, without keeping it.
@@ -206,8 +216,10 @@ impl LogRole {
     /// If the member leads and another one can, lets that one lead, with a planned switch. Blocks
     /// until it does, or has not in time.
     pub(crate) fn give_office_up(&self) {
-        let successor = self.member().and_then(|member| member.store.successor());
-        let Some(to) = successor else { return };
+        let Some(member) = self.member() else { return };
+        let layout = self.shared.parts.view.layout();
+        let is_near = |id: MemberId| !self.shared.is_apart(&layout, id);
+        let Some(to) = member.store.successor(is_near) else { return };
         let to = Successor { member: to, refused: None };
         self.with_database(|database| database.hand_over(to));
         let clock = &self.shared.parts.environment.clock;
@@ -239,8 +251,39 @@ impl Shared {
         self.member.read().clone()
     }
 
+    /// Whether a member is in another zone than this process.
+    fn is_apart(&self, layout: &Layout, member: MemberId) -> bool {
+        let own = self.parts.record.number();
+        let node = layout.log_members().find(|(id, _)| *id == member).map(|(_, node)| node.number);
+        own.zip(node).is_some_and(|(own, node)| layout.are_apart(own, node))
+    }
+
+    /// Members in the zone of the one that leads are elected first when it dies: where the log is
+    /// written, its clients are.
+    fn prefer_zone(&self, member: &LogMember) {
+        if let Some(leader) = member.store.leader() {
+            let is_apart = self.is_apart(&self.parts.view.layout(), leader);
+            member.store.set_priority(u8::from(is_apart));
+        }
+    }
+
+    fn sample(&self, member: &LogMember) {
+        let mut history = self.history.lock();
+        match member.store.leads() {
+            Some(_) => {
+                let now = self.parts.environment.clock.monotonic();
+                history.sample(now, member.store.durable_lsn());
+            }
+            None => history.forget(),
+        }
+    }
+
     fn run(&self, stop: &Stop) {
         while !stop.is_set() {
+            if let Some(member) = self.member() {
+                self.prefer_zone(&member);
+                self.sample(&member);
+            }
             let next = self.orders.lock().pop_front();
             match next {
                 Some((number, order)) => {

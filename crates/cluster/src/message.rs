@@ -5,7 +5,7 @@ use firn_base::network::NodeId;
 use firn_base::{Cts, Lsn};
 use serde::{Deserialize, Serialize};
 
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// The state of a process. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub struct NodeStatus {
     pub failure: Option<String>,
     /// Whether the process's engine or replica is closed because the cluster is paused.
     pub is_paused: bool,
+    /// How often a standby has taken the cluster over, as far as the process knows.
+    pub generation: u64,
 }
 
 /// A member of the log group.
@@ -38,6 +40,10 @@ pub struct LogStatus {
     pub truncated: Lsn,
     /// The end of what the group has made durable, as far as the member knows.
     pub durable: Lsn,
+    /// The end of all log that the member has.
+    pub end: Lsn,
+    /// Of a leader: how many milliseconds ago the log was durable up to where, the newest first.
+    pub history: Vec<(u64, Lsn)>,
     /// Why the member takes no part any more.
     pub failure: Option<String>,
 }
@@ -125,6 +131,7 @@ impl NodeStatus {
             serves: None,
             failure: None,
             is_paused: false,
+            generation: 0,
         }
     }
 

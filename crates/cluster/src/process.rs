@@ -431,7 +431,8 @@ impl Shared {
             ..NodeStatus::of(self.node)
         };
         let status = self.parts.get().map_or_else(waits, |parts| parts.status(self.node));
-        NodeStatus { failure: self.control.refusal().or(status.failure), ..status }
+        let generation = self.control.generation();
+        NodeStatus { failure: self.control.refusal().or(status.failure), generation, ..status }
     }
 }
 
@@ -506,6 +507,8 @@ impl Parts {
                 leader: log.store.leader().map(|member| member.0),
                 truncated: log.store.truncated_lsn(),
                 durable: log.store.durable_lsn(),
+                end: log.store.end(),
+                history: self.log.durable_history(),
                 failure: log.store.failure().map(|error| error.to_string()),
             }),
             pages: self.pages.as_ref().and_then(|pages| pages.status()),
@@ -517,6 +520,7 @@ impl Parts {
                 Some(DatabaseState::Failing(reason)) => Some(reason),
                 _ => None,
             },
+            generation: 0,
         }
     }
 }
@@ -647,9 +651,10 @@ impl Maker {
         })
     }
 
-    /// Links to the members of the log group that vote.
+    /// Links to the members of the log group whose log this process reads.
     fn links_to_log(&self) -> NodeLinks {
-        self.links_to(|layout| layout.log_voters().cloned().collect::<Vec<_>>())
+        let own = self.own.number;
+        self.links_to(move |layout| layout.log_read_by(own))
     }
 
     /// `own_pages`: the page node of this process, once there is one.
@@ -768,8 +773,11 @@ impl Maker {
             let layout = view.layout();
             let nodes = nodes.iter().filter(|node| **node != own);
             let nodes = nodes.filter_map(|node| layout.node(*node));
-            let link =
-                |node: &NodeEntry| PageNodeLink { node: node.number, caller: links.to(node) };
+            let link = |node: &NodeEntry| PageNodeLink {
+                node: node.number,
+                caller: links.to(node),
+                is_far: layout.are_apart(own, node.number),
+            };
             nodes.map(link).collect()
         };
         let options = PagesOptions {

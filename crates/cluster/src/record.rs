@@ -25,14 +25,16 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use self::old::OldRecord;
+use self::old::{RecordOfOneChunk, RecordWithoutZone};
 use crate::layout::{Layout, NodeEntry};
 
 /// The file's name in the node's directory.
 pub(crate) const FILE_NAME: &str = "node.record";
 const NEW_NAME: &str = "node.record.new";
 const MAGIC: [u8; 4] = *b"FnNd";
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// Records of this version have no zone.
+const WITHOUT_ZONE: u8 = 4;
 /// In records of this version, nodes have all pages or none.
 const ONE_CHUNK: u8 = 3;
 /// Records of this version have nothing behind the layout either.
@@ -73,6 +75,10 @@ pub(crate) struct Record {
     /// The last member that the node had and gave up. Orders about it, and about earlier ones, come
     /// late.
     pub(crate) left: Option<MemberId>,
+    /// What fails together with the node.
+    pub(crate) zone: String,
+    /// How often a standby has taken the cluster over. Nodes that have missed it do not go on.
+    pub(crate) generation: u64,
 }
 
 /// Which member of the log group a node has.
@@ -125,6 +131,8 @@ impl Record {
             layout: None,
             log_member: None,
             left: None,
+            zone: node.zone.clone(),
+            generation: 0,
         }
     }
 
@@ -136,7 +144,15 @@ impl Record {
             address: self.address.clone(),
             client_address: self.client_address.clone(),
             roles: self.roles,
+            zone: self.zone.clone(),
+            is_standby: self.is_standby(),
         }
+    }
+
+    /// Whether the node's zone follows the others, as far as the node has been told.
+    fn is_standby(&self) -> bool {
+        let known = self.layout.as_ref().zip(self.number);
+        known.and_then(|(layout, number)| layout.node(number)).is_some_and(|node| node.is_standby)
     }
 
     pub(crate) fn identity(&self) -> NodeIdentity {
@@ -167,10 +183,11 @@ impl Record {
         }
         match head[4] {
             VERSION => exact(body),
-            ONE_CHUNK => exact::<OldRecord>(body).map(Record::from),
+            WITHOUT_ZONE => exact::<RecordWithoutZone>(body).map(Record::from),
+            ONE_CHUNK => exact::<RecordOfOneChunk>(body).map(Record::from),
             WITHOUT_MEMBER => {
                 let nothing = [0, 0];
-                let record = exact::<OldRecord>(&[body, &nothing].concat());
+                let record = exact::<RecordOfOneChunk>(&[body, &nothing].concat());
                 record.map(Record::from).map(Record::with_founder)
             }
             _ => None,
@@ -245,6 +262,11 @@ impl RecordFile {
 
     pub(crate) fn get(&self) -> Record {
         self.record.lock().clone()
+    }
+
+    /// See [`Record::number`].
+    pub(crate) fn number(&self) -> Option<NodeId> {
+        self.record.lock().number
     }
 
     /// See [`Record::held`].

@@ -35,6 +35,8 @@ pub struct Surveyor {
 pub struct Survey {
     /// What the leader of the control group says, or why nobody does.
     pub control: Result<Control, String>,
+    /// The cluster as control has it, or as it was known last.
+    pub layout: Arc<Layout>,
     /// By number.
     pub nodes: Vec<SurveyedNode>,
 }
@@ -110,7 +112,7 @@ impl Surveyor {
         let told = self.ask_all(&nodes).into_iter().zip(nodes);
         let surveyed = |(status, node)| SurveyedNode { state: state(&node), status, node };
         let nodes = told.map(surveyed).collect();
-        Survey { control, nodes }
+        Survey { control, layout, nodes }
     }
 
     /// Asks nodes at the same time, so that those that do not answer cost the timeout once.

@@ -26,6 +26,9 @@ pub enum NodeRole {
     Replica,
     /// Has clients whose sessions other nodes run.
     Proxy,
+    /// Is in a zone that follows the others: has no vote, and becomes what it can be when its zone
+    /// takes over.
+    Standby,
 }
 
 /// Versions of messages and files that a release speaks, both ends included.
@@ -164,6 +167,7 @@ impl fmt::Display for NodeRole {
             NodeRole::Control => "control",
             NodeRole::Replica => "replica",
             NodeRole::Proxy => "proxy",
+            NodeRole::Standby => "standby",
         })
     }
 }

@@ -240,6 +240,10 @@ pub(crate) fn place_member(
         let groups = catalog.groups().values();
         groups.filter(|group| group.member_on(node).is_some()).count()
     };
+    let removed = remove.and_then(|member| catalog.nodes().get(&group.members.get(&member)?.node));
+    // Who learns, learns for its zone.
+    let is_elsewhere =
+        |node: &Node| role == Role::Learner && removed.is_some_and(|old| old.zone != node.zone);
     let coming =
         |node: NodeId| catalog.operations().values().filter(|one| one.kind.brings_to(node)).count();
     catalog
@@ -249,6 +253,7 @@ pub(crate) fn place_member(
             known.takes_more()
                 && may_be_member(known, id, role)
                 && group.member_on(**node).is_none()
+                && !is_elsewhere(known)
         })
         .map(|(node, known)| {
             let crowd = others.iter().filter(|other| other.zone == known.zone).count();

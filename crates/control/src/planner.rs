@@ -5,7 +5,8 @@
 //!
 //! Rules, in the order of their urgency:
 //!
-//! 1. Members of log groups whose node is down are replaced; missing ones are added.
+//! 1. Members of log groups whose node is down are replaced; missing ones are added. Where a zone
+//!    follows the others, one member of it learns.
 //! 2. Replicas of chunks on nodes that are down are copied elsewhere, those with the fewest copies
 //!    left first; missing ones are added.
 //! 3. Replicas and members above the wanted number are given up, and others leave nodes that are
@@ -20,9 +21,9 @@
 use firn_base::PageNo;
 use firn_consensus::{MemberId, Role};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, may_be_member};
 use crate::chunk::{Chunk, EVERY_SPACE, ReplicaState};
-use crate::group::LogGroup;
+use crate::group::{GroupMember, LogGroup};
 use crate::identifiers::{ChunkId, GroupId, NodeId};
 use crate::node::Health;
 use crate::operation::{OperationKind, Reason};
@@ -114,6 +115,10 @@ impl<'a> Planner<'a> {
                 return self.change_member(id, group, Some((node, role)), None, Reason::TooFew);
             }
         }
+        if let Some(node) = self.standby_without_log(id, group) {
+            let add = Some((node, Role::Learner));
+            return self.change_member(id, group, add, None, Reason::TooFew);
+        }
         if self.upgrading.is_some() {
             return;
         }
@@ -127,9 +132,28 @@ impl<'a> Planner<'a> {
 
     fn replace(&mut self, id: GroupId, group: &LogGroup, member: MemberId, reason: Reason) {
         let role = group.members[&member].role;
-        if let Some(node) = place_member(self.catalog, id, group, role, Some(member)) {
-            self.change_member(id, group, Some((node, role)), Some(member), reason);
+        match place_member(self.catalog, id, group, role, Some(member)) {
+            Some(node) => self.change_member(id, group, Some((node, role)), Some(member), reason),
+            // Nobody waits for a learner, so its place may stay empty.
+            None if role == Role::Learner && reason == Reason::Draining => {
+                self.change_member(id, group, None, Some(member), reason);
+            }
+            None => {}
         }
+    }
+
+    /// A node for a member in a standby in which the group has none.
+    fn standby_without_log(&self, id: GroupId, group: &LogGroup) -> Option<NodeId> {
+        if id == GroupId::CONTROL {
+            return None;
+        }
+        let nodes = self.catalog.nodes();
+        let zone_of = |member: &GroupMember| nodes.get(&member.node).map(|node| &node.zone);
+        let lacks = |zone: &String| !group.members.values().any(|one| zone_of(one) == Some(zone));
+        let mut candidates = nodes.iter().filter(|(_, node)| {
+            node.takes_more() && may_be_member(node, id, Role::Learner) && lacks(&node.zone)
+        });
+        candidates.next().map(|(node, _)| *node)
     }
 
     fn change_member(

@@ -109,6 +109,8 @@ pub enum Refusal {
     NoMajority(GroupId),
     #[error("a member is added as voter or logger; it learns first by itself")]
     LearnerAsked,
+    #[error("node {name} is in a zone that follows the others, and has no vote there")]
+    StandbyVotes { name: String },
     #[error("there is no operation {0}; firn cluster status lists those that are under way")]
     NoOperation(OperationId),
     #[error("operation {0} is nearly done, and can be cancelled no more; wait until it ends")]

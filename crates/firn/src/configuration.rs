@@ -41,7 +41,7 @@ use setting::{
     CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
     MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, NODE_NAME,
     PAUSE_AFTER_IDLE_SECONDS, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS,
-    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY, WRITER_WAIT_SECONDS,
+    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY, WRITER_WAIT_SECONDS, ZONE,
 };
 use sources::{Origin, Sources};
 
@@ -128,6 +128,8 @@ pub(crate) struct Configuration {
     pub(crate) join: Placed<AddressList>,
     /// What a process that joins does.
     pub(crate) role: Placed<RoleList>,
+    /// What fails together with a process that joins.
+    pub(crate) zone: Placed<String>,
     /// Where the process listens for the other nodes.
     pub(crate) cluster_listen: Placed<Option<SocketAddr>>,
     /// Where the other nodes reach a process that joins, if that is not where it listens.
@@ -257,6 +259,7 @@ impl Configuration {
             node_name: texts.text(NODE_NAME).clone(),
             join: texts.addresses(JOIN)?,
             role: texts.roles(ROLE)?,
+            zone: texts.text(ZONE).clone(),
             cluster_listen: texts.optional_address(CLUSTER_LISTEN)?,
             cluster_address: texts.address_of_node(CLUSTER_ADDRESS)?,
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
@@ -336,6 +339,10 @@ impl Configuration {
             let reason = format!("is nowhere that others reach; give {CLUSTER_ADDRESS} as well");
             return Err(ConfigurationError::bad_value(CLUSTER_LISTEN, &shown, reason));
         }
+        if !joins && self.zone.origin != Origin::Default {
+            let reason = format!("needs {JOIN}; the zone of a node of a layout is there");
+            return Err(ConfigurationError::bad_value(ZONE, &self.zone, reason));
+        }
         if !joins && !self.role.value.0.is_empty() {
             let reason = format!("needs {JOIN}");
             return Err(ConfigurationError::bad_value(ROLE, &self.role, reason));
@@ -388,6 +395,7 @@ impl Configuration {
             row(NODE_NAME, &self.node_name),
             row(JOIN, &self.join),
             row(ROLE, &self.role),
+            row(ZONE, &self.zone),
             optional(CLUSTER_LISTEN, &self.cluster_listen),
             optional(CLUSTER_ADDRESS, &self.cluster_address),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),

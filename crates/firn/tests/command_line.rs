@@ -62,6 +62,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
         node_name                                  default
         join                                       default
         role                                       default
+        zone                       default         default
         cluster_listen                             default
         cluster_address                            default
         cluster_certificates                       default

@@ -148,7 +148,7 @@ fn measure(name: &str, store: &Arc<dyn PageStore>) {
     let server = server.unwrap();
     let settings = CallerSettings::new(server.address());
     let caller = Arc::new(Caller::new(&environment, local(2, Role::Database), settings));
-    let links = vec![PageNodeLink { node: NodeId(1), caller: Arc::clone(&caller) }];
+    let links = vec![PageNodeLink { node: NodeId(1), caller: Arc::clone(&caller), is_far: false }];
     let placement = Placement::everywhere(links).unwrap();
     let pages = RemotePages::open(&environment, placement, RemotePagesOptions::default());
     for (threads, batch) in

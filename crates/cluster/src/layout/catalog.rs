@@ -16,8 +16,6 @@ const MOST_REPLICAS: usize = 7;
 pub const LOG_GROUP: GroupId = GroupId(1);
 /// The epoch of each chunk when a cluster begins.
 pub(crate) const FOUNDED_EPOCH: Epoch = Epoch(1);
-/// Nodes have no zones yet: each may fail by itself.
-pub(crate) const ZONE: &str = "default";
 /// How much a page node takes, in bytes. All count the same.
 pub(crate) const CAPACITY: u64 = 1 << 40;
 
@@ -89,12 +87,18 @@ pub(crate) fn join_request(cluster: ClusterId, node: &NodeEntry, directory: Dire
         directory,
         address: node.address.to_string(),
         client_address: node.client_address.as_ref().map(Address::to_string),
-        roles: node_roles(node.roles).into_iter().collect(),
-        zone: ZONE.to_owned(),
+        roles: all_roles(node).collect(),
+        zone: node.zone.clone(),
         capacity: CAPACITY,
         release: release(),
         number: Some(node.number).filter(|number| number.0 != 0),
     }
+}
+
+/// What control knows a node to be.
+fn all_roles(node: &NodeEntry) -> impl Iterator<Item = NodeRole> + '_ {
+    let standby = node.is_standby.then_some(NodeRole::Standby);
+    node_roles(node.roles).into_iter().chain(standby)
 }
 
 /// Roles as control has them. A node that keeps log and runs no engine is a logger.
@@ -114,22 +118,27 @@ pub(crate) fn node_roles(roles: Roles) -> Vec<NodeRole> {
 
 /// A node of the catalog. `None` if it cannot be reached by an address.
 fn entry(number: NodeId, node: &Node) -> Option<NodeEntry> {
-    let role = |role: &NodeRole| match role {
-        NodeRole::Compute => Role::Compute,
-        NodeRole::Database => Role::Database,
-        NodeRole::LogMember | NodeRole::Logger => Role::Log,
-        NodeRole::Page => Role::Pages,
-        NodeRole::Control => Role::Control,
-        NodeRole::Replica => Role::Replica,
-        NodeRole::Proxy => Role::Proxy,
+    let role = |role: &NodeRole| {
+        Some(match role {
+            NodeRole::Compute => Role::Compute,
+            NodeRole::Database => Role::Database,
+            NodeRole::LogMember | NodeRole::Logger => Role::Log,
+            NodeRole::Page => Role::Pages,
+            NodeRole::Control => Role::Control,
+            NodeRole::Replica => Role::Replica,
+            NodeRole::Proxy => Role::Proxy,
+            NodeRole::Standby => return None,
+        })
     };
-    let roles: Vec<Role> = node.roles.iter().map(role).collect();
+    let roles: Vec<Role> = node.roles.iter().filter_map(role).collect();
     Some(NodeEntry {
         number,
         name: node.name.clone(),
         address: node.address.parse().ok()?,
         client_address: node.client_address.as_ref().and_then(|address| address.parse().ok()),
         roles: Roles::of(&roles),
+        zone: node.zone.clone(),
+        is_standby: node.has(NodeRole::Standby),
     })
 }
 

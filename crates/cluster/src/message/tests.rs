@@ -8,6 +8,8 @@ fn status() -> NodeStatus {
             leader: Some(2),
             truncated: Lsn(8),
             durable: Lsn(300),
+            end: Lsn(301),
+            history: vec![(19, Lsn(300)), (20, Lsn(200))],
             failure: None,
         }),
         pages: Some(PagesStatus {
@@ -54,6 +56,7 @@ fn status() -> NodeStatus {
         serves: Some("a:1".to_owned()),
         failure: None,
         is_paused: true,
+        generation: 4,
     }
 }
 
@@ -61,10 +64,12 @@ fn status() -> NodeStatus {
 fn a_status_has_these_bytes() {
     let bytes = status().encode();
     let expected = [
-        &[6][..],                         // version
+        &[7][..],                         // version
         &[2],                             // node 2
         &[1, 1, 7, 1, 2],                 // a log member that leads in term 7; member 2 leads
-        &[8, 0xac, 2, 0],                 // log from 8, durable to 300, no failure
+        &[8, 0xac, 2, 0xad, 2],           // log from 8, durable to 300, written to 301;
+        &[2, 19, 0xac, 2, 20, 0xc8, 1],   // durable to 300 until 19 ms ago, to 200 until 20 ms ago
+        &[0],                             // no failure
         &[1, 1, 9, 0xac, 2, 0xc8, 1],     // an open page node: 9, 300, 200,
         &[6, 5, 0],                       // 6 ms behind, 5 images a second, no failure
         &[1, 1, 7, 0xac, 2, 40, 0, 3, 0], // a replica in epoch 7: at 300, 40, 0 bytes, 3 ms, linked;
@@ -72,7 +77,7 @@ fn a_status_has_these_bytes() {
         &[1, 1, 14, 1, 0xc8, 1, 11, 100], // it archives in choice 14, up to 200 and 11 ms, 100 and
         &[12, 13, 1, 0xac, 2, 15, 2, 0],  // 12 ms behind; 13 objects, 1 set, 300 bytes, 15 sent
         &[1, 3, b'a', b':', b'1'],        // serves at a:1
-        &[0, 1],                          // no failure, and it is paused
+        &[0, 1, 4],                       // no failure, and it is paused; the fourth generation
     ];
     assert_eq!(bytes, expected.concat());
     assert_eq!(NodeStatus::decode(&bytes), Ok(status()));

@@ -1,5 +1,6 @@
-//! Records of releases in which a node had all pages or none.
+//! Records of earlier releases.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use firn_base::network::{Address, ClusterId, NodeId, Roles};
@@ -8,11 +9,18 @@ use firn_control::{ChunkId, DirectoryId, Epoch};
 use serde::{Deserialize, Serialize};
 
 use super::{MemberPlace, Record};
-use crate::layout::old::OldLayout;
+use crate::layout::old::{LayoutOfOneChunk, LayoutWithoutZones};
+use crate::layout::{DEFAULT_ZONE, Layout};
 
-/// See [`Record`] for the fields.
+/// A record of a time in which a node had all pages or none.
+pub(super) type RecordOfOneChunk = OldRecord<Option<(ChunkId, Epoch)>, LayoutOfOneChunk>;
+/// A record of a time without zones.
+pub(super) type RecordWithoutZone = OldRecord<BTreeMap<ChunkId, Epoch>, LayoutWithoutZones>;
+
+/// See [`Record`] for the fields. The chunks that the node has, and the layout, have had several
+/// forms.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct OldRecord {
+pub(super) struct OldRecord<H, L> {
     cluster: ClusterId,
     number: Option<NodeId>,
     name: String,
@@ -25,15 +33,19 @@ pub(super) struct OldRecord {
     roles: Roles,
     has_control: bool,
     is_member: bool,
-    pub(super) held: Option<(ChunkId, Epoch)>,
+    held: H,
     told: Vec<Address>,
-    pub(super) layout: Option<OldLayout>,
+    layout: Option<L>,
     log_member: Option<MemberPlace>,
     left: Option<MemberId>,
 }
 
-impl From<OldRecord> for Record {
-    fn from(old: OldRecord) -> Record {
+impl<H, L> From<OldRecord<H, L>> for Record
+where
+    H: IntoIterator<Item = (ChunkId, Epoch)>,
+    L: Into<Layout>,
+{
+    fn from(old: OldRecord<H, L>) -> Record {
         Record {
             cluster: old.cluster,
             number: old.number,
@@ -49,9 +61,11 @@ impl From<OldRecord> for Record {
             is_member: old.is_member,
             held: old.held.into_iter().collect(),
             told: old.told,
-            layout: old.layout.map(OldLayout::current),
+            layout: old.layout.map(Into::into),
             log_member: old.log_member,
             left: old.left,
+            zone: DEFAULT_ZONE.to_owned(),
+            generation: 0,
         }
     }
 }

@@ -24,6 +24,8 @@ fn record() -> Record {
         layout: Some(Layout::parse(text).unwrap()),
         log_member: Some(MemberPlace { member: MemberId(5), is_founder: false, is_made: true }),
         left: Some(MemberId(3)),
+        zone: "west".to_owned(),
+        generation: 2,
     }
 }
 
@@ -46,20 +48,33 @@ fn a_record_has_these_bytes() {
         b"10.0.0.1:258",
         &[1, 13],
         b"10.0.0.1:3306",
-        &[30],                                        // database, log, pages, control
+        &[30], // database, log, pages, control
+        &[7],
+        b"default",                                   // its zone
+        &[0],                                         // which votes
         &[1, 2, 2, 0],                                // log member 2 is node 2, a voter
         &[1, 2, 2],                                   // control member 2 is node 2
         &[0xff, 0xff, 0xff, 0xff, 7],                 // so many pages lie together
         &[1, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 1, 2], // chunk 1, all places, at node 2
         &[1, 5, 0, 1, 1, 3],                          // log member 5: joined, made; 3 was given up
+        &[4],
+        b"west",
+        &[2], // a standby took over twice
     ];
-    assert_eq!(bytes[..5], *b"FnNd\x04");
+    assert_eq!(bytes[..5], *b"FnNd\x05");
     assert_eq!(bytes[HEADER_BYTES..], body.concat());
     assert_eq!(Record::decode(&bytes), Some(record()));
 }
 
-/// The bytes of the record as a release wrote them in which nodes had all pages or none.
-fn old_bytes(version: u8, length_less: usize) -> Vec<u8> {
+/// The record as it is read from the bytes of a release without zones.
+fn old_record(number: u64) -> Record {
+    let zone = "default".to_owned();
+    Record { number: Some(NodeId(number)), zone, generation: 0, ..record() }
+}
+
+/// The bytes of the record as releases without zones wrote them, of node 2. `chunks` is what its
+/// layout says behind the control members.
+fn old_bytes(version: u8, chunks: &[u8], length_less: usize) -> Vec<u8> {
     let body = [
         &[10, 1, 2, 1, b'p', 9, 3, 18][..],
         b"pages.example:7400",
@@ -71,7 +86,8 @@ fn old_bytes(version: u8, length_less: usize) -> Vec<u8> {
         &[1, 13],
         b"10.0.0.1:3306",
         &[30, 1, 2, 2, 0],
-        &[1, 2, 2, 1, 2], // control member 2 is node 2, which has the pages
+        &[1, 2, 2], // control member 2 is node 2
+        chunks,
         &[1, 5, 0, 1, 1, 3],
     ]
     .concat();
@@ -80,18 +96,26 @@ fn old_bytes(version: u8, length_less: usize) -> Vec<u8> {
     [&MAGIC[..], &[version], &checksum, body].concat()
 }
 
+/// Node 2 has all pages.
+const ALL_PAGES: &[u8] = &[1, 2];
+
+#[test]
+fn a_record_of_before_zones_is_read() {
+    let chunks = [0xff, 0xff, 0xff, 0xff, 7, 1, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 1, 2];
+    let bytes = old_bytes(WITHOUT_ZONE, &chunks, 0);
+    assert_eq!(Record::decode(&bytes), Some(old_record(2)));
+}
+
 #[test]
 fn a_record_of_before_pages_were_divided_is_read() {
-    let expected = Record { number: Some(NodeId(2)), ..record() };
-    assert_eq!(Record::decode(&old_bytes(ONE_CHUNK, 0)), Some(expected));
+    assert_eq!(Record::decode(&old_bytes(ONE_CHUNK, ALL_PAGES, 0)), Some(old_record(2)));
 }
 
 #[test]
 fn a_record_of_before_members_came_and_went_is_read() {
     let founder = MemberPlace { member: MemberId(2), is_founder: true, is_made: true };
-    let number = Some(NodeId(2));
-    let expected = Record { number, log_member: Some(founder), left: None, ..record() };
-    assert_eq!(Record::decode(&old_bytes(WITHOUT_MEMBER, 6)), Some(expected));
+    let expected = Record { log_member: Some(founder), left: None, ..old_record(2) };
+    assert_eq!(Record::decode(&old_bytes(WITHOUT_MEMBER, ALL_PAGES, 6)), Some(expected));
 }
 
 #[test]

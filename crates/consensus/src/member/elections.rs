@@ -35,9 +35,20 @@ impl Member {
     /// Replaces an election timeout that the library has drawn. Its draws are from so wide a range
     /// that none is ever equal to the one of the member.
     pub(super) fn draw_timeout(&mut self) {
-        if self.node.raft.randomized_election_timeout() == self.timeout {
-            return;
+        if self.node.raft.randomized_election_timeout() != self.timeout {
+            self.draw_again();
         }
+    }
+
+    /// Sets [`crate::Options::priority`], from now on.
+    pub fn set_priority(&mut self, priority: u8) {
+        if self.options.priority != priority {
+            self.options.priority = priority;
+            self.draw_again();
+        }
+    }
+
+    fn draw_again(&mut self) {
         let ticks = u64::from(self.options.election_ticks);
         let logger = if self.role() == Some(Role::Logger) { LOGGER_STEPS } else { 0 };
         let steps = 1 + u64::from(self.options.priority) + logger;
@@ -52,15 +63,15 @@ impl Member {
         if !leads || self.role() != Some(Role::Logger) {
             return;
         }
-        if let Some(voter) = self.successor() {
+        if let Some(voter) = self.successor(|_| true) {
             self.node.transfer_leader(voter.0);
         }
     }
 
-    /// The other voter that was heard of lately and has most of the log. `None` if this member does
-    /// not lead, or heard of none.
+    /// The other voter that was heard of lately and has most of the log, one that is preferred if
+    /// there is one. `None` if this member does not lead, or heard of none.
     #[must_use]
-    pub fn successor(&self) -> Option<MemberId> {
+    pub fn successor(&self, is_preferred: impl Fn(MemberId) -> bool) -> Option<MemberId> {
         let raft = &self.node.raft;
         if raft.state != StateRole::Leader {
             return None;
@@ -68,6 +79,7 @@ impl Member {
         let progress = |id: MemberId| raft.prs().get(id.0).filter(|one| one.recent_active);
         let voters = self.members().iter().filter(|(_, role)| *role == Role::Voter);
         let others = voters.map(|(id, _)| id).filter(|id| id.0 != raft.id);
-        others.filter_map(|id| Some((progress(id)?.matched, id))).max().map(|(_, id)| id)
+        let ranked = others.filter_map(|id| Some((is_preferred(id), progress(id)?.matched, id)));
+        ranked.max().map(|(_, _, id)| id)
     }
 }

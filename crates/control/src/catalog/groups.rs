@@ -53,6 +53,10 @@ impl Catalog {
             return Ok(());
         }
         let lacks = match role {
+            Role::Learner if !known.has(NodeRole::Standby) => NodeRole::Standby,
+            _ if role.votes() && known.has(NodeRole::Standby) => {
+                return Err(Refusal::StandbyVotes { name: known.name.clone() });
+            }
             _ if group == GroupId::CONTROL => NodeRole::Control,
             Role::Logger => NodeRole::Logger,
             Role::Voter | Role::Learner => NodeRole::LogMember,
@@ -129,10 +133,13 @@ pub(super) fn new_group(
 
 /// Whether a node has what a member of the group with that role needs.
 pub(crate) fn may_be_member(node: &Node, group: GroupId, role: Role) -> bool {
+    let has_engine = node.has(NodeRole::Database) || node.has(NodeRole::LogMember);
     match role {
+        Role::Learner => node.has(NodeRole::Standby) && (has_engine || node.has(NodeRole::Logger)),
+        // No commit and no election waits for a standby.
+        _ if node.has(NodeRole::Standby) => false,
         _ if group == GroupId::CONTROL => node.has(NodeRole::Control),
         Role::Logger => node.has(NodeRole::Logger),
-        Role::Voter => node.has(NodeRole::Database) || node.has(NodeRole::LogMember),
-        Role::Learner => true,
+        Role::Voter => has_engine,
     }
 }

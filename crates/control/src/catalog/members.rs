@@ -7,9 +7,9 @@
 use firn_consensus::{MemberId, Members, Role};
 
 use super::Catalog;
-use super::groups::may_be_member;
 use crate::group::GroupMember;
 use crate::identifiers::{Epoch, GroupId, NodeId, OperationId};
+use crate::node::NodeRole;
 use crate::operation::{MemberMove, MemberPhase, NewMember, OperationKind, Outcome, Reason};
 use crate::refusal::Refusal;
 
@@ -69,9 +69,10 @@ impl Catalog {
         if !known.takes_more() {
             return Err(Refusal::NotReady { name: known.name.clone(), state: known.state() });
         }
-        if role == Role::Learner || !may_be_member(known, id, role) {
-            return self.check_may_be_member(id, node, role).and(Err(Refusal::LearnerAsked));
+        if role == Role::Learner && !known.has(NodeRole::Standby) {
+            return Err(Refusal::LearnerAsked);
         }
+        self.check_may_be_member(id, node, role)?;
         if group.member_on(node).is_some() {
             return Err(Refusal::NodeTwice(node));
         }

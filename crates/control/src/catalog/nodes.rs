@@ -27,7 +27,19 @@ impl Catalog {
             return Err(Refusal::NameTaken { name, node: *id, address });
         }
         self.check_directory_is_free(join.directory)?;
-        self.add_node(join)
+        let id = self.add_node(join)?;
+        // A standby is one as a whole.
+        if self.is_standby_zone(&join.zone) {
+            let node = self.nodes.get_mut(&id).expect("just added");
+            node.roles.insert(NodeRole::Standby);
+        }
+        Ok(id)
+    }
+
+    /// Whether the zone follows the others.
+    fn is_standby_zone(&self, zone: &str) -> bool {
+        let mut nodes = self.nodes.values();
+        nodes.any(|node| node.zone == zone && node.has(NodeRole::Standby))
     }
 
     /// A node more, under the number that it wants or the next one.

@@ -47,14 +47,16 @@ impl Catalog {
         voter.ok_or(Refusal::MayNotLead { name })
     }
 
-    /// A voter that is up and stays.
+    /// A voter that is up and stays, best in the zone of the one that leads.
     fn next_leader(&self, group: &LogGroup) -> Option<MemberId> {
+        let zone = |node: NodeId| self.nodes.get(&node).map(|node| &node.zone);
+        let home = group.writer_node().and_then(zone);
         let voters = group.members.iter().filter(|(id, member)| {
             let stays = self.nodes.get(&member.node).is_some_and(|node| !node.draining);
             member.role == Role::Voter && Some(**id) != group.writer && stays
         });
-        let mut voters = voters.filter(|(_, member)| self.is_up(member.node));
-        voters.next().map(|(id, _)| *id)
+        let voters = voters.filter(|(_, member)| self.is_up(member.node));
+        voters.min_by_key(|(id, member)| (zone(member.node) != home, **id)).map(|(id, _)| *id)
     }
 
     pub(super) fn settle_switch(&mut self, id: OperationId, one: Switch) -> bool {

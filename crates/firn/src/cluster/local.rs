@@ -27,10 +27,12 @@ use clap::ArgMatches;
 use firn_base::network::{Address, ClusterId, NodeId, Role, Roles};
 use firn_base::task::sleep;
 use firn_base::{Environment, Extents};
-use firn_cluster::{Layout, NodeEntry, Origin, PageDivision};
+use firn_cluster::{DEFAULT_ZONE, Layout, NodeEntry, Origin, PageDivision};
 
 use super::elastic::{self, ElasticReplicas};
-use super::{ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, ORIGIN_FLAG, read_layout};
+use super::{
+    ASYNCHRONOUS, ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, ORIGIN_FLAG, USUAL_NODES, read_layout,
+};
 use crate::signals::listen;
 use crate::{CommandError, backup};
 
@@ -77,16 +79,7 @@ struct Process {
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let mut signals = listen()?;
     let directory: &PathBuf = matches.get_one("dir").expect("clap requires it");
-    let mut shape = match matches.get_flag("separate") {
-        true => separate(*matches.get_one("page_nodes").expect("it has a default")),
-        false => alike(*matches.get_one("nodes").expect("it has a default")),
-    };
-    let replicas: u64 = *matches.get_one("replicas").expect("it has a default");
-    let replica = |number| (format!("replica-{number}"), Roles::of(&[Role::Replica]));
-    shape.extend((1..=replicas).map(replica));
-    let proxies: u64 = *matches.get_one("proxies").expect("it has a default");
-    let proxy = |number| (format!("proxy-{number}"), Roles::of(&[Role::Proxy]));
-    shape.extend((1..=proxies).map(proxy));
+    let shape = shape(matches);
     let elastic_settings = elastic::settings(matches)?;
     let has_layout = directory.join(LAYOUT_FILE).exists();
     if has_layout && matches.get_one::<String>(ORIGIN_FLAG).is_some() {
@@ -169,8 +162,92 @@ fn how_to_use(directory: &Path, layout: &Layout) -> String {
     )
 }
 
-/// Names and roles of the nodes of a new cluster.
-type Shape = Vec<(String, Roles)>;
+/// The nodes of a new cluster.
+type Shape = Vec<Shaped>;
+
+/// A node of a new cluster.
+struct Shaped {
+    name: String,
+    roles: Roles,
+    zone: &'static str,
+    is_standby: bool,
+}
+
+/// The zones of a cluster with a standby.
+const MAIN_ZONE: &str = "main";
+const STANDBY_ZONE: &str = "standby";
+/// The zone of a logger that makes a majority with either of the others.
+const WITNESS_ZONE: &str = "witness";
+
+fn shape(matches: &ArgMatches) -> Shape {
+    let number = |name| *matches.get_one::<u64>(name).expect("it has a default");
+    let standby = matches.get_one::<String>("standby").map(String::as_str);
+    let mut shape = match standby {
+        Some(kind) => with_standby(kind, matches.get_one("nodes").copied()),
+        None if matches.get_flag("separate") => {
+            separate(*matches.get_one("page_nodes").expect("it has a default"))
+        }
+        None => alike(matches.get_one("nodes").copied().unwrap_or(USUAL_NODES)),
+    };
+    let several = |count: u64, prefix: &str, role, zone, is_standby| {
+        let node = |number| Shaped {
+            name: format!("{prefix}-{number}"),
+            roles: Roles::of(&[role]),
+            zone,
+            is_standby,
+        };
+        (1..=count).map(node).collect::<Shape>()
+    };
+    let zone = if standby.is_some() { MAIN_ZONE } else { DEFAULT_ZONE };
+    let follows = standby == Some(ASYNCHRONOUS);
+    shape.extend(several(number("replicas"), "replica", Role::Replica, zone, false));
+    shape.extend(several(
+        number("standby_replicas"),
+        "standby-replica",
+        Role::Replica,
+        STANDBY_ZONE,
+        follows,
+    ));
+    shape.extend(several(number("proxies"), "proxy", Role::Proxy, zone, false));
+    shape
+}
+
+/// Nodes in one zone, and as many in another one that goes on without it: by itself, with the vote
+/// of a logger in a third zone, or when it is told to take over.
+fn with_standby(kind: &str, nodes: Option<u64>) -> Shape {
+    let everything = Roles::of(&[Role::Database, Role::Log, Role::Pages, Role::Control]);
+    let follows = kind == ASYNCHRONOUS;
+    let standby = |number| Shaped {
+        name: format!("standby-{number}"),
+        roles: everything,
+        zone: STANDBY_ZONE,
+        is_standby: follows,
+    };
+    let in_main = |node: Shaped| Shaped { zone: MAIN_ZONE, ..node };
+    if follows {
+        let main = alike(nodes.unwrap_or(USUAL_NODES)).into_iter().map(in_main);
+        return main.chain([standby(1)]).collect();
+    }
+    let nodes = nodes.unwrap_or(1);
+    let main = (1..=nodes).map(|number| Shaped {
+        name: format!("node-{number}"),
+        roles: everything,
+        zone: MAIN_ZONE,
+        is_standby: false,
+    });
+    let logger = Shaped {
+        name: "logger-1".to_owned(),
+        roles: Roles::of(&[Role::Log, Role::Control]),
+        zone: WITNESS_ZONE,
+        is_standby: false,
+    };
+    main.chain((1..=nodes).map(standby)).chain([logger]).collect()
+}
+
+/// A node of a cluster without zones.
+fn shaped(name: String, roles: Roles) -> Shaped {
+    Shaped { name, roles, zone: DEFAULT_ZONE, is_standby: false }
+}
 
 /// Nodes that do everything. Three of them are control nodes, or one if there are fewer: two could
 /// do nothing without each other.
@@ -180,7 +257,7 @@ fn alike(nodes: u64) -> Shape {
         true => Roles::of(&[Role::Database, Role::Log, Role::Pages, Role::Control]),
         false => Roles::of(&[Role::Database, Role::Log, Role::Pages]),
     };
-    (1..=nodes).map(|number| (format!("node-{number}"), roles(number))).collect()
+    (1..=nodes).map(|number| shaped(format!("node-{number}"), roles(number))).collect()
 }
 
 /// A process for each part. The three that keep the log are the control nodes.
@@ -188,14 +265,14 @@ fn separate(page_nodes: u32) -> Shape {
     let database = Roles::of(&[Role::Database, Role::Log, Role::Control]);
     let logger = Roles::of(&[Role::Log, Role::Control]);
     let keepers = [("database-1", database), ("database-2", database), ("logger-1", logger)];
-    let keepers = keepers.map(|(name, roles)| (name.to_owned(), roles));
-    let pages = |number| (format!("pages-{number}"), Roles::of(&[Role::Pages]));
+    let keepers = keepers.map(|(name, roles)| shaped(name.to_owned(), roles));
+    let pages = |number| shaped(format!("pages-{number}"), Roles::of(&[Role::Pages]));
     keepers.into_iter().chain((1..=page_nodes).map(pages)).collect()
 }
 
 /// How a new cluster of this shape has its pages.
 fn division(shape: &Shape, matches: &ArgMatches) -> PageDivision {
-    let nodes = shape.iter().filter(|(_, roles)| roles.has(Role::Pages)).count();
+    let nodes = shape.iter().filter(|node| node.roles.has(Role::Pages)).count();
     let number = |name: &str| matches.get_one::<u32>(name).copied();
     let copies = number("page_copies");
     // An archive is taken as a whole.
@@ -226,7 +303,7 @@ fn layout(
     let cluster = ClusterId(high << 64 | u128::from(random.next_u64() | 1));
     let mut taken = Vec::new();
     let mut entries = Vec::new();
-    for (place, (name, roles)) in (0..).zip(shape) {
+    for (place, Shaped { name, roles, zone, is_standby }) in (0..).zip(shape) {
         let client_address = [Role::Database, Role::Replica, Role::Proxy]
             .iter()
             .any(|role| roles.has(*role))
@@ -238,6 +315,8 @@ fn layout(
             address: free_address(FIRST_PORT + place, &mut taken)?,
             client_address,
             roles,
+            zone: zone.to_owned(),
+            is_standby,
         });
     }
     let layout = Layout::new(cluster, entries, division)

@@ -25,7 +25,11 @@ pub(crate) use node::run_node;
 
 /// The file with the nodes, in the directory of a cluster of this machine.
 const LAYOUT_FILE: &str = "cluster.toml";
-const DEFAULT_NODES: &str = "3";
+/// How many nodes a new cluster has if nobody says.
+const USUAL_NODES: u64 = 3;
+/// The kinds of standby.
+const SYNCHRONOUS: &str = "synchronous";
+const ASYNCHRONOUS: &str = "asynchronous";
 /// The flag that names the archive that a new cluster begins with.
 const ORIGIN_FLAG: &str = "from-archive";
 /// The flag of `firn start` that has it end when its standard input does.
@@ -69,8 +73,10 @@ pub(crate) fn command() -> Command {
                         .long("nodes")
                         .value_name("NUMBER")
                         .value_parser(value_parser!(u64).range(1..=7))
-                        .default_value(DEFAULT_NODES)
-                        .help("How many nodes a new cluster has; one that is there keeps its own"),
+                        .help(
+                            "How many nodes a new cluster has [3]; one that is there keeps its own. \
+                             With a standby: in its main zone [1 if synchronous]",
+                        ),
                 )
                 .arg(
                     Arg::new("separate")
@@ -83,6 +89,24 @@ pub(crate) fn command() -> Command {
                         ),
                 )
                 .args(pages())
+                .args([
+                    Arg::new("standby")
+                        .long("standby")
+                        .value_name("KIND")
+                        .value_parser([SYNCHRONOUS, ASYNCHRONOUS])
+                        .conflicts_with("separate")
+                        .help(
+                            "A new cluster has a zone that goes on when the main one is lost: \
+                             commits wait for it (synchronous), or it follows (asynchronous)",
+                        ),
+                    Arg::new("standby_replicas")
+                        .long("standby-replicas")
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(u64).range(0..=32))
+                        .default_value("0")
+                        .requires("standby")
+                        .help("How many replicas the standby of a new cluster has"),
+                ])
                 .arg(
                     Arg::new("replicas")
                         .long("replicas")

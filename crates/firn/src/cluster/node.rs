@@ -118,6 +118,7 @@ fn join_request(
         told,
         name: configuration.node_name.value.clone(),
         roles,
+        zone: configuration.zone.value.clone(),
         address,
         client_address: has_clients(configuration).then_some(configuration.listen.value.into()),
         certified,

@@ -9,7 +9,10 @@ use std::time::Duration;
 use clap::ArgMatches;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn, PageNo};
-use firn_cluster::{Control, NodeStatus, PagesStatus, ReplicaStatus, Survey, SurveyedNode};
+use firn_cluster::{
+    Control, Loss, NodeStatus, PagesStatus, ReplicaStatus, Survey, SurveyedNode, ZonePlace,
+    ZoneReport, zones,
+};
 use firn_control::{Catalog, Chunk, EVERY_SPACE, NodeId, ReplicaState};
 use firn_node::size::Size;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -95,6 +98,7 @@ fn text_of(survey: &Survey) -> String {
             text.push_str(&format!("{}: {failure}\n", node.name));
         }
     }
+    text.push_str(&lines_of_zones(survey));
     text.push_str(&archive(&survey.nodes));
     if let Ok(control) = &survey.control {
         text.push_str(&chunks(&control.catalog));
@@ -140,6 +144,33 @@ fn table(nodes: &[SurveyedNode]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// One line for each zone, if there are several.
+fn lines_of_zones(survey: &Survey) -> String {
+    let lines = zones(survey).into_iter().map(|ZoneReport { zone, place, loss }| {
+        let lost = loss.map_or_else(
+            || "it is not known what it would lose".to_owned(),
+            |loss| match loss {
+                Loss { bytes: 0, .. } => "it would lose nothing".to_owned(),
+                Loss { bytes, ms } => {
+                    let seconds = ms as f64 / 1e3;
+                    format!("it would lose {} and {seconds:.1} seconds", Size(bytes))
+                }
+            },
+        );
+        let what = match place {
+            ZonePlace::Writes => "writes".to_owned(),
+            ZonePlace::Synchronous => format!("synchronous; {lost} if it took over now"),
+            ZonePlace::Votes => format!(
+                "votes, and has no majority without the zone that writes; {lost} if it took over now"
+            ),
+            ZonePlace::Asynchronous => format!("asynchronous; {lost} if it took over now"),
+            ZonePlace::WithoutLog => "has no log".to_owned(),
+        };
+        format!("zone {zone}: {what}\n")
+    });
+    lines.collect()
 }
 
 fn failures(status: &NodeStatus) -> Vec<String> {

@@ -75,6 +75,8 @@ pub(crate) const NODE_NAME: &str = "node_name";
 pub(crate) const JOIN: &str = "join";
 /// What the process does for the cluster that it joins.
 pub(crate) const ROLE: &str = "role";
+/// What fails together with the process.
+pub(crate) const ZONE: &str = "zone";
 /// Where the process listens for the other nodes of the cluster.
 pub(crate) const CLUSTER_LISTEN: &str = "cluster_listen";
 /// Where other nodes of the cluster reach a process that joins.
@@ -91,7 +93,7 @@ pub(crate) const WRITER_WAIT_SECONDS: &str = "writer_wait_seconds";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 30] = [
+pub(crate) const SETTINGS: [Setting; 31] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -229,6 +231,12 @@ pub(crate) const SETTINGS: [Setting; 30] = [
         value_name: "ROLE+…",
         default: "",
         help: "What a process that joins does: pages, log or database+log, or log and pages together",
+    },
+    Setting {
+        name: ZONE,
+        value_name: "NAME",
+        default: "default",
+        help: "What fails together with a process that joins, such as its data centre",
     },
     Setting {
         name: CLUSTER_LISTEN,

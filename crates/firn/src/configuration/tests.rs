@@ -94,7 +94,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("log_level = \"warn\"\nbufer_pool = \"1G\"\n", &[], &[]),
         &expect![
-            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
+            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, zone, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
         ],
     );
     refused(
@@ -104,7 +104,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("[storage]\nbuffer_pool = 1\n", &[], &[]),
         &expect![
-            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
+            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, zone, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
         ],
     );
 }
@@ -275,6 +275,10 @@ fn a_process_that_joins_says_what_it_is() {
         &expect![
             "--cluster-address: cluster_address: 'pages-3.example:7409' needs join; the address of a node of a layout is there"
         ],
+    );
+    refused(
+        merge("", &[], &[(ZONE, "west")]),
+        &expect!["--zone: zone: 'west' needs join; the zone of a node of a layout is there"],
     );
     refused(
         merge("", &[], &with(JOIN, "firn-0.firn:7400, unix:/run/firn")),

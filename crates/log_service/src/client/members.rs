@@ -13,6 +13,13 @@ use firn_base::Lsn;
 
 use crate::message::Positions;
 
+/// A member is far if it answers so many times slower than the fastest one, and by more than
+/// [`FAR_LEAST`].
+const FAR_TIMES: u32 = 4;
+const FAR_LEAST: Duration = Duration::from_millis(2);
+/// A slower answer counts for one part in so many: one slow answer says little.
+const SLOWER_PARTS: u32 = 8;
+
 /// Numbers the readers of a client.
 pub(super) type ReaderId = u64;
 
@@ -32,6 +39,18 @@ pub(super) struct Member {
     pub(super) leader: Option<String>,
     /// What it keeps for each reader.
     pub(super) kept: BTreeMap<ReaderId, Kept>,
+    /// How long it usually takes to answer.
+    usual: Option<Duration>,
+}
+
+impl Member {
+    /// It has answered something that it knows at once.
+    pub(super) fn answered_in(&mut self, took: Duration) {
+        self.usual = Some(match self.usual {
+            Some(usual) if took > usual => usual + (took - usual) / SLOWER_PARTS,
+            _ => took,
+        });
+    }
 }
 
 /// An answer to a renewal.
@@ -122,7 +141,8 @@ impl Members {
     }
 
     /// All members, the most promising first, to read from `position`: those that answer, that
-    /// keep it and have log after it. Equals are asked in a circle that begins with `first`.
+    /// keep it and have log after it, and that are near. Equals are asked in a circle that begins
+    /// with `first`.
     pub(super) fn order(
         &self,
         position: Lsn,
@@ -130,6 +150,8 @@ impl Members {
         now: Duration,
         forgiven_after: Duration,
     ) -> Vec<usize> {
+        let fastest = self.present().filter_map(|member| member.usual).min().unwrap_or_default();
+        let far = FAR_LEAST.max(fastest * FAR_TIMES);
         let count = self.0.len();
         let circle = (0..count).map(|step| (first + step) % count);
         let mut order: Vec<usize> = circle.filter(|place| !self.0[*place].is_gone).collect();
@@ -143,7 +165,8 @@ impl Members {
                 }
                 None => (true, true),
             };
-            (has_failed, lacks_it, has_nothing_after)
+            let is_far = member.usual.is_some_and(|usual| usual > far);
+            (has_failed, lacks_it, has_nothing_after, is_far)
         });
         order
     }

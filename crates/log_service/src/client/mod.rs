@@ -293,8 +293,13 @@ impl Shared {
         request: &Request,
         timeout: Duration,
     ) -> Result<(Reply, Vec<u8>), LogError> {
+        let asked_at = self.now();
         let answer = self.caller(member).call(LOG_SERVICE, request.encode(), timeout);
         let payload = answer.map_err(|error| self.no_answer(member, &error))?;
+        if !matches!(request, Request::Read { .. }) {
+            let took = self.now().saturating_sub(asked_at);
+            self.state.lock().members.0[member].answered_in(took);
+        }
         let (reply, log) = Reply::decode(&payload).map_err(|damage| {
             self.failed(member, &damage);
             LogError::Unavailable { reason: damage.to_string() }

@@ -24,6 +24,8 @@ const STRIPE_PAGES: u32 = 64;
 pub struct PageNodeLink {
     pub node: NodeId,
     pub caller: Arc<Caller>,
+    /// Whether it is asked after those that are near: it is in another zone.
+    pub is_far: bool,
 }
 
 /// A range of pages, and the nodes that have it. It lies within one chunk of each node's store:
@@ -56,7 +58,7 @@ pub struct PlacedPart {
 /// Where pages are: chunks, and links to their nodes.
 #[derive(Clone)]
 pub struct Placement {
-    links: BTreeMap<NodeId, Arc<Caller>>,
+    links: BTreeMap<NodeId, PageNodeLink>,
     /// Sorted, without overlap.
     chunks: Vec<PlacedChunk>,
     /// With extents, the ranges of the chunks are of places, written as page ids.
@@ -79,8 +81,9 @@ impl Placement {
         mut chunks: Vec<PlacedChunk>,
     ) -> Result<Placement, PlacementError> {
         let mut by_node = BTreeMap::new();
-        for PageNodeLink { node, caller } in links {
-            if by_node.insert(node, caller).is_some() {
+        for link in links {
+            let node = link.node;
+            if by_node.insert(node, link).is_some() {
                 return Err(PlacementError::Node { node });
             }
         }
@@ -166,6 +169,8 @@ pub(super) struct Chunk {
     /// One of its pages.
     sample: PageId,
     pub(super) nodes: Vec<Arc<Node>>,
+    /// See [`PageNodeLink::is_far`].
+    are_far: Vec<bool>,
     /// Latch rule 1: the mutex is a leaf.
     applied: Mutex<Applied>,
 }
@@ -184,11 +189,12 @@ impl Map {
             let known = before?.nodes.iter().find(|node| node.id == id)?;
             Arc::ptr_eq(&known.caller, caller).then(|| Arc::clone(known))
         };
-        let node = |(id, caller): (NodeId, Arc<Caller>)| {
-            let known = known(id, &caller);
-            known.unwrap_or_else(|| Arc::new(Node::new(id, caller)))
+        let node = |link: &PageNodeLink| {
+            let known = known(link.node, &link.caller);
+            known.unwrap_or_else(|| Arc::new(Node::new(link.node, Arc::clone(&link.caller))))
         };
-        let nodes: Vec<Arc<Node>> = placement.links.into_iter().map(node).collect();
+        let links = placement.links;
+        let nodes: Vec<Arc<Node>> = links.values().map(node).collect();
         let find = |id: &NodeId| {
             let at = nodes.binary_search_by_key(id, |node| node.id).expect("it was checked");
             Arc::clone(&nodes[at])
@@ -200,7 +206,9 @@ impl Map {
             let covered = before.map_or(Lsn(0), |before| before.covered_in(&placed.pages));
             let applied = Applied { at_nodes: vec![Lsn(0); of_chunk.len()], covered };
             let (pages, sample) = (placed.pages.clone(), sample(extents, &placed.pages));
-            Arc::new(Chunk { pages, sample, nodes: of_chunk, applied: Mutex::new(applied) })
+            let are_far = placed.nodes.iter().map(|node| links[node].is_far).collect();
+            let applied = Mutex::new(applied);
+            Arc::new(Chunk { pages, sample, nodes: of_chunk, are_far, applied })
         };
         let chunks = placement.chunks.into_iter().map(chunk).collect();
         Map { nodes, chunks, extents }
@@ -257,12 +265,13 @@ impl Chunk {
     }
 
     /// The places of the nodes in the order in which they are asked for `page`: those that are
-    /// avoided for longest come last.
+    /// avoided for longest come last, and of the others those that are far.
     pub(super) fn order(&self, page: PageId, now: Duration) -> Vec<usize> {
         let count = self.nodes.len();
         let first = (page.page_no.0 / STRIPE_PAGES) as usize % count;
         let mut order: Vec<usize> = (0..count).map(|place| (first + place) % count).collect();
-        order.sort_by_key(|place| self.nodes[*place].avoided_until().max(now));
+        let rank = |place: usize| (self.nodes[place].avoided_until().max(now), self.are_far[place]);
+        order.sort_by_key(|place| rank(*place));
         order
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn link(world: &World, process: &Process, number: u64) -> PageNodeLin
     (settings.connect_timeout, settings.most_delay) = (SECOND, 100 * MS);
     let local = local(1000, "database", Role::Database);
     let caller = Arc::new(Caller::new(&process.environment(), local, settings));
-    PageNodeLink { node: NodeId(number), caller }
+    PageNodeLink { node: NodeId(number), caller, is_far: false }
 }
 
 pub(crate) fn links(world: &World, process: &Process, numbers: &[u64]) -> Vec<PageNodeLink> {

@@ -54,6 +54,8 @@ pub struct BackendLinks {
     pub commands: Arc<Caller>,
     /// For what interrupts and ends them (S5): another link to the same node.
     pub control: Arc<Caller>,
+    /// Whether sessions read elsewhere if they can: it is in another zone.
+    pub is_far: bool,
 }
 
 /// The nodes that may run sessions.

@@ -1,5 +1,5 @@
 //! The other nodes at which sessions read (S8): attachments to all of them, of which a session takes
-//! the one that has the least to do.
+//! the one that has the least to do; one that is far, if no other takes it.
 //!
 //! A node that is behind, or does not answer, has more commands running than the others, so that
 //! sessions come to it no more; one that has just refused a read rests for a while.
@@ -35,11 +35,11 @@ impl Readers {
         self.are_there.load(Ordering::Relaxed)
     }
 
-    /// The one with the least to do.
+    /// The one with the least to do, of those that are near if there are any.
     pub(super) fn choose(&self, now: Duration) -> Option<Arc<Attachment>> {
         let attached = self.attached.lock();
         let takes = |one: &&Arc<Attachment>| one.takes_sessions(now);
-        attached.iter().filter(takes).min_by_key(|one| one.load()).cloned()
+        attached.iter().filter(takes).min_by_key(|one| (one.links.is_far, one.load())).cloned()
     }
 
     fn set(&self, attached: Vec<Arc<Attachment>>) {
@@ -99,7 +99,12 @@ impl Shared {
                     best.is_some_and(|best| running > best.load().0 * 2 + MUCH_MORE)
                 };
                 let is_away = attachment.is_over() || attachment.is_leaving();
-                let moves = self.runs_here() || (running > MUCH_MORE && has_too_much());
+                let is_needless = || {
+                    let best = self.readers.choose(self.now());
+                    attachment.links.is_far && best.is_some_and(|best| !best.links.is_far)
+                };
+                let moves =
+                    self.runs_here() || (running > MUCH_MORE && has_too_much()) || is_needless();
                 !is_away && !moves
             }
         }

@@ -182,10 +182,22 @@ impl GroupStore {
         self.shared.core.lock().member.leader()
     }
 
-    /// The member that should lead next: another voter that this leader has heard of lately.
+    /// The end of all log that this member has, durable or not.
     #[must_use]
-    pub fn successor(&self) -> Option<MemberId> {
-        self.shared.core.lock().member.successor()
+    pub fn end(&self) -> Lsn {
+        self.shared.core.lock().member.end()
+    }
+
+    /// Sets [`firn_consensus::Options::priority`], from now on.
+    pub fn set_priority(&self, priority: u8) {
+        self.shared.event(|core| core.member.set_priority(priority));
+    }
+
+    /// The member that should lead next: another voter that this leader has heard of lately, one
+    /// that is preferred if there is one.
+    #[must_use]
+    pub fn successor(&self, is_preferred: impl Fn(MemberId) -> bool) -> Option<MemberId> {
+        self.shared.core.lock().member.successor(is_preferred)
     }
 
     /// Lets another voter lead. The writer of this process ends with [`LogError::NotLeader`] once

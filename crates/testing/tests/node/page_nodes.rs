@@ -134,7 +134,7 @@ impl Access {
             let mut settings = CallerSettings::new(address.clone());
             (settings.connect_timeout, settings.most_delay) = (200 * MS, 50 * MS);
             let caller = Caller::new(environment, Arc::clone(&database), settings);
-            PageNodeLink { node: NodeId(*number), caller: Arc::new(caller) }
+            PageNodeLink { node: NodeId(*number), caller: Arc::new(caller), is_far: false }
         });
         let placement = Placement::everywhere(links.collect()).expect("there are nodes");
         RemotePages::open(environment, placement, RemotePagesOptions::default())

@@ -186,7 +186,8 @@ impl Fronted {
             let settings = CallerSettings::new(links.address());
             Arc::new(Caller::new(environment, Arc::clone(&local), settings))
         };
-        let backends = Arc::new(One(BackendLinks { commands: link(), control: link() }));
+        let links = BackendLinks { commands: link(), control: link(), is_far: false };
+        let backends = Arc::new(One(links));
         let options = FrontOptions {
             patience: Duration::from_secs(60),
             judge: Arc::new(class_of),

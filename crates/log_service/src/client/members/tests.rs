@@ -76,3 +76,20 @@ fn another_member_is_ahead_only_with_log_after_the_position() {
     assert!(!members.is_ahead_elsewhere(Lsn(800), 0));
     assert!(!members.is_ahead_elsewhere(Lsn(900), 1));
 }
+
+#[test]
+fn members_that_are_far_are_asked_after_the_others() {
+    let ms = Duration::from_millis;
+    let mut members = Members(vec![member(100, 900), member(100, 900), member(100, 900)]);
+    members.0[0].answered_in(ms(30));
+    members.0[1].answered_in(ms(1));
+    let order = |members: &Members| members.order(Lsn(300), 0, SECOND, SECOND);
+    assert_eq!(order(&members), [1, 2, 0], "of the last one nothing is known");
+    members.0[1].answered_in(ms(9));
+    assert_eq!(order(&members), [1, 2, 0], "one slow answer does not make it far");
+    members.0[0].answered_in(ms(3));
+    assert_eq!(order(&members), [0, 1, 2], "a fast answer shows that it is near");
+    members.0[2].positions = None;
+    members.0[0].answered_in(ms(90));
+    assert_eq!(order(&members), [1, 0, 2], "it has the log");
+}
