@@ -162,11 +162,6 @@ impl ControlRole {
         record.is_member && record.layout.is_some()
     }
 
-    /// How often a standby has taken the cluster over.
-    pub(crate) fn generation(&self) -> u64 {
-        self.part.known.record.get().generation
-    }
-
     /// How parts of the process tell that they have done what was ordered.
     pub(crate) fn acknowledgements(&self) -> Done {
         let client = Arc::downgrade(&self.client);

@@ -426,10 +426,51 @@ impl Layout {
         self.control.iter().filter_map(|(member, node)| Some((*member, self.nodes.get(node)?)))
     }
 
+    /// The cluster of these nodes alone, all of which vote. Its members of the log group have numbers
+    /// that were never given.
+    ///
+    /// # Errors
+    /// What none of the nodes has.
+    pub(crate) fn of_these(&self, nodes: &BTreeSet<NodeId>) -> Result<Layout, &'static str> {
+        let mut layout = Layout { extents: self.extents, ..Layout::empty(self.cluster) };
+        let kept = self.nodes.values().filter(|node| nodes.contains(&node.number));
+        let kept = kept.map(|node| NodeEntry { is_standby: false, ..node.clone() });
+        layout.nodes = kept.map(|node| (node.number, node)).collect();
+        let last = self.log.keys().next_back().map_or(0, |member| member.0);
+        let log = layout
+            .nodes
+            .values()
+            .filter_map(|node| Some(LogEntry { node: node.number, role: node.member_role()? }));
+        layout.log = (last + 1..).map(MemberId).zip(log).collect();
+        if !layout.log.values().any(|one| one.role == MemberRole::Voter) {
+            return Err("the log and can run an engine");
+        }
+        let control = layout.with_role(Role::Control).map(|node| node.number);
+        layout.control = control.map(|number| (MemberId(number.0), number)).collect();
+        if layout.control.is_empty() {
+            return Err("the role control");
+        }
+        for (id, part) in &self.chunks {
+            let nodes: BTreeSet<NodeId> = part.nodes.intersection(nodes).copied().collect();
+            if nodes.is_empty() {
+                return Err("a copy of some pages");
+            }
+            layout.chunks.insert(*id, PagePart { nodes, ..part.clone() });
+        }
+        Ok(layout)
+    }
+
     /// Whether two nodes are in different zones.
     pub(crate) fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
         let zone = |node: NodeId| self.nodes.get(&node).map(|node| &node.zone);
         zone(one) != zone(other)
+    }
+
+    /// Whether the nodes are in several zones.
+    pub(crate) fn has_zones(&self) -> bool {
+        let mut zones = self.nodes.values().map(|node| &node.zone);
+        let first = zones.next();
+        zones.any(|zone| Some(zone) != first)
     }
 
     /// The zones that follow the others, in order.

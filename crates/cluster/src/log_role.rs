@@ -18,12 +18,11 @@
 //! A task carries the orders out. What is not done yet is not acknowledged, and control repeats it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::LogStore;
-use firn_base::disk::Disk;
 use firn_base::network::NodeId;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
@@ -35,6 +34,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::database::{DatabaseRole, SWITCH_LIMIT, Successor};
 use crate::durable_history::DurableHistory;
+use crate::framed_file::delete_below;
 use crate::layout::{Layout, NodeEntry};
 use crate::links::Links;
 use crate::log_keeper::LogKeeper;
@@ -502,15 +502,6 @@ fn changes(now: &Members, ordered: &OrderedMembers) -> Vec<MemberChange> {
     let gone = gone.map(|(id, _)| MemberChange::Remove(id));
     let set = ordered.iter().filter(|(id, one)| now.role(**id) != Some(one.role));
     set.map(|(id, one)| MemberChange::Set(*id, one.role)).chain(gone).collect()
-}
-
-/// Deletes the files of a directory and of those in it. What cannot be deleted stays.
-fn delete_below(disk: &dyn Disk, directory: &Path) {
-    for name in disk.list(directory).unwrap_or_default() {
-        if disk.remove(&name).is_err() {
-            delete_below(disk, &name);
-        }
-    }
 }
 
 #[cfg(test)]

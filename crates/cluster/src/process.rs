@@ -36,6 +36,7 @@ use crate::health::{self, MetricsDoor};
 use crate::late::LateService;
 use crate::layout::catalog::FOUNDED_EPOCH;
 use crate::layout::{Layout, NodeEntry, Origin};
+use crate::left_behind::LeftBehind;
 use crate::links::{Links, NodeLinks};
 use crate::log_keeper::{Keeping, KeptForArchive, LogKeeper};
 use crate::log_member::{self, LogMember, MemberFiles, database_of};
@@ -54,6 +55,7 @@ use crate::replica::{self, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
 use crate::report::ClusterSurveys;
 use crate::status::StatusService;
 use crate::storage::ClusterStorage;
+use crate::take_over::{self, ApplyError, TakeOverService};
 use crate::task::{Stop, Task};
 use crate::view::View;
 
@@ -127,6 +129,18 @@ pub enum ProcessError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Log(#[from] LogError),
+    /// What the process was told before it ended is not done yet.
+    #[error(transparent)]
+    TakeOver(#[from] ApplyError),
+    /// The process has got an order that it carries out when it starts.
+    #[error("the cluster goes on without other zones; the node starts again")]
+    StartsAgain,
+    /// The cluster has gone on without this node.
+    #[error(
+        "another zone has taken the cluster over without this node (generation {heard}, and this node is of {own}); what it has may lack from there, and have what is lost there. Keep {}, or let the node join again with an empty directory and another name",
+        directory.display()
+    )]
+    LeftBehind { heard: u64, own: u64, directory: PathBuf },
     /// The files of the process's page node.
     #[error(transparent)]
     Pages(Arc<OpenError>),
@@ -150,6 +164,8 @@ pub struct RunningProcess {
     writer: Arc<WriterService>,
     /// Opens the parts of a process that starts for the first time.
     opening: Option<Task>,
+    /// Looks whether the cluster has gone on without this process.
+    watching: Task,
     server: Server,
     /// Answers probes and scrapes until it is dropped.
     _http: Option<HttpServer>,
@@ -162,6 +178,25 @@ struct Shared {
     parts: OnceLock<Parts>,
     /// Why the parts of a process that starts for the first time could not be made.
     failure: Mutex<Option<ProcessError>>,
+    fate: Fate,
+}
+
+/// Whether the process goes on with the cluster as it is.
+struct Fate {
+    taking_over: Arc<TakeOverService>,
+    left_behind: Arc<LeftBehind>,
+    generation: u64,
+    directory: PathBuf,
+}
+
+impl Fate {
+    fn failure(&self) -> Option<ProcessError> {
+        if self.taking_over.is_ordered() {
+            return Some(ProcessError::StartsAgain);
+        }
+        let (own, directory) = (self.generation, self.directory.clone());
+        Some(ProcessError::LeftBehind { heard: self.left_behind.heard()?, own, directory })
+    }
 }
 
 /// What the process consists of, by its roles.
@@ -193,11 +228,29 @@ impl RunningProcess {
         seed: Option<(&Layout, NodeId)>,
         options: &ProcessOptions,
     ) -> Result<RunningProcess, ProcessError> {
+        take_over::apply(environment, &options.directory, options.node.storage.log)?;
         let origin = origin(environment, seed, options)?;
         let (record, layout) = begin_life(environment, seed, options)?;
         let (record, view) = (Arc::new(record), Arc::new(View::new(layout)));
         let own = record.get();
         let local = Arc::new(LocalNode::new(own.identity(), 0));
+        let identity = (own.identity().node, own.generation);
+        let left_behind = Arc::new(LeftBehind::new(environment, &local, identity, &view));
+        left_behind.look();
+        let fate = Fate {
+            taking_over: Arc::new(TakeOverService::new(
+                &environment.disk,
+                &options.directory,
+                identity,
+                &view,
+            )),
+            left_behind,
+            generation: own.generation,
+            directory: options.directory.clone(),
+        };
+        if let Some(left) = fate.failure() {
+            return Err(left);
+        }
         let doors = Doors::new(environment, options.pause_after);
         let control = ControlPart::open(environment, &local, &options.directory, &record, &view)?;
         let surveys = Arc::new(ClusterSurveys::new(environment, &local, &view));
@@ -219,6 +272,8 @@ impl RunningProcess {
         let mut offers = doors.offers();
         offers.extend(control.offers());
         offers.push(status_service(own.entry().number, Arc::clone(&told)).offer());
+        offers.push(fate.taking_over.offer());
+        let watching = fate.left_behind.watch(environment);
         let metrics = Arc::clone(&maker.metrics);
         let listen = own.listen.map_or_else(|| own.address.clone(), Address::Tcp);
         let settings = ServerSettings::default();
@@ -228,6 +283,7 @@ impl RunningProcess {
             control: control.start(environment, &local),
             parts: OnceLock::new(),
             failure: Mutex::new(None),
+            fate,
         });
         let _ = told.set(Arc::downgrade(&shared));
         let http = serve_http(environment, options, &metrics, own.entry(), &shared)?;
@@ -243,7 +299,7 @@ impl RunningProcess {
             }
         };
         let (node, cluster) = (own.entry(), own.cluster);
-        Ok(RunningProcess { node, cluster, shared, writer, opening, server, _http: http })
+        Ok(RunningProcess { node, cluster, shared, writer, opening, watching, server, _http: http })
     }
 
     /// Which node the process is.
@@ -283,6 +339,7 @@ impl RunningProcess {
         if let Some(opening) = &self.opening {
             opening.close();
         }
+        self.watching.close();
         match self.shared.parts.get() {
             Some(parts) => parts.close(&self.writer),
             None => self.writer.close(),
@@ -418,7 +475,7 @@ impl Shared {
     }
 
     fn failure(&self) -> Option<ProcessError> {
-        if let Some(failure) = self.failure.lock().take() {
+        if let Some(failure) = self.failure.lock().take().or_else(|| self.fate.failure()) {
             return Some(failure);
         }
         let control = self.control.failure().map(ProcessError::ControlFailed);
@@ -431,7 +488,7 @@ impl Shared {
             ..NodeStatus::of(self.node)
         };
         let status = self.parts.get().map_or_else(waits, |parts| parts.status(self.node));
-        let generation = self.control.generation();
+        let generation = self.fate.generation;
         NodeStatus { failure: self.control.refusal().or(status.failure), generation, ..status }
     }
 }

@@ -1,14 +1,7 @@
 //! What a node keeps of itself: who it is, and the cluster as control described it last.
 //!
-//! The file `node.record` in the node's directory has
-//!
-//! ```text
-//!   0  magic "FnNd"      5  u32  crc32c of what follows
-//!   4  u8  version       9  the record, as `postcard` writes it
-//! ```
-//!
-//! It is written under another name, synced and renamed, so it is there as a whole or not at all.
-//! `docs/formats/cluster.md` describes the record.
+//! The file `node.record` in the node's directory has it.
+//! It is a [framed file](crate::framed_file). `docs/formats/cluster.md` describes the record.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,20 +10,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_base::Environment;
-use firn_base::disk::{DirectoryLock, Disk, OpenMode};
+use firn_base::disk::{DirectoryLock, Disk};
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
 use firn_consensus::MemberId;
 use firn_control::{ChunkId, DirectoryId, Epoch};
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use self::old::{RecordOfOneChunk, RecordWithoutZone};
+use crate::framed_file::{self, exact};
 use crate::layout::{Layout, NodeEntry};
 
 /// The file's name in the node's directory.
 pub(crate) const FILE_NAME: &str = "node.record";
-const NEW_NAME: &str = "node.record.new";
 const MAGIC: [u8; 4] = *b"FnNd";
 const VERSION: u8 = 5;
 /// Records of this version have no zone.
@@ -39,7 +31,6 @@ const WITHOUT_ZONE: u8 = 4;
 const ONE_CHUNK: u8 = 3;
 /// Records of this version have nothing behind the layout either.
 const WITHOUT_MEMBER: u8 = 2;
-const HEADER_BYTES: usize = 9;
 
 /// The record. The order of the fields is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,23 +156,13 @@ impl Record {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let body = postcard::to_allocvec(self).expect("plain fields can always be encoded");
-        let mut bytes = MAGIC.to_vec();
-        bytes.push(VERSION);
-        bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
-        bytes.extend_from_slice(&body);
-        bytes
+        framed_file::frame(MAGIC, VERSION, self)
     }
 
     /// `None` if the bytes are no record of this version.
     fn decode(bytes: &[u8]) -> Option<Record> {
-        let (head, body) = bytes.split_first_chunk::<HEADER_BYTES>()?;
-        let [magic @ .., _, _, _, _, _] = head;
-        let checksum = u32::from_le_bytes([head[5], head[6], head[7], head[8]]);
-        if *magic != MAGIC || checksum != crc32c::crc32c(body) {
-            return None;
-        }
-        match head[4] {
+        let (version, body) = framed_file::unframe(MAGIC, bytes)?;
+        match version {
             VERSION => exact(body),
             WITHOUT_ZONE => exact::<RecordWithoutZone>(body).map(Record::from),
             ONE_CHUNK => exact::<RecordOfOneChunk>(body).map(Record::from),
@@ -207,13 +188,6 @@ impl Record {
     }
 }
 
-fn exact<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((value, [])) => Some(value),
-        _ => None,
-    }
-}
-
 /// The record of a directory, in memory and on disk.
 pub(crate) struct RecordFile {
     disk: Arc<dyn Disk>,
@@ -230,10 +204,10 @@ impl RecordFile {
     /// If the file cannot be read.
     pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> Result<Option<Record>, RecordError> {
         let path = directory.join(FILE_NAME);
-        let bytes = match read_all(disk, &path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        let bytes = match framed_file::read(disk, &path) {
             Err(source) => return Err(RecordError::Io { path, source }),
-            Ok(bytes) => bytes,
+            Ok(None) => return Ok(None),
+            Ok(Some(bytes)) => bytes,
         };
         let record = Record::decode(&bytes).ok_or(RecordError::Unreadable { path })?;
         Ok(Some(record))
@@ -303,24 +277,8 @@ impl RecordFile {
     }
 }
 
-fn read_all(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
-    let file = disk.open(path, OpenMode::Read)?;
-    let mut bytes = vec![0; usize::try_from(file.length()?).expect("a file that fits")];
-    file.read_at(&mut bytes, 0)?;
-    Ok(bytes)
-}
-
 fn write(disk: &dyn Disk, directory: &Path, record: &Record) -> io::Result<()> {
-    let (path, new) = (directory.join(FILE_NAME), directory.join(NEW_NAME));
-    match disk.remove(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let file = disk.open(&new, OpenMode::CreateNew)?;
-    file.write_at(&record.encode(), 0)?;
-    file.sync_data()?;
-    disk.rename(&new, &path)?;
-    disk.sync_directory(directory)
+    framed_file::write(disk, directory, FILE_NAME, &record.encode())
 }
 
 mod old;

@@ -16,6 +16,7 @@ use crate::layout::{Layout, NodeEntry};
 use crate::links::Links;
 use crate::message::NodeStatus;
 use crate::status::{AskError, ask};
+use crate::take_over::{self, TakeOver, TakeOverError};
 
 /// How long control has to answer.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -25,6 +26,7 @@ const NODE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Asks a cluster how it is, and changes it, without being a node of it.
 pub struct Surveyor {
     environment: Environment,
+    local: Arc<LocalNode>,
     administrator: Administrator,
     /// What is known of the cluster while control does not answer.
     known: Mutex<Arc<Layout>>,
@@ -83,6 +85,7 @@ impl Surveyor {
         let administrator = Administrator::new(environment, local, &addresses, &options);
         Surveyor {
             environment: environment.clone(),
+            local: Arc::clone(local),
             administrator,
             known: Mutex::new(layout),
             links: Links::new(environment, local),
@@ -148,6 +151,41 @@ impl Surveyor {
     /// [`ProposeError::NoLeader`]
     pub fn catalog(&self) -> Result<Catalog, ProposeError> {
         self.administrator.catalog(0, CONTROL_TIMEOUT)
+    }
+
+    /// Takes the cluster as a node of the zone knows it, of those that answer: nodes may have come
+    /// and gone since the layout was written. Blocks for the answers.
+    pub fn learn_from(&self, zone: &str) {
+        let known = Arc::clone(&self.known.lock());
+        let mut nodes = known.nodes().filter(|node| node.zone == zone);
+        if let Some(layout) = nodes.find_map(|node| take_over::layout_of(&self.links.to(node)).ok())
+        {
+            *self.known.lock() = Arc::new(layout);
+        }
+    }
+
+    /// Tells the nodes of a zone to go on without the others. After that they start again, and this
+    /// surveyor's cluster is no more: see [`Surveyor::of_taken`]. Blocks for their answers.
+    ///
+    /// # Errors
+    /// The first node that was not told, and why. Nodes before it were told: tell them again, with a
+    /// new plan.
+    pub fn take_over(&self, plan: &TakeOver) -> Result<(), (String, TakeOverError)> {
+        let order = &plan.order;
+        // The one that leads last: without it nothing goes on.
+        let (leader, others): (Vec<_>, Vec<_>) =
+            order.layout.nodes().partition(|node| node.number == order.leader);
+        for node in others.into_iter().chain(leader) {
+            let told = take_over::order(&self.links.to(node), order);
+            told.map_err(|error| (node.name.clone(), error))?;
+        }
+        Ok(())
+    }
+
+    /// Asks the cluster that a zone makes by taking over.
+    #[must_use]
+    pub fn of_taken(&self, plan: &TakeOver) -> Surveyor {
+        Surveyor::of_node(&self.environment, &self.local, Arc::new(plan.order.layout.clone()))
     }
 
     /// Changes the catalog. Blocks until the change is durable.

@@ -70,10 +70,10 @@ fn reports<'a>(
     layout: &Layout,
     told: &dyn Fn(NodeId) -> Option<&'a NodeStatus>,
 ) -> Vec<ZoneReport> {
-    let zones: BTreeSet<&str> = layout.nodes().map(|node| node.zone.as_str()).collect();
-    if zones.len() < 2 {
+    if !layout.has_zones() {
         return Vec::new();
     }
+    let zones: BTreeSet<&str> = layout.nodes().map(|node| node.zone.as_str()).collect();
     let log_of = |node: &NodeEntry| told(node.number)?.log.as_ref();
     // Of several that believe to lead, the one in the newest term does.
     let leader = layout.log_members().filter_map(|(_, node)| Some((node, log_of(node)?)));

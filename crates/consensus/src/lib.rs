@@ -26,6 +26,7 @@ pub mod member;
 mod members;
 mod message;
 mod options;
+mod take_over;
 
 pub use command::{Command, Read, ReadId, Vote, Write, WriteNumber};
 pub use entry::{Base, Batch, Content, Entry, Index, Term};
@@ -33,3 +34,4 @@ pub use member::{Member, ReceiveError, Refusal, Saved, SavedError};
 pub use members::{MAX_CHANGES, MemberChange, MemberId, Members, MembersError, Role};
 pub use message::{Message, MessageError, MessageKind};
 pub use options::{Options, OptionsError, RestartAt};
+pub use take_over::take_over;

@@ -35,6 +35,9 @@ use firn_node::node::NodeError;
 use firn_secure_network::DirectoryError;
 use firn_storage::local::OpenError;
 
+/// The status of a node that the cluster has gone on without.
+const LEFT_BEHIND: u8 = 3;
+
 /// Why a command ended without doing its work.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
@@ -120,13 +123,15 @@ enum CommandError {
 }
 
 impl CommandError {
-    /// 2 for an error of the command line or of a setting (like the argument parser), otherwise 1.
+    /// 2 for an error of the command line or of a setting (like the argument parser), 3 for a node that
+    /// must not be started again, otherwise 1.
     fn exit_code(&self) -> ExitCode {
         match self {
             CommandError::Configuration(_)
             | CommandError::Layout { .. }
             | CommandError::Usage(_)
             | CommandError::Client(ClientError::Options(_)) => ExitCode::from(2),
+            CommandError::Process(ProcessError::LeftBehind { .. }) => ExitCode::from(LEFT_BEHIND),
             _ => ExitCode::from(1),
         }
     }

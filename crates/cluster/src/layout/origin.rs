@@ -9,14 +9,14 @@ use std::path::Path;
 
 use firn_api::Watermarks;
 use firn_base::Lsn;
-use firn_base::disk::{Disk, OpenMode};
+use firn_base::disk::Disk;
 use toml::de::DeTable;
 
 use super::{LayoutError, Reader};
+use crate::framed_file;
 
 /// The file's name in the node's directory.
 const FILE_NAME: &str = "node.origin";
-const NEW_NAME: &str = "node.origin.new";
 
 /// A moment of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,12 +54,9 @@ impl Origin {
 
     /// Reads the file of a node's directory, if it has one. Blocks for I/O.
     pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> io::Result<Option<Origin>> {
-        let file = match disk.open(&directory.join(FILE_NAME), OpenMode::Read) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other?,
+        let Some(bytes) = framed_file::read(disk, &directory.join(FILE_NAME))? else {
+            return Ok(None);
         };
-        let mut bytes = vec![0; usize::try_from(file.length()?).expect("a file that fits")];
-        file.read_at(&mut bytes, 0)?;
         let text = String::from_utf8(bytes).map_err(io::Error::other)?;
         Origin::parse(&text).map(Some).map_err(io::Error::other)
     }
@@ -67,15 +64,6 @@ impl Origin {
     /// Writes the file, durably, into a directory, which is made if it is missing. Blocks for I/O.
     pub(crate) fn write(&self, disk: &dyn Disk, directory: &Path) -> io::Result<()> {
         disk.create_directory(directory)?;
-        let new = directory.join(NEW_NAME);
-        match disk.remove(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let file = disk.open(&new, OpenMode::CreateNew)?;
-        file.write_at(self.to_text().as_bytes(), 0)?;
-        file.sync_data()?;
-        disk.rename(&new, &directory.join(FILE_NAME))?;
-        disk.sync_directory(directory)
+        framed_file::write(disk, directory, FILE_NAME, self.to_text().as_bytes())
     }
 }

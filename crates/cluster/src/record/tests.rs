@@ -1,6 +1,7 @@
 use firn_base::network::Role;
 
 use super::*;
+use crate::framed_file::HEADER_BYTES;
 
 fn record() -> Record {
     let text = "cluster = \"0000000000000000000000000000000a\"\n[[node]]\nnumber = 2\nname = \"n\"\n\

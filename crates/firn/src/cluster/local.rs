@@ -371,14 +371,15 @@ impl Processes {
             {
                 let name = &process.node.name;
                 let log = self.commands.log(name);
-                writeln!(
-                    out,
-                    "firn: {name} has ended ({status}), see {}; it is started again",
-                    log.display()
-                )?;
+                let is_left = status.code() == Some(i32::from(crate::LEFT_BEHIND));
+                let after = match is_left {
+                    true => "the cluster has gone on without it",
+                    false => "it is started again",
+                };
+                writeln!(out, "firn: {name} has ended ({status}), see {}; {after}", log.display())?;
                 out.flush()?;
                 process.child = None;
-                process.due = Some(Instant::now() + RESTART_PAUSE);
+                process.due = (!is_left).then(|| Instant::now() + RESTART_PAUSE);
             }
             if process.due.is_some_and(|due| due <= Instant::now()) {
                 self.start(place)?;

@@ -7,6 +7,7 @@ mod local;
 mod node;
 mod status;
 mod switch;
+mod take_over;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -202,6 +203,26 @@ pub(crate) fn command() -> Command {
                 .args(which_cluster()),
         )
         .subcommand(
+            Command::new("take-over")
+                .about("Have a zone go on without the others, which are lost")
+                .arg(
+                    Arg::new("zone")
+                        .value_name("ZONE")
+                        .required(true)
+                        .help("The zone that goes on; firn cluster status lists them"),
+                )
+                .arg(
+                    Arg::new("accept_loss")
+                        .long("accept-loss")
+                        .action(ArgAction::SetTrue)
+                        .help(
+                            "Do it: what the zone has not got is lost, and other zones cannot come \
+                             back with it",
+                        ),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
             Command::new("status")
                 .about("Show the nodes of a cluster: who is up, who leads, how far each one is")
                 .args(which_cluster())
@@ -270,6 +291,7 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
         Some(("drain", matches)) => change::drain(matches, out),
         Some(("remove", matches)) => change::remove(matches, out),
         Some(("switch", matches)) => switch::run(matches, out),
+        Some(("take-over", matches)) => take_over::run(matches, out),
         _ => unreachable!("clap lets no other command of a cluster through"),
     }
 }
@@ -282,13 +304,17 @@ pub(crate) fn is_node(configuration: &Configuration) -> bool {
         || firn_cluster::has_record(&**disk, &configuration.data_dir.value)
 }
 
-/// What asks the cluster that the arguments of a command name.
-fn surveyor(matches: &ArgMatches) -> Result<Surveyor, CommandError> {
+/// The layout that the arguments of a command name.
+fn layout_path(matches: &ArgMatches) -> Result<PathBuf, CommandError> {
     let given = matches.get_one::<PathBuf>("layout").cloned();
     let directory = matches.get_one::<PathBuf>("dir");
     let path = given.or_else(|| directory.map(|directory| directory.join(LAYOUT_FILE)));
-    let path = path.ok_or_else(|| CommandError::Usage("give --dir or --layout".to_owned()))?;
-    let layout = read_layout(&path)?;
+    path.ok_or_else(|| CommandError::Usage("give --dir or --layout".to_owned()))
+}
+
+/// What asks the cluster that the arguments of a command name.
+fn surveyor(matches: &ArgMatches) -> Result<Surveyor, CommandError> {
+    let layout = read_layout(&layout_path(matches)?)?;
     let certificates = matches.get_one::<PathBuf>("certificates");
     let (environment, certified) = environment(certificates.map(PathBuf::as_path))?;
     Ok(Surveyor::new(&environment, layout, certified))

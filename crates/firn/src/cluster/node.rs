@@ -11,7 +11,9 @@ use std::time::Duration;
 use firn_base::Environment;
 use firn_base::network::{NodeId, NodeIdentity, Role};
 use firn_base::task::sleep;
-use firn_cluster::{DatabaseState, JoinRequest, Layout, ProcessOptions, RunningProcess};
+use firn_cluster::{
+    DatabaseState, JoinRequest, Layout, ProcessError, ProcessOptions, RunningProcess,
+};
 use parking_lot::Mutex;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
@@ -51,8 +53,28 @@ pub(crate) fn run_node(
     let (tell, states) = mpsc::channel();
     let mut options = options(configuration, verbosity, tell);
     options.archive = archived::archive_place(&environment, configuration)?;
-    let seed = seed.as_ref().map(|(layout, number)| (layout, *number));
-    let process = RunningProcess::start(&environment, seed, &options)?;
+    let mut seed = seed;
+    loop {
+        let known = seed.as_ref().map(|(layout, number)| (layout, *number));
+        let process = RunningProcess::start(&environment, known, &options)?;
+        match run(&process, (&mut signals, &input), &states, out)? {
+            End::StartsAgain => seed = None,
+            end => {
+                let name = &process.node().name;
+                writeln!(out, "firn: node {name} closed after {end}")?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Looks after a process until it ends, and closes it.
+fn run(
+    process: &RunningProcess,
+    (signals, input): (&mut Signals, &Input),
+    states: &mpsc::Receiver<DatabaseState>,
+    out: &mut dyn Write,
+) -> Result<End, CommandError> {
     let node = process.node();
     let name = &node.name;
     writeln!(
@@ -68,7 +90,7 @@ pub(crate) fn run_node(
         let line = line_about(name, part, state);
         writeln!(out, "{line}").and_then(|()| out.flush())
     };
-    let ended = wait_for_end(&process, &mut signals, &input, &mut || {
+    let ended = wait_for_end(process, signals, input, &mut || {
         states.try_iter().try_for_each(|state| tell(&state))
     });
     // The end of the input is the end of the whole cluster: nobody is left to write.
@@ -76,8 +98,11 @@ pub(crate) fn run_node(
         process.give_office_up();
     }
     process.close();
-    writeln!(out, "firn: node {name} closed after {}", ended?)?;
-    Ok(())
+    if let Ok(End::StartsAgain) = ended {
+        writeln!(out, "firn: {name} goes on without other zones, and starts again")?;
+        out.flush()?;
+    }
+    ended
 }
 
 /// The layout that the settings name, and which of its nodes the process is.
@@ -206,6 +231,8 @@ impl Input {
 enum End {
     Input,
     Signal(&'static str),
+    /// It goes on with another cluster.
+    StartsAgain,
 }
 
 impl std::fmt::Display for End {
@@ -213,6 +240,7 @@ impl std::fmt::Display for End {
         match self {
             End::Input => f.write_str("the end of its input"),
             End::Signal(name) => f.write_str(name),
+            End::StartsAgain => f.write_str("an order to start again"),
         }
     }
 }
@@ -236,8 +264,10 @@ fn wait_for_end(
         if let Some(signal) = signals.pending().next() {
             return Ok(End::Signal(signal_name(signal).unwrap_or("signal")));
         }
-        if let Some(failure) = process.failure() {
-            return Err(failure.into());
+        match process.failure() {
+            Some(ProcessError::StartsAgain) => return Ok(End::StartsAgain),
+            Some(failure) => return Err(failure.into()),
+            None => {}
         }
         sleep(LOOK_INTERVAL);
     }
