@@ -203,6 +203,9 @@ impl Catalog {
                 Ok(Applied::Done)
             }
             Proposal::Found(founding) => self.found_cluster(founding).map(done),
+            Proposal::Resize { group, voters, loggers } => {
+                self.resize(*group, *voters, *loggers).map(done)
+            }
             _ => self.begin_operation(proposal).map(Applied::Operation),
         }
     }

@@ -70,6 +70,8 @@ pub enum Proposal {
     Found(Founding),
     /// Another member of a log group is to lead: the one on that node, or any that can.
     Switch { group: GroupId, to: Option<NodeId> },
+    /// A log group is to have so many members of each role.
+    Resize { group: GroupId, voters: u8, loggers: u8 },
 }
 
 /// What a cluster begins with. The leader of the control group proposes it, so that founders whose

@@ -17,10 +17,12 @@ mod no_writer;
 mod pause;
 #[path = "one_endpoint/replicas.rs"]
 mod replicas;
+#[path = "one_endpoint/standby.rs"]
+mod standby;
 #[path = "one_endpoint/stopped.rs"]
 mod stopped;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -41,6 +41,17 @@ impl Catalog {
         Ok(id)
     }
 
+    /// Has the group grow or shrink, one member at a time, as nodes allow it.
+    pub(super) fn resize(&mut self, id: GroupId, voters: u8, loggers: u8) -> Result<(), Refusal> {
+        if id == GroupId::CONTROL {
+            return Err(Refusal::ControlGroup);
+        }
+        check_size(usize::from(voters), usize::from(voters) + usize::from(loggers))?;
+        let group = self.groups.get_mut(&id).ok_or(Refusal::NoGroup(id))?;
+        (group.wanted_voters, group.wanted_loggers) = (voters, loggers);
+        Ok(())
+    }
+
     /// Whether a node has what a member of the group with that role needs.
     pub(super) fn check_may_be_member(
         &self,
@@ -116,8 +127,9 @@ pub(super) fn new_group(
     Members::new(members.iter().map(|(id, member)| (*id, member.role)))?;
     let wanted = usize::from(wanted_voters) + usize::from(wanted_loggers);
     let last = members.keys().next_back().map_or(0, |member| member.0);
-    if wanted_voters == 0 || wanted.max(members.len()) > MOST_MEMBERS || last >= MOST_NUMBER {
-        return Err(Refusal::Setting("a group has 1 to 15 members, one of them a voter"));
+    check_size(usize::from(wanted_voters), wanted.max(members.len()))?;
+    if last >= MOST_NUMBER {
+        return Err(Refusal::Setting("members have numbers below 2^32"));
     }
     Ok(LogGroup {
         next_member: last + 1,
@@ -129,6 +141,13 @@ pub(super) fn new_group(
         epoch: Epoch(1),
         operation: None,
     })
+}
+
+fn check_size(voters: usize, members: usize) -> Result<(), Refusal> {
+    match voters == 0 || members > MOST_MEMBERS {
+        true => Err(Refusal::Setting("a group has 1 to 15 members, one of them a voter")),
+        false => Ok(()),
+    }
 }
 
 /// Whether a node has what a member of the group with that role needs.

@@ -47,6 +47,7 @@ fn proposals_have_these_bytes() {
         expect!["01 0d 01 ac 02 01 02 01 01 01 03"],
     );
     check(&Proposal::Switch { group, to: Some(node) }, expect!["01 14 01 01 02"]);
+    check(&Proposal::Resize { group, voters: 3, loggers: 1 }, expect!["01 15 01 03 01"]);
     let (operation, step, position) = (OperationId(9), 2, Lsn(1000));
     check(
         &Proposal::Acknowledge { operation, step, node, position },

@@ -15,6 +15,7 @@
 //! | `deposed` | the leader before learns of it |
 //! | `drain 2`, `undrain 2`, `remove 2` | requests about a node |
 //! | `upgrade 2`, `cancel 7`, `replicas 2` | other requests: release 0.2.0, operation 7 |
+//! | `resize 3 1` | group 1 is to have three voters and a logger |
 //! | `show` | chunks and groups |
 //! | `status` | the operations that are under way, as people see them |
 
@@ -64,6 +65,7 @@ fn node_role(word: &str) -> NodeRole {
         "logger" => NodeRole::Logger,
         "page" => NodeRole::Page,
         "control" => NodeRole::Control,
+        "standby" => NodeRole::Standby,
         _ => panic!("{word} is no role"),
     }
 }
@@ -123,6 +125,11 @@ impl Scenario {
             ["switch", group, rest @ ..] => Proposal::Switch {
                 group: GroupId(number(group) as u32),
                 to: rest.first().map(|id| node(id)),
+            },
+            ["resize", voters, loggers] => Proposal::Resize {
+                group: GroupId(1),
+                voters: number(voters) as u8,
+                loggers: number(loggers) as u8,
             },
             ["cancel", id] => Proposal::Cancel { operation: OperationId(number(id)) },
             ["replicas", count] => {

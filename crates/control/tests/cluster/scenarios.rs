@@ -30,7 +30,9 @@ scenarios! {
     page_node_returns
     replicas_fewer
     requests
+    resize
     split
+    standby
     switch
     two_deaths
     upgrade

@@ -1,12 +1,12 @@
-//! `firn cluster copies`, `drain` and `remove`: how many nodes have the pages, and nodes that give
-//! away what they have, and leave.
+//! `firn cluster copies`, `members`, `drain` and `remove`: how many nodes have the pages and keep the
+//! log, and nodes that give away what they have, and leave.
 
 use std::io::Write;
 use std::time::Duration;
 
 use clap::ArgMatches;
 use firn_base::task::sleep;
-use firn_cluster::{Control, Surveyor};
+use firn_cluster::{Control, LOG_GROUP, Surveyor};
 use firn_control::{Catalog, GroupId, NodeId, Proposal, Settings};
 use signal_hook::iterator::Signals;
 
@@ -27,6 +27,22 @@ pub(super) fn set_copies(matches: &ArgMatches, out: &mut dyn Write) -> Result<()
     let settings = Settings { replicas, ..surveyor.catalog()?.settings().clone() };
     surveyor.propose(Proposal::Configure(settings))?;
     writeln!(out, "firn: the pages are kept on {replicas} page nodes, if there are as many")?;
+    Ok(())
+}
+
+/// `firn cluster members VOTERS [LOGGERS]`: how many members the log group has from now on.
+///
+/// # Errors
+/// If control refuses.
+pub(super) fn set_members(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let surveyor = surveyor(matches)?;
+    let number = |name| *matches.get_one::<u8>(name).expect("clap knows it");
+    let (voters, loggers) = (number("voters"), number("loggers"));
+    surveyor.propose(Proposal::Resize { group: LOG_GROUP, voters, loggers })?;
+    writeln!(
+        out,
+        "firn: {voters} voters and {loggers} loggers keep the log, as soon as there are nodes for them"
+    )?;
     Ok(())
 }
 

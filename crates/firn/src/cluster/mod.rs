@@ -175,6 +175,25 @@ pub(crate) fn command() -> Command {
                 .args(which_cluster()),
         )
         .subcommand(
+            Command::new("members")
+                .about("Set how many members keep the log")
+                .arg(
+                    Arg::new("voters")
+                        .value_name("VOTERS")
+                        .required(true)
+                        .value_parser(value_parser!(u8).range(1..=15))
+                        .help("How many members vote and may write, on nodes with database+log"),
+                )
+                .arg(
+                    Arg::new("loggers")
+                        .value_name("LOGGERS")
+                        .default_value("0")
+                        .value_parser(value_parser!(u8).range(0..=14))
+                        .help("How many members vote alone, on nodes with log"),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
             Command::new("drain")
                 .about("Give what a node has to other nodes, and give it nothing new")
                 .arg(node())
@@ -288,6 +307,7 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
         }
         Some(("status", matches)) => status::run(matches, out),
         Some(("copies", matches)) => change::set_copies(matches, out),
+        Some(("members", matches)) => change::set_members(matches, out),
         Some(("drain", matches)) => change::drain(matches, out),
         Some(("remove", matches)) => change::remove(matches, out),
         Some(("switch", matches)) => switch::run(matches, out),
