@@ -50,6 +50,9 @@ enum CommandError {
     /// A measurement failed.
     #[error(transparent)]
     Bench(#[from] BenchError),
+    /// A server that a drill uses does not do what it should.
+    #[error(transparent)]
+    Session(#[from] firn_bench::BenchError),
     /// Standard output or a file could not be written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -83,6 +86,9 @@ enum CommandError {
     /// The node that wrote goes on writing, or another one does.
     #[error("the switch has failed, and {0} writes; the logs of the nodes say why")]
     NotSwitched(String),
+    /// A standby for which commits wait does not have them.
+    #[error("{lost} acknowledged inserts are lost; please report this with the directory")]
+    Drill { lost: usize },
     /// Objects of an archive are damaged or missing.
     #[error(
         "{findings} objects are damaged or missing; make a new archive, and keep this one until its window has passed"

@@ -44,6 +44,9 @@ const FIRST_PORT: u16 = 7401;
 /// move one by one.
 const CHUNKS: u32 = 16;
 
+/// The pool of each node of a drill.
+const DRILL_POOL: &str = "128M";
+
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause before a node that ended by itself is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
@@ -51,7 +54,7 @@ const RESTART_PAUSE: Duration = Duration::from_secs(1);
 const CLOSING: Duration = Duration::from_secs(30);
 
 /// The processes of a cluster.
-struct Processes {
+pub(super) struct Processes {
     commands: NodeCommands,
     /// Further flags of each node.
     flags: Vec<String>,
@@ -92,7 +95,6 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let origin = backup::origin(matches, ORIGIN_FLAG, out)?;
     let layout = layout(directory, shape, division, origin)?;
     let buffer_pool = matches.get_one::<String>("buffer_pool").expect("it has a default");
-    let nodes = layout.nodes().map(|node| Process { node: node.clone(), child: None, due: None });
     let flags = ["archive", "archive_interval_seconds", "pause_after_idle_seconds"]
         .into_iter()
         .flat_map(|name| {
@@ -101,11 +103,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
                 .into_iter()
                 .flat_map(move |value| [format!("--{}", name.replace('_', "-")), value.clone()])
         });
-    let mut processes = Processes {
-        flags: flags.collect(),
-        commands: NodeCommands { directory: directory.clone(), buffer_pool: buffer_pool.clone() },
-        nodes: nodes.collect(),
-    };
+    let mut processes = Processes::new(directory, &layout, buffer_pool, flags.collect());
     writeln!(out, "{}", how_to_use(directory, &layout))?;
     out.flush()?;
     let mut replicas = None;
@@ -174,8 +172,8 @@ struct Shaped {
 }
 
 /// The zones of a cluster with a standby.
-const MAIN_ZONE: &str = "main";
-const STANDBY_ZONE: &str = "standby";
+pub(super) const MAIN_ZONE: &str = "main";
+pub(super) const STANDBY_ZONE: &str = "standby";
 /// The zone of a logger that makes a majority with either of the others.
 const WITNESS_ZONE: &str = "witness";
 
@@ -345,8 +343,47 @@ fn free_address(wanted: u16, taken: &mut Vec<TcpListener>) -> Result<Address, Co
     Ok(address.into())
 }
 
+/// A new cluster with a standby of that kind, whose processes are not started yet.
+///
+/// # Errors
+/// If the directory cannot be used.
+pub(super) fn standby_cluster(
+    directory: &Path,
+    kind: &str,
+) -> Result<(Layout, Processes), CommandError> {
+    let shape = with_standby(kind, None);
+    let layout = layout(directory, shape, PageDivision::default(), None)?;
+    let processes = Processes::new(directory, &layout, DRILL_POOL, Vec::new());
+    Ok((layout, processes))
+}
+
 impl Processes {
-    fn start_all(&mut self) -> Result<(), CommandError> {
+    fn new(directory: &Path, layout: &Layout, buffer_pool: &str, flags: Vec<String>) -> Processes {
+        let nodes = layout.nodes();
+        let nodes = nodes.map(|node| Process { node: node.clone(), child: None, due: None });
+        let buffer_pool = buffer_pool.to_owned();
+        Processes {
+            flags,
+            commands: NodeCommands { directory: directory.to_owned(), buffer_pool },
+            nodes: nodes.collect(),
+        }
+    }
+
+    /// Kills nodes, which are not started again.
+    pub(super) fn kill(&mut self, which: impl Fn(&NodeEntry) -> bool) -> Result<(), CommandError> {
+        let nodes = self.nodes.iter_mut().filter(|process| which(&process.node));
+        let mut children: Vec<Child> = nodes.filter_map(|process| process.child.take()).collect();
+        // All at once: they are waited for afterwards.
+        for child in &mut children {
+            child.kill()?;
+        }
+        for mut child in children {
+            child.wait()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn start_all(&mut self) -> Result<(), CommandError> {
         for place in 0..self.nodes.len() {
             self.start(place)?;
         }
@@ -363,7 +400,7 @@ impl Processes {
     }
 
     /// Starts again what has ended by itself.
-    fn look_after(&mut self, out: &mut dyn Write) -> Result<(), CommandError> {
+    pub(super) fn look_after(&mut self, out: &mut dyn Write) -> Result<(), CommandError> {
         for place in 0..self.nodes.len() {
             let process = &mut self.nodes[place];
             if let Some(child) = &mut process.child
@@ -389,7 +426,7 @@ impl Processes {
     }
 
     /// Tells all nodes to end, waits for them, and kills those that do not.
-    fn end_all(&mut self) {
+    pub(super) fn end_all(&mut self) {
         let children = self.nodes.iter_mut().filter_map(|process| process.child.as_mut());
         end_all(children.collect());
     }

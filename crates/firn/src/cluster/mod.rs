@@ -2,6 +2,7 @@
 //! `cluster_layout` runs one node of it.
 
 mod change;
+mod drill;
 mod elastic;
 mod local;
 mod node;
@@ -242,6 +243,35 @@ pub(crate) fn command() -> Command {
                 .args(which_cluster()),
         )
         .subcommand(
+            Command::new("drill")
+                .about("Show on this machine what happens when the zone that writes is lost")
+                .arg(directory().required(true).help("A new directory for the drill's cluster"))
+                .arg(
+                    Arg::new("standby")
+                        .long("standby")
+                        .value_name("KIND")
+                        .value_parser([SYNCHRONOUS, ASYNCHRONOUS])
+                        .default_value(ASYNCHRONOUS)
+                        .help("Whether commits wait for the standby"),
+                )
+                .arg(
+                    Arg::new("clients")
+                        .long("clients")
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(u64).range(1..=256))
+                        .default_value("16")
+                        .help("How many clients insert when the zone is lost"),
+                )
+                .arg(
+                    Arg::new("seconds")
+                        .long("seconds")
+                        .value_name("SECONDS")
+                        .value_parser(value_parser!(u64).range(1..=3600))
+                        .default_value("10")
+                        .help("For how long they insert before"),
+                ),
+        )
+        .subcommand(
             Command::new("status")
                 .about("Show the nodes of a cluster: who is up, who leads, how far each one is")
                 .args(which_cluster())
@@ -312,6 +342,7 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
         Some(("remove", matches)) => change::remove(matches, out),
         Some(("switch", matches)) => switch::run(matches, out),
         Some(("take-over", matches)) => take_over::run(matches, out),
+        Some(("drill", matches)) => drill::run(matches, out),
         _ => unreachable!("clap lets no other command of a cluster through"),
     }
 }

@@ -26,20 +26,39 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
     let zone = matches.get_one::<String>("zone").expect("clap requires it");
     let surveyor = surveyor(matches)?;
-    let clock = Environment::system().clock;
-    let began = clock.monotonic();
-    let planned = planned(&surveyor, zone)?;
-    writeln!(out, "firn: {} can go on: {}", zone, planned.nodes.join(", "))?;
+    if !matches.get_flag("accept_loss") {
+        tell(&planned(&surveyor, zone)?, zone, out)?;
+        return Err(CommandError::Usage(
+            "nothing has been changed; give --accept-loss to have the zone take over".to_owned(),
+        ));
+    }
+    let planned = carry_out(&surveyor, zone, out)?;
+    keep_layout(&layout_path(matches)?, planned.layout(), out)
+}
+
+fn tell(planned: &TakeOver, zone: &str, out: &mut dyn Write) -> Result<(), CommandError> {
+    writeln!(out, "firn: {zone} can go on: {}", planned.nodes.join(", "))?;
     writeln!(
         out,
         "firn: {} has the log up to {}; what was committed behind it, if anything, is lost",
         planned.leader, planned.end
     )?;
-    if !matches.get_flag("accept_loss") {
-        return Err(CommandError::Usage(
-            "nothing has been changed; give --accept-loss to have the zone take over".to_owned(),
-        ));
-    }
+    Ok(out.flush()?)
+}
+
+/// Has the zone take over. Waits until a node of it writes.
+///
+/// # Errors
+/// If the zone does not have what it needs, another node writes, or nobody does in time.
+pub(super) fn carry_out(
+    surveyor: &Surveyor,
+    zone: &str,
+    out: &mut dyn Write,
+) -> Result<TakeOver, CommandError> {
+    let clock = Environment::system().clock;
+    let began = clock.monotonic();
+    let planned = planned(surveyor, zone)?;
+    tell(&planned, zone, out)?;
     surveyor.take_over(&planned).map_err(|(node, error)| {
         CommandError::Usage(format!(
             "{node} was not told: {error}; give the command again, or stop {node} first"
@@ -48,7 +67,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let writer = wait_for_writer(&surveyor.of_taken(&planned), began + LIMIT, out)?;
     let took = clock.monotonic().saturating_sub(began);
     writeln!(out, "firn: {writer} writes ({:.1} s)", took.as_secs_f64())?;
-    keep_layout(&layout_path(matches)?, planned.layout(), out)
+    Ok(planned)
 }
 
 /// Plans with the nodes that the zone knows.
