@@ -9,14 +9,13 @@ use firn_base::network::{NodeId, NodeIdentity, Roles};
 use firn_control::{Applied, Catalog, NodeState, Proposal};
 use firn_control_service::message::StatusReply;
 use firn_control_service::{Administrator, ClientOptions, ProposeError};
-use firn_link::LocalNode;
+use firn_link::{Caller, LocalNode};
 use parking_lot::Mutex;
 
 use crate::layout::{Layout, NodeEntry};
 use crate::links::Links;
 use crate::message::NodeStatus;
 use crate::status::{AskError, ask};
-use crate::take_over::{self, TakeOver, TakeOverError};
 
 /// How long control has to answer.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -153,39 +152,22 @@ impl Surveyor {
         self.administrator.catalog(0, CONTROL_TIMEOUT)
     }
 
-    /// Takes the cluster as a node of the zone knows it, of those that answer: nodes may have come
-    /// and gone since the layout was written. Blocks for the answers.
-    pub fn learn_from(&self, zone: &str) {
-        let known = Arc::clone(&self.known.lock());
-        let mut nodes = known.nodes().filter(|node| node.zone == zone);
-        if let Some(layout) = nodes.find_map(|node| take_over::layout_of(&self.links.to(node)).ok())
-        {
-            *self.known.lock() = Arc::new(layout);
-        }
+    /// What is known of the cluster while control does not answer.
+    pub(crate) fn known(&self) -> Arc<Layout> {
+        Arc::clone(&self.known.lock())
     }
 
-    /// Tells the nodes of a zone to go on without the others. After that they start again, and this
-    /// surveyor's cluster is no more: see [`Surveyor::of_taken`]. Blocks for their answers.
-    ///
-    /// # Errors
-    /// The first node that was not told, and why. Nodes before it were told: tell them again, with a
-    /// new plan.
-    pub fn take_over(&self, plan: &TakeOver) -> Result<(), (String, TakeOverError)> {
-        let order = &plan.order;
-        // The one that leads last: without it nothing goes on.
-        let (leader, others): (Vec<_>, Vec<_>) =
-            order.layout.nodes().partition(|node| node.number == order.leader);
-        for node in others.into_iter().chain(leader) {
-            let told = take_over::order(&self.links.to(node), order);
-            told.map_err(|error| (node.name.clone(), error))?;
-        }
-        Ok(())
+    pub(crate) fn set_known(&self, layout: Layout) {
+        *self.known.lock() = Arc::new(layout);
     }
 
-    /// Asks the cluster that a zone makes by taking over.
-    #[must_use]
-    pub fn of_taken(&self, plan: &TakeOver) -> Surveyor {
-        Surveyor::of_node(&self.environment, &self.local, Arc::new(plan.order.layout.clone()))
+    pub(crate) fn link_to(&self, node: &NodeEntry) -> Arc<Caller> {
+        self.links.to(node)
+    }
+
+    /// Asks another cluster, by the same name.
+    pub(crate) fn of_cluster(&self, layout: Layout) -> Surveyor {
+        Surveyor::of_node(&self.environment, &self.local, Arc::new(layout))
     }
 
     /// Changes the catalog. Blocks until the change is durable.

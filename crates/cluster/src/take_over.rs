@@ -23,6 +23,7 @@
 //! behind, and ends ([`crate::left_behind`]).
 
 mod apply;
+mod ordering;
 mod plan;
 
 use std::io;
@@ -185,7 +186,7 @@ impl Service for TakeOverService {
 }
 
 /// Tells the node at the other end of a link. Blocks for the answer.
-pub(crate) fn order(caller: &Caller, order: &TakeOverOrder) -> Result<(), TakeOverError> {
+fn order(caller: &Caller, order: &TakeOverOrder) -> Result<(), TakeOverError> {
     match ask(caller, &Ask::TakeOver(Box::new(order.clone())))? {
         Reply::Taken => Ok(()),
         Reply::Refused(reason) => Err(TakeOverError::Refused(reason)),
@@ -194,7 +195,7 @@ pub(crate) fn order(caller: &Caller, order: &TakeOverOrder) -> Result<(), TakeOv
 }
 
 /// The cluster as the node at the other end of a link knows it. Blocks for the answer.
-pub(crate) fn layout_of(caller: &Caller) -> Result<Layout, TakeOverError> {
+fn layout_of(caller: &Caller) -> Result<Layout, TakeOverError> {
     match ask(caller, &Ask::Layout)? {
         Reply::Layout(layout) => Ok(*layout),
         Reply::Refused(reason) => Err(TakeOverError::Refused(reason)),
