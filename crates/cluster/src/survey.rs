@@ -106,6 +106,21 @@ impl Surveyor {
         {
             *self.known.lock() = Arc::new(layout);
         }
+        self.survey(control, is_asked)
+    }
+
+    /// Asks the nodes that are known, and not control, which may be lost. Blocks for as long as they
+    /// have to answer.
+    #[must_use]
+    pub fn look_at_nodes(&self) -> Survey {
+        self.survey(Err("it was not asked".to_owned()), |_| true)
+    }
+
+    fn survey(
+        &self,
+        control: Result<Control, String>,
+        is_asked: impl Fn(&NodeEntry) -> bool,
+    ) -> Survey {
         let layout = Arc::clone(&self.known.lock());
         self.links.keep(|node| layout.node(node).is_some());
         let catalog = control.as_ref().ok().map(|control| &control.catalog);

@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use support::{firn, text};
@@ -108,13 +108,19 @@ impl Cluster {
         said
     }
 
+    /// Runs `firn cluster …` with the certificates of a node.
+    fn ask(&self, node: &str, arguments: &[&str]) -> Output {
+        let certificates = format!("c/nodes/{node}");
+        let which = ["--layout", "cluster.toml", "--certificates", &certificates];
+        let command = [&["cluster"], arguments, &which].concat();
+        firn(self.directory.path(), &command, &[])
+    }
+
     /// Waits until `firn cluster status` says something.
     fn wait_for_status(&self, says: impl Fn(&str) -> bool) {
-        let status = ["cluster", "status", "--layout", "cluster.toml"];
-        let certified = [&status[..], &["--certificates", "c/nodes/node-1"]].concat();
         let until = Instant::now() + PATIENCE;
         loop {
-            let output = firn(self.directory.path(), &certified, &[]);
+            let output = self.ask("node-1", &["status"]);
             if says(text(&output.stdout)) {
                 return;
             }
@@ -164,6 +170,44 @@ fn a_node_joins_with_its_certificate_and_strangers_are_refused() {
     let own = ["--cluster-address", &address, "--cluster-certificates", "c/nodes/pages-2"];
     cluster.run("pages-2", &[&join, &own]);
     cluster.wait_for_status(|text| text.matches(" up ").count() == 2 && text.contains(&address));
+}
+
+#[test]
+fn a_zone_that_takes_over_keeps_its_certificates() {
+    let mut cluster = Cluster::start();
+    cluster.wait_for_status(|text| text.contains("leads, term"));
+    // The cluster of one node has ended; another one is founded with a standby.
+    let _ = cluster.processes.remove(0).wait_with_output();
+    let path = cluster.directory.path().to_owned();
+    fs::remove_dir_all(path.join("node-1")).unwrap();
+    let roles = "database+log+pages+control";
+    let node = "node --dir c --name standby-1 --address localhost --id 9 --roles";
+    certificates(&path, &format!("{node} {roles}"));
+    let (port, clients) = (free_port(), free_port());
+    let layout = fs::read_to_string(path.join("cluster.toml")).unwrap();
+    let layout = layout.replacen("[[node]]", "asynchronous_zones = [\"west\"]\n[[node]]", 1);
+    let standby = format!(
+        "[[node]]\nnumber = 9\nname = \"standby-1\"\nzone = \"west\"\n\
+         address = \"localhost:{port}\"\nclient_address = \"localhost:{clients}\"\n\
+         roles = [\"database\", \"log\", \"pages\", \"control\"]\n"
+    );
+    fs::write(path.join("cluster.toml"), layout + &standby).unwrap();
+    let founder = cluster.founder.replace("localhost", "127.0.0.1");
+    for (name, port) in [("node-1", founder), ("standby-1", format!("127.0.0.1:{port}"))] {
+        let certificates = format!("c/nodes/{name}");
+        let own = ["--cluster-certificates", &certificates, "--cluster-listen", &port];
+        cluster.run(name, &[&["--cluster-layout", "cluster.toml"], &own]);
+    }
+    cluster.wait_for_status(|text| text.contains("zone west: asynchronous; it would lose nothing"));
+    let mut lost = cluster.processes.remove(0);
+    lost.kill().unwrap();
+    lost.wait().unwrap();
+    let taken = cluster.ask("standby-1", &["take-over", "west", "--accept-loss"]);
+    assert!(taken.status.success(), "{taken:?}");
+    let port = clients.to_string();
+    let made = ["sql", "--port", &port, "-e", "CREATE DATABASE kept"];
+    let made = firn(&path, &made, &[]);
+    assert!(made.status.success(), "{made:?}");
 }
 
 #[test]

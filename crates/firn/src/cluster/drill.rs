@@ -251,7 +251,7 @@ fn table(outcome: &Outcome) -> String {
         ("a second", format!("{:.0}", outcome.acknowledged as f64 / outcome.seconds)),
         ("status said it would lose", told),
         ("acknowledged and lost", outcome.lost.to_string()),
-        ("acknowledged before the loss by", format!("{:.3} s", outcome.lost_for.as_secs_f64())),
+        ("the first of these, before the loss", format!("{:.3} s", outcome.lost_for.as_secs_f64())),
         ("there, and nobody was told", outcome.unknown.to_string()),
         ("until the standby writes", format!("{:.1} s", outcome.until_writes.as_secs_f64())),
     ];

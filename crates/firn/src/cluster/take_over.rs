@@ -73,7 +73,7 @@ pub(super) fn carry_out(
 /// Plans with the nodes that the zone knows.
 fn planned(surveyor: &Surveyor, zone: &str) -> Result<TakeOver, CommandError> {
     surveyor.learn_from(zone);
-    let survey = surveyor.look();
+    let survey = surveyor.look_at_nodes();
     plan(&survey, zone).map_err(|error| CommandError::Usage(error.to_string()))
 }
 
@@ -86,7 +86,7 @@ fn wait_for_writer(
     let clock = Environment::system().clock;
     let mut told = String::new();
     loop {
-        let survey = surveyor.look();
+        let survey = surveyor.look_at_nodes();
         let writes = survey.nodes.iter().find_map(|one| {
             let status = one.status.as_ref().ok()?;
             let leads = status.log.as_ref()?.leads.is_some();

@@ -122,9 +122,10 @@ fn archive_a_cluster(shape: &[&str]) {
     cluster.wait_for_status(|text| text.contains(", 0 and 0.0 seconds behind"));
     // The node that writes knows the archive, also if another node writes it.
     let query = "select node, image_sets from information_schema.firn_archive";
-    let rows: Vec<(String, u64)> = cluster.rows(Role::Database, query);
-    let (node, sets) = &rows[0];
-    assert!(*sets > 0 && cluster.processes().iter().any(|(name, _)| name == node), "{node}");
+    let archived = || cluster.rows::<(String, u64)>(Role::Database, query).swap_remove(0);
+    wait_until("a set of images", || archived().1 > 0);
+    let (node, _) = archived();
+    assert!(cluster.processes().iter().any(|(name, _)| *name == node), "{node}");
     cluster.end();
 
     let listed = run(place.path(), &["admin", "backup", "list", "--archive", &archive]);
