@@ -131,3 +131,6 @@ fn check_pages(there: &[(&NodeEntry, &NodeStatus)], end: Lsn) -> Result<(), NoTa
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
