@@ -111,12 +111,39 @@ def run_relays(pairs, distance):
     threading.Thread(target=loop.run_until_complete, args=(all_of_them(),), daemon=True).start()
 
 
+def echo(listen):
+    """Answers each message with itself."""
+    server = socket.create_server(("127.0.0.1", listen))
+    while True:
+        connection, _ = server.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := connection.recv(4096):
+            connection.sendall(data)
+
+
+def measured_round_trip(port):
+    """The median time of a message and its answer through a relay, in ms."""
+    times = []
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(50):
+            began = time.monotonic()
+            connection.sendall(bytes(200))
+            left = 200
+            while left:
+                left -= len(connection.recv(left))
+            times.append(time.monotonic() - began)
+    return statistics.median(times) * 1000
+
+
 class Cluster:
     def __init__(self, firn, directory, distance):
         self.firn, self.directory, self.processes = firn, directory, []
-        ports = free_ports(3 * len(NODES))
-        relayed, real, clients = ports[:3], ports[3:6], ports[6:]
-        run_relays(list(zip(relayed, real)), distance)
+        ports = free_ports(3 * len(NODES) + 2)
+        relayed, real, clients = ports[:3], ports[3:6], ports[6:9]
+        self.echo = ports[9]
+        threading.Thread(target=echo, args=(ports[10],), daemon=True).start()
+        run_relays([*zip(relayed, real), (self.echo, ports[10])], distance)
         self.layout = os.path.join(directory, "cluster.toml")
         with open(self.layout, "w") as file:
             file.write(f'cluster = "{os.urandom(16).hex()}"\n')
@@ -182,7 +209,7 @@ def main():
     arguments = parser.parse_args()
     trips = [float(one) for one in arguments.round_trips.split(",")]
     connections = [int(one) for one in arguments.connections.split(",")]
-    distance, found = Distance(), {}
+    distance, found, trips_found = Distance(), {}, {}
     with tempfile.TemporaryDirectory() as directory:
         cluster = Cluster(arguments.firn, directory, distance)
         try:
@@ -194,6 +221,7 @@ def main():
                         distance.seconds = trip / 2000
                         time.sleep(2)
                         cluster.wait_until_main_writes()
+                        trips_found.setdefault(trip, []).append(measured_round_trip(cluster.echo))
                         measured = bench(
                             arguments.firn, cluster.client, count, arguments.seconds, "run"
                         )
@@ -202,6 +230,10 @@ def main():
         finally:
             distance.seconds = 0
             cluster.close()
+    for trip in trips:
+        median = statistics.median(trips_found[trip])
+        print(f"A message and its answer take {median:.2f} ms where {trip:g} ms were asked for.")
+    print()
     print_table(found, connections, trips)
 
 

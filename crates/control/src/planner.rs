@@ -25,7 +25,7 @@ use crate::catalog::{Catalog, may_be_member};
 use crate::chunk::{Chunk, EVERY_SPACE, ReplicaState};
 use crate::group::{GroupMember, LogGroup};
 use crate::identifiers::{ChunkId, GroupId, NodeId};
-use crate::node::Health;
+use crate::node::{Health, NodeRole};
 use crate::operation::{OperationKind, Reason};
 use crate::placement::{Placement, idle_chunks, place_member};
 use crate::proposal::Proposal;
@@ -255,7 +255,12 @@ impl<'a> Planner<'a> {
             let crowd = self.placement.crowd(nodes, **node, None);
             (self.drains(**node), crowd, self.placement.fill(**node))
         };
-        let Some(from) = nodes.iter().max_by_key(rank).copied() else { return };
+        // The zones that vote keep a copy: those that follow are behind.
+        let follows = |node: &NodeId| self.catalog.nodes()[node].has(NodeRole::Standby);
+        let is_last = nodes.iter().filter(|node| !follows(node)).count() == 1;
+        let may_go = |node: &&NodeId| !is_last || follows(node);
+        let leaving = nodes.iter().filter(may_go).max_by_key(rank).copied();
+        let Some(from) = leaving else { return };
         if let Some(to) = nodes.iter().find(|node| **node != from) {
             self.give_up(id, chunk, from, *to);
         }

@@ -33,7 +33,7 @@ use firn_base::clock::Clock;
 use firn_base::network::Role;
 use firn_base::task::{TaskHandle, sleep};
 use firn_cluster::{
-    Layout, PoolProcess, ReplicaPool, Scaler, Surveyor, replica_name, replica_number,
+    DEFAULT_ZONE, Layout, PoolProcess, ReplicaPool, Scaler, Surveyor, replica_name, replica_number,
 };
 use firn_control::elastic::ElasticSettings;
 use parking_lot::Mutex;
@@ -209,6 +209,7 @@ struct LocalPool {
     commands: NodeCommands,
     /// The control nodes, as `--join` takes them.
     controls: String,
+    zone: String,
     drain_seconds: u64,
     replicas: BTreeMap<u32, Replica>,
 }
@@ -227,7 +228,10 @@ impl LocalPool {
         drain_limit: Duration,
     ) -> Result<LocalPool, CommandError> {
         let controls: Vec<String> =
-            layout.with_role(Role::Control).map(|node| node.address.to_string()).collect();
+            layout.control_members().map(|(_, node)| node.address.to_string()).collect();
+        // Where the cluster is meant to write.
+        let home = layout.with_role(Role::Database).next();
+        let zone = home.map_or(DEFAULT_ZONE, |node| &node.zone).to_owned();
         let mut found = Vec::new();
         for entry in fs::read_dir(&commands.directory)? {
             let name = entry?.file_name();
@@ -236,6 +240,7 @@ impl LocalPool {
         let mut pool = LocalPool {
             commands,
             controls: controls.join(","),
+            zone,
             drain_seconds: drain_limit.as_secs(),
             replicas: BTreeMap::new(),
         };
@@ -253,7 +258,7 @@ impl LocalPool {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let mut command = self.commands.of(&replica_name(number))?;
         command
-            .args(["--join", &self.controls, "--role", "replica"])
+            .args(["--join", &self.controls, "--role", "replica", "--zone", &self.zone])
             .args(["--cluster-listen", &address.to_string()])
             .args(["--shutdown-patience-seconds", &self.drain_seconds.to_string()]);
         Ok(command.spawn()?)
