@@ -186,8 +186,8 @@ impl Fronted {
             let settings = CallerSettings::new(links.address());
             Arc::new(Caller::new(environment, Arc::clone(&local), settings))
         };
-        let links = BackendLinks { commands: link(), control: link(), is_far: false };
-        let backends = Arc::new(One(links));
+        let backend = BackendLinks { commands: link(), control: link(), is_far: false };
+        let backends = Arc::new(One(backend));
         let options = FrontOptions {
             patience: Duration::from_secs(60),
             judge: Arc::new(class_of),
