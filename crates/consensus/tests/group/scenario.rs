@@ -24,6 +24,7 @@
 //! | `lead-again 1` | leader 1 begins the next term |
 //! | `release 1 108` | member 1 forgets log before 108 |
 //! | `cut 1`, `heal 1` | all messages from and to 1 are lost, until it is healed |
+//! | `take-over 4 9=voter 5 10=logger` | 4 and 5 have lost the others and start as 9 and 10, with 4's log |
 //! | `crash 1`, `start 1` | member 1 loses power; it starts from its disk |
 //! | `show` | the log of each member |
 
@@ -33,7 +34,7 @@ use std::fmt::Write as _;
 use firn_base::Lsn;
 use firn_consensus::{
     Base, Batch, Command, MemberChange, MemberId, Members, Message, Options, ReadId, Refusal, Role,
-    Saved, Term, Write,
+    Saved, Term, Write, take_over,
 };
 
 use crate::disk::Disk;
@@ -128,6 +129,7 @@ impl Scenario {
                 self.members.remove(&number(id));
                 self.disks.get_mut(&number(id)).expect("a member").crash(0);
             }
+            ["take-over", left @ ..] => self.take_over(left),
             ["start", id] => self.start(number(id)),
             ["show"] => self.show(),
             _ => panic!("no such command: {words:?}"),
@@ -160,6 +162,24 @@ impl Scenario {
         let options = Options::new(MemberId(id), id);
         self.members.insert(id, firn_consensus::Member::start(options, saved).unwrap());
         self.carry_out(id);
+    }
+
+    fn take_over(&mut self, left: &[&str]) {
+        let left: Vec<(u64, (MemberId, Role))> =
+            left.chunks(2).map(|pair| (number(pair[0]), member_role(pair[1]))).collect();
+        let members = Members::new(left.iter().map(|(_, member)| *member)).unwrap();
+        for (place, (before, (id, _))) in left.into_iter().enumerate() {
+            self.members.remove(&before);
+            let mut disk = self.disks.remove(&before).expect("a member");
+            disk.crash(0);
+            if place == 0 {
+                let write = take_over(disk.saved(), &members).expect("the members are others");
+                self.line(&format!("{before}: {}", show_write(&write)));
+                disk.write(write);
+                disk.sync_one();
+            }
+            self.install(id.0, disk);
+        }
     }
 
     fn tick(&mut self, id: u64) {

@@ -103,3 +103,8 @@ fn pipelined() {
 fn leads_again() {
     check("leads_again");
 }
+
+#[test]
+fn taken_over() {
+    check("taken_over");
+}
