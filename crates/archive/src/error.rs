@@ -49,6 +49,11 @@ pub enum ArchiveError {
         "{location}: a process that was chosen later writes this archive (choice {known}, this one's is {epoch})"
     )]
     Superseded { location: String, epoch: u64, known: u64 },
+    /// The archive goes on where the database does not.
+    #[error(
+        "{location} has log up to {archived}, and the cluster was taken over with log up to {at}: what is behind that is lost to it. Give it a URL of its own; this archive keeps its moments"
+    )]
+    OfLostLog { location: String, archived: Lsn, at: Lsn },
     /// The archive cannot bring the moment back.
     #[error("{location} cannot restore {wanted}: {reason}")]
     NotCovered { location: String, wanted: String, reason: String },

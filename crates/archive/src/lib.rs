@@ -48,7 +48,7 @@ mod verify;
 pub use archive::{Archive, Coverage, Moment, RestorePlan};
 pub use archiver::{
     ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedPages, ArchivedWriter, Archiver,
-    LocalWriter, mark_now,
+    LocalWriter, TakenOver, mark_now,
 };
 pub use base::{ArchivedBase, BaseDescription};
 pub use error::ArchiveError;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use firn_api::{FollowOptions, LogStore, PageFilter, PageRead, PageStore, PageStoreError};
 use firn_archive::{
     Archive, ArchiveError, ArchiveOptions, ArchiveSource, ArchiveStatus, ArchivedBase, Archiver,
-    BaseDescription, LocalWriter, Moment, Progress, Restore, verify,
+    BaseDescription, LocalWriter, Moment, Progress, Restore, TakenOver, verify,
 };
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::task::{monotonic, sleep};
@@ -108,6 +108,7 @@ impl Subject {
             pages: Arc::clone(&storage.pages) as _,
             writer: writer(&self.environment, &storage),
             epoch: 0,
+            taken_over: None,
             hold: storage.take_hold(),
         };
         let store = Arc::new(self.objects.clone());
@@ -426,6 +427,7 @@ fn two_archivers_of_one_database_end_with_one() {
         pages: Arc::clone(&storage.pages) as _,
         writer: writer(&subject.environment, storage),
         epoch: 0,
+        taken_over: None,
         hold: None,
     };
     let other = Archiver::start(&subject.environment, subject.store(), source, archive_options());
@@ -576,6 +578,15 @@ impl ObjectStore for Way {
 
 /// An archiver as the process of a cluster that was chosen in `epoch` has it.
 fn chosen(subject: &Subject, epoch: u64) -> (Arc<Way>, Archiver) {
+    chosen_after(subject, epoch, None)
+}
+
+/// The same, in a cluster that has perhaps been taken over.
+fn chosen_after(
+    subject: &Subject,
+    epoch: u64,
+    taken_over: Option<TakenOver>,
+) -> (Arc<Way>, Archiver) {
     let storage = subject.storage();
     let source = ArchiveSource {
         database: storage.database,
@@ -583,6 +594,7 @@ fn chosen(subject: &Subject, epoch: u64) -> (Arc<Way>, Archiver) {
         pages: Arc::clone(&storage.pages) as _,
         writer: writer(&subject.environment, storage),
         epoch,
+        taken_over,
         hold: None,
     };
     let way = Arc::new(Way { objects: subject.objects.clone(), is_cut: AtomicBool::new(false) });
@@ -670,4 +682,35 @@ fn a_slow_store_does_not_slow_the_database() {
     subject.wait_until_archived();
     wait_for(subject.archiver(), |status| status.progress.behind_ms < 100);
     check_moments(&subject, 3);
+}
+
+#[test]
+fn a_cluster_that_was_taken_over_adds_nothing_to_log_that_it_lost() {
+    let mut subject = Subject::new(11, archive_options());
+    subject.archiver.take().unwrap().close();
+    let (_, first) = chosen(&subject, 7);
+    subject.load(50);
+    let end = subject.storage().log.durable_lsn();
+    wait_for(&first, |status| status.archived >= Some(end));
+    first.close();
+    let known = Archive::open(&subject.store()).unwrap().manifest().number;
+    let taken_over = |at| Some(TakenOver { first_epoch: 100, at });
+    // The archive has more of the lost log than the cluster had when it was taken over.
+    let (_, refused) = chosen_after(&subject, 101, taken_over(Lsn(end.0 - 1)));
+    wait_for(&refused, |status| status.has_stopped);
+    let error = refused.status().progress.error.unwrap_or_default();
+    assert!(error.contains("Give it a URL of its own"), "{error}");
+    refused.close();
+    assert_eq!(Archive::open(&subject.store()).unwrap().manifest().number, known);
+    // It has no more, and goes on. From then on it is the cluster's.
+    let (_, goes_on) = chosen_after(&subject, 101, taken_over(end));
+    subject.load(50);
+    let end = subject.storage().log.durable_lsn();
+    wait_for(&goes_on, |status| status.archived >= Some(end));
+    goes_on.close();
+    let (_, again) = chosen_after(&subject, 102, taken_over(Lsn(end.0 - 1)));
+    subject.load(10);
+    let end = subject.storage().log.durable_lsn();
+    wait_for(&again, |status| status.archived >= Some(end));
+    again.close();
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use firn_api::report::ArchiveProgress;
 use firn_api::{LogError, LogStore, PageRead, PageStore, PageStoreError};
-use firn_archive::{ArchiveSource, ArchiveStatus, ArchivedPages, Archiver};
+use firn_archive::{ArchiveSource, ArchiveStatus, ArchivedPages, Archiver, TakenOver};
 use firn_base::network::NodeId;
 use firn_base::{Environment, Lsn, PageId};
 use firn_format::page::PageBuf;
@@ -48,6 +48,8 @@ const LISTED: usize = 65_536;
 pub(crate) struct ArchiveParts {
     pub(crate) place: ArchivePlace,
     pub(crate) own_number: NodeId,
+    /// If the cluster has been taken over.
+    pub(crate) taken_over: Option<TakenOver>,
     pub(crate) database: DatabaseId,
     pub(crate) log: CurrentLog,
     pub(crate) pages: Arc<PageRole>,
@@ -202,6 +204,7 @@ impl Shared {
         let source = ArchiveSource {
             database: parts.database,
             epoch: choice.epoch,
+            taken_over: parts.taken_over,
             log,
             pages: Arc::new(pages),
             writer: Arc::clone(&parts.writer) as _,

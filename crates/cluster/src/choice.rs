@@ -23,8 +23,17 @@ pub(crate) struct Choice {
     pub(crate) epoch: u64,
 }
 
+/// The catalog of a cluster that was taken over begins anew, and choices of it come after all of the
+/// one before: no catalog has so many entries.
+const GENERATION_BITS: u32 = 40;
+
+/// Choices of a cluster that has been taken over so often have this epoch, or a higher one.
+pub(crate) fn first_epoch(generation: u64) -> u64 {
+    generation << GENERATION_BITS
+}
+
 /// The process that archives, if there is one that can.
-pub(crate) fn choose(catalog: &Catalog) -> Option<Choice> {
+pub(crate) fn choose(catalog: &Catalog, generation: u64) -> Option<Choice> {
     let writer = catalog.groups().get(&LOG_GROUP).and_then(|group| group.writer_node());
     let with_pages =
         catalog.chunks().values().flat_map(|chunk| chunk.nodes_in(ReplicaState::InService));
@@ -35,7 +44,7 @@ pub(crate) fn choose(catalog: &Catalog) -> Option<Choice> {
     let is_standby = |node: &NodeId| catalog.nodes()[node].has(NodeRole::Standby);
     let rank = |node: &NodeId| (is_standby(node), Some(*node) == writer, *node);
     let node = with_pages.filter(is_there).min_by_key(rank)?;
-    Some(Choice { node, epoch: catalog.entries() })
+    Some(Choice { node, epoch: first_epoch(generation) + catalog.entries() })
 }
 
 #[cfg(test)]
@@ -85,7 +94,7 @@ roles = ["log"]
     }
 
     fn chosen(catalog: &Catalog) -> Option<u64> {
-        choose(catalog).map(|choice| choice.node.0)
+        choose(catalog, 0).map(|choice| choice.node.0)
     }
 
     #[test]
@@ -108,13 +117,15 @@ roles = ["log"]
         set(&mut catalog, 1, Health::Up);
         set(&mut catalog, 2, Health::Up);
         led(&mut catalog, 1, 2);
-        let before = choose(&catalog).unwrap();
+        let before = choose(&catalog, 0).unwrap();
         set(&mut catalog, 2, Health::Suspected);
         assert_eq!(chosen(&catalog), Some(2), "it may be back in a moment");
         set(&mut catalog, 2, Health::Down);
-        let after = choose(&catalog).unwrap();
+        let after = choose(&catalog, 0).unwrap();
         assert_eq!((before.node, after.node), (NodeId(2), NodeId(1)));
         assert!(after.epoch > before.epoch);
+        let taken_over = choose(&catalog, 1).unwrap();
+        assert!(taken_over.epoch > first_epoch(1) && after.epoch < first_epoch(1));
         set(&mut catalog, 1, Health::Down);
         assert_eq!(chosen(&catalog), None, "a logger has no pages");
     }

@@ -258,7 +258,7 @@ impl ControlledNode for Known {
     }
 
     fn catalog(&self, catalog: &Arc<Catalog>) {
-        self.view.set_choice(choose(catalog));
+        self.view.set_choice(choose(catalog, self.record.generation()));
         self.view.note_states(catalog, self.clock.wall_time_ms());
         let Some(layout) = Layout::of_catalog(catalog) else { return };
         if *self.view.layout() != layout || self.record.get().layout.is_none() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use firn_api::cluster::ClusterSeam;
 use firn_api::{LogError, LogStore};
+use firn_archive::TakenOver;
 use firn_base::Environment;
 use firn_base::disk::Disk;
 use firn_base::network::{Address, ClusterId, NetworkError, NodeId, Role, sockets};
@@ -26,6 +27,7 @@ use firn_writer_service::WriterService;
 use parking_lot::Mutex;
 
 use crate::archive_role::{ArchiveParts, ArchiveRole};
+use crate::choice;
 use crate::clients::{Clients, SessionNodes};
 use crate::control_role::{ControlError, ControlPart, ControlRole, Done, Governed};
 use crate::database::{DatabaseOptions, DatabaseRole, DatabaseState, OnState};
@@ -805,15 +807,20 @@ impl Maker {
             let store = Arc::clone(&member()?.store);
             Some(OwnMoments { clock: Arc::clone(&clock), store })
         });
-        let own = (self.own.number, own_moments as CurrentMoments);
+        let moments = (self.own.number, own_moments as CurrentMoments);
+        let own = self.record.get();
         let parts = ArchiveParts {
             place,
             own_number: self.own.number,
+            taken_over: (own.generation > 0).then(|| TakenOver {
+                first_epoch: choice::first_epoch(own.generation),
+                at: own.taken_over_at,
+            }),
             database: database_of(&self.view.layout()),
             log: self.log_source(log),
             pages: Arc::clone(pages),
             elsewhere: Arc::new(self.pages_over_links(Some(pages))),
-            writer: Arc::new(ClusterWriter::new(own, &self.view, self.links())),
+            writer: Arc::new(ClusterWriter::new(moments, &self.view, self.links())),
             view: Arc::clone(&self.view),
         };
         Some(Arc::new(ArchiveRole::start(&self.environment, parts)))

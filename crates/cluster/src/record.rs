@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use firn_base::Environment;
 use firn_base::disk::{DirectoryLock, Disk};
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
+use firn_base::{Environment, Lsn};
 use firn_consensus::MemberId;
 use firn_control::{ChunkId, DirectoryId, Epoch};
 use parking_lot::Mutex;
@@ -70,6 +70,8 @@ pub(crate) struct Record {
     pub(crate) zone: String,
     /// How often a standby has taken the cluster over. Nodes that have missed it do not go on.
     pub(crate) generation: u64,
+    /// Up to here the log is as it was before the last of them.
+    pub(crate) taken_over_at: Lsn,
 }
 
 /// Which member of the log group a node has.
@@ -124,6 +126,7 @@ impl Record {
             left: None,
             zone: node.zone.clone(),
             generation: 0,
+            taken_over_at: Lsn(0),
         }
     }
 
@@ -241,6 +244,11 @@ impl RecordFile {
     /// See [`Record::number`].
     pub(crate) fn number(&self) -> Option<NodeId> {
         self.record.lock().number
+    }
+
+    /// See [`Record::generation`].
+    pub(crate) fn generation(&self) -> u64 {
+        self.record.lock().generation
     }
 
     /// See [`Record::held`].

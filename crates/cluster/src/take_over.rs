@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_base::Lsn;
 use firn_base::disk::Disk;
 use firn_base::network::NodeId;
 use firn_link::{
@@ -66,6 +67,8 @@ pub(crate) struct TakeOverOrder {
     pub(crate) layout: Layout,
     /// The node whose log all others continue.
     pub(crate) leader: NodeId,
+    /// The end of that log.
+    pub(crate) position: Lsn,
 }
 
 /// The order of the variants is part of the format.

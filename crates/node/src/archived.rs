@@ -72,6 +72,7 @@ impl ArchivedStorage {
                 log: Arc::clone(&storage.log),
             }),
             epoch: 0,
+            taken_over: None,
             hold: storage.take_hold(),
         };
         let archiver = Archiver::start(environment, place.store, source, place.options);

@@ -126,12 +126,23 @@ impl ArchivedWriter for LocalWriter {
     }
 }
 
+/// A database that has gone on without the end of its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenOver {
+    /// Who was chosen to archive before that was so with a lower number.
+    pub first_epoch: u64,
+    /// Up to here the log is as it was before.
+    pub at: Lsn,
+}
+
 /// What is archived.
 pub struct ArchiveSource {
     pub database: DatabaseId,
     /// Of the processes of a cluster, one is chosen to archive. Later choices have higher numbers;
     /// 0: there is nobody to choose from.
     pub epoch: u64,
+    /// The database has lost the end of its log, and has another one from there.
+    pub taken_over: Option<TakenOver>,
     pub log: Arc<dyn LogStore>,
     pub pages: Arc<dyn ArchivedPages>,
     pub writer: Arc<dyn ArchivedWriter>,

@@ -10,7 +10,7 @@ use firn_objects::{ObjectError, ObjectStore, put_once};
 
 use super::log_buffer::LogBuffer;
 use super::turn::{Turns, Work};
-use super::{ArchiveOptions, ArchiveSource, Shared};
+use super::{ArchiveOptions, ArchiveSource, Shared, TakenOver};
 use crate::archive::Archive;
 use crate::error::ArchiveError;
 use crate::format::{Gap, Manifest, SetEntry};
@@ -127,6 +127,12 @@ fn next_manifest(
         let location = store.location().to_owned();
         return Err(ArchiveError::Superseded { location, epoch, known });
     }
+    if let Some(TakenOver { at, .. }) = source.taken_over.filter(|one| known < one.first_epoch)
+        && let Some(archived) = archived_end(archive.manifest()).filter(|archived| *archived > at)
+    {
+        let location = store.location().to_owned();
+        return Err(ArchiveError::OfLostLog { location, archived, at });
+    }
     let number = archive.highest + 1;
     Ok(Manifest { number, writer, epoch, ..archive.manifest().clone() })
 }
@@ -140,10 +146,7 @@ fn follow_on(
     manifest: &mut Manifest,
 ) -> Result<(Box<dyn LogFollower>, Lsn), ArchiveError> {
     let end = source.log.durable_lsn();
-    let archived = manifest.log_end().or(manifest.sets.last().map(|set| set.start));
-    // After a gap without log behind it, the archive goes on there.
-    let archived = archived.max(manifest.gaps.last().map(|gap| gap.to));
-    let Some(archived) = archived else {
+    let Some(archived) = archived_end(manifest) else {
         return Ok((source.log.follow(follow(end, options))?, end));
     };
     if archived > end && source.epoch > 0 {
@@ -169,6 +172,13 @@ fn follow_on(
     tracing::error!(from = %gap.from, to = %gap.to, "log was written without the archive and is gone; no moment of it can be restored");
     manifest.gaps.push(gap);
     Ok((follower, end))
+}
+
+/// Where the archive goes on; `None` if it has nothing yet.
+fn archived_end(manifest: &Manifest) -> Option<Lsn> {
+    let archived = manifest.log_end().or(manifest.sets.last().map(|set| set.start));
+    // After a gap without log behind it, the archive goes on there.
+    archived.max(manifest.gaps.last().map(|gap| gap.to))
 }
 
 /// What changed since the last set.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use firn_base::Lsn;
 use firn_base::network::{Address, ClusterId, NodeId, Roles};
 use firn_consensus::MemberId;
 use firn_control::{ChunkId, DirectoryId, Epoch};
@@ -66,6 +67,7 @@ where
             left: old.left,
             zone: DEFAULT_ZONE.to_owned(),
             generation: 0,
+            taken_over_at: Lsn(0),
         }
     }
 }

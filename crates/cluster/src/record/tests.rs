@@ -27,6 +27,7 @@ fn record() -> Record {
         left: Some(MemberId(3)),
         zone: "west".to_owned(),
         generation: 2,
+        taken_over_at: Lsn(300),
     }
 }
 
@@ -60,7 +61,7 @@ fn a_record_has_these_bytes() {
         &[1, 5, 0, 1, 1, 3],                          // log member 5: joined, made; 3 was given up
         &[4],
         b"west",
-        &[2], // a standby took over twice
+        &[2, 0xac, 2], // a standby took over twice, the last time at 300
     ];
     assert_eq!(bytes[..5], *b"FnNd\x05");
     assert_eq!(bytes[HEADER_BYTES..], body.concat());
@@ -70,7 +71,8 @@ fn a_record_has_these_bytes() {
 /// The record as it is read from the bytes of a release without zones.
 fn old_record(number: u64) -> Record {
     let zone = "default".to_owned();
-    Record { number: Some(NodeId(number)), zone, generation: 0, ..record() }
+    let number = Some(NodeId(number));
+    Record { number, zone, generation: 0, taken_over_at: Lsn(0), ..record() }
 }
 
 /// The bytes of the record as releases without zones wrote them, of node 2. `chunks` is what its

@@ -106,7 +106,7 @@ fn go_on(record: &mut Record, order: &TakeOverOrder, place: Option<MemberPlace>)
     record.left = record.log_member.map(|before| before.member).or(record.left);
     record.log_member = place;
     record.has_control = false;
-    record.generation = order.generation;
+    (record.generation, record.taken_over_at) = (order.generation, order.position);
     let own: Vec<_> = record.number.iter().flat_map(|own| order.layout.chunks_on(*own)).collect();
     record.held.retain(|chunk, _| own.contains(chunk));
     record.held.values_mut().for_each(|epoch| *epoch = FOUNDED_EPOCH);

@@ -88,7 +88,7 @@ pub fn plan(survey: &Survey, zone: &str) -> Result<TakeOver, NoTakeOver> {
         nodes: numbers.iter().map(|number| name(*number)).collect(),
         leader: name(leader),
         end,
-        order: TakeOverOrder { generation, layout: after, leader },
+        order: TakeOverOrder { generation, layout: after, leader, position: end },
     })
 }
 

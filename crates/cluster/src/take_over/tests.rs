@@ -34,7 +34,7 @@ fn order() -> TakeOverOrder {
     let layout = Layout::parse(TEXT).unwrap();
     let nodes = [2, 3].map(NodeId).into();
     let layout = layout.of_these(&nodes).unwrap();
-    TakeOverOrder { generation: 4, layout, leader: NodeId(2) }
+    TakeOverOrder { generation: 4, layout, leader: NodeId(2), position: Lsn(300) }
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn messages_have_these_bytes() {
         &[1, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 1, 2], // chunk 1 at node 2
     ]
     .concat();
-    let taken = [&[4][..], &layout, &[2]].concat();
+    let taken = [&[4][..], &layout, &[2, 0xac, 2]].concat();
     let ask = Ask::TakeOver(Box::new(order()));
     assert_eq!(encode(VERSION, &ask), [&[1, 1][..], &taken].concat());
     assert_eq!(encode(VERSION, &Ask::Layout), [1, 0]);
