@@ -21,12 +21,9 @@ kill-writer) kill -KILL "$(writer "$1" "$3")" && exit ;;
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac
 
-directory=$(mktemp -d)
-"$1" cluster start --dir "$directory" --nodes 3 --proxies 1 --buffer-pool 256M >/dev/null &
-cluster=$!
-trap 'kill $cluster; wait $cluster || true; rm -rf "$directory"' EXIT
-until "$1" cluster status --dir "$directory" 2>/dev/null | grep -q ' forwards'; do sleep 0.5; done
-port=$(sed -n '/"proxy-1"/,$s/.*client_address = "127.0.0.1:\([0-9]*\)".*/\1/p' "$directory/cluster.toml")
+# shellcheck source=scripts/proxied-cluster.sh
+. "$(dirname "$0")/proxied-cluster.sh"
+start_cluster "$1" 256M
 
 if [ "$2" = switch ]; then
     set -- "$@" "$1" cluster switch --dir "$directory"

@@ -9,12 +9,9 @@ set -eu
 [ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2; }
 firn=$1 switches=${2:-20} warehouses=${3:-1} connections=${4:-8}
 
-directory=$(mktemp -d)
-"$firn" cluster start --dir "$directory" --nodes 3 --proxies 1 --buffer-pool 512M >/dev/null 2>&1 &
-cluster=$!
-trap 'kill $cluster; wait $cluster || true; rm -rf "$directory"' EXIT
-until "$firn" cluster status --dir "$directory" 2>/dev/null | grep -q ' forwards'; do sleep 0.5; done
-port=$(sed -n '/"proxy-1"/,$s/.*client_address = "127.0.0.1:\([0-9]*\)".*/\1/p' "$directory/cluster.toml")
+# shellcheck source=scripts/proxied-cluster.sh
+. "$(dirname "$0")/proxied-cluster.sh"
+start_cluster "$firn" 512M
 mysql="mysql://root@127.0.0.1:$port/tpcc"
 
 "$firn" bench tpcc --url "$mysql" --warehouses "$warehouses" prepare
