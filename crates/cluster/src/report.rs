@@ -15,6 +15,7 @@ use firn_control::{Catalog, EVERY_SPACE, Proposal, Reason, ReplicaState};
 use firn_link::LocalNode;
 use parking_lot::Mutex;
 
+use crate::durable_history::age_ms;
 use crate::layout::catalog::LOG_GROUP;
 use crate::message::{NodeStatus, PagesStatus};
 use crate::survey::{Control, Survey, SurveyedNode, Surveyor};
@@ -83,9 +84,10 @@ fn report_of(survey: &Survey) -> ClusterReport {
     let control = survey.control.as_ref().ok();
     let catalog = control.map(|control| &control.catalog);
     let end = durable_end(&survey.nodes);
+    let history = durable_history(&survey.nodes);
     ClusterReport {
         nodes: survey.nodes.iter().map(|one| node(one, catalog)).collect(),
-        parts: survey.nodes.iter().flat_map(|node| parts(node, end)).collect(),
+        parts: survey.nodes.iter().flat_map(|node| parts(node, end, &history)).collect(),
         members: catalog.map(members).unwrap_or_default(),
         copies: catalog.map(|catalog| copies(catalog, survey, end)).unwrap_or_default(),
         operations: control.map(operations).unwrap_or_default(),
@@ -96,6 +98,13 @@ fn report_of(survey: &Survey) -> ClusterReport {
 fn durable_end(nodes: &[SurveyedNode]) -> Lsn {
     let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
     log.map(|log| log.durable).max().unwrap_or(Lsn(0))
+}
+
+/// When the log was durable up to where, as the node that leads tells; empty if none does.
+fn durable_history(nodes: &[SurveyedNode]) -> Vec<(u64, Lsn)> {
+    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
+    let leader = log.filter(|log| log.leads.is_some()).max_by_key(|log| log.leads);
+    leader.map(|log| log.history.clone()).unwrap_or_default()
 }
 
 fn behind(end: Lsn, position: Lsn) -> u64 {
@@ -124,7 +133,7 @@ fn node(one: &SurveyedNode, catalog: Option<&Catalog>) -> ClusterNode {
     }
 }
 
-fn parts(one: &SurveyedNode, end: Lsn) -> Vec<ClusterPart> {
+fn parts(one: &SurveyedNode, end: Lsn, history: &[(u64, Lsn)]) -> Vec<ClusterPart> {
     let Ok(status) = &one.status else { return Vec::new() };
     let NodeStatus { log, pages, replica, archive, .. } = status;
     let part = |kind| ClusterPart {
@@ -141,6 +150,10 @@ fn parts(one: &SurveyedNode, end: Lsn) -> Vec<ClusterPart> {
     let log = log.as_ref().map(|log| ClusterPart {
         position: Some(log.durable),
         lag_bytes: Some(behind(end, log.durable)),
+        lag_ms: match behind(end, log.durable) {
+            0 => Some(0),
+            _ => (!history.is_empty()).then(|| age_ms(history, log.durable)),
+        },
         kept_from: Some(log.truncated),
         epoch: log.leads,
         error: log.failure.clone(),
