@@ -481,15 +481,13 @@ impl Layout {
     }
 
     /// The members whose log a node reads. A standby has only what its own zone has: what else it
-    /// got would be ahead of the log with which it takes over.
+    /// got would be ahead of the log with which it takes over. Without a member it cannot take over.
     pub(crate) fn log_read_by(&self, reader: NodeId) -> Vec<NodeEntry> {
-        match self.nodes.get(&reader).filter(|node| node.is_standby) {
-            Some(own) => {
-                let members = self.log_members().map(|(_, node)| node);
-                members.filter(|node| node.zone == own.zone).cloned().collect()
-            }
-            None => self.log_voters().cloned().collect(),
-        }
+        let own = self.nodes.get(&reader).filter(|node| node.is_standby);
+        let members = self.log_members().map(|(_, node)| node);
+        let is_near = |node: &&NodeEntry| own.is_some_and(|own| own.zone == node.zone);
+        let near: Vec<NodeEntry> = members.filter(is_near).cloned().collect();
+        if near.is_empty() { self.log_voters().cloned().collect() } else { near }
     }
 
     /// The nodes whose pages need the log of a member on this node: see [`Layout::log_read_by`].

@@ -121,3 +121,36 @@ fn the_origin_is_kept_in_a_file() {
     origin(Lsn(8)).write(&disk, &path).unwrap();
     assert_eq!(Origin::read(&disk, &path).unwrap(), Some(origin(Lsn(8))));
 }
+
+#[test]
+fn a_zone_that_follows_reads_what_its_own_members_have() {
+    let third = "\n[[node]]\nnumber = 3\nname = \"node-3\"\naddress = \"127.0.0.1:7403\"\n\
+                 client_address = \"127.0.0.1:3309\"\n\
+                 roles = [\"database\", \"log\", \"pages\", \"control\"]\nzone = \"west\"\n\
+                 \n[[node]]\nnumber = 4\nname = \"node-4\"\naddress = \"127.0.0.1:7404\"\n\
+                 roles = [\"replica\"]\nzone = \"west\"\n";
+    let follows = TEXT.replacen('\n', "\nasynchronous_zones = [\"west\"]\n", 1) + third;
+    let layout = Layout::parse(&follows).unwrap();
+    assert_eq!(layout.to_text(), follows);
+    let read_by = |layout: &Layout, node: u64| {
+        let members = layout.log_read_by(NodeId(node));
+        members.iter().map(|node| node.number.0).collect::<Vec<_>>()
+    };
+    assert_eq!(layout.members().role(MemberId(3)), Some(MemberRole::Learner));
+    assert_eq!(layout.control_members().count(), 1, "it has no vote there either");
+    assert_eq!((read_by(&layout, 4), read_by(&layout, 1)), (vec![3], vec![1, 2]));
+    let behind = |member: u64| {
+        let nodes = layout.page_nodes_behind(NodeId(member));
+        nodes.map(|node| node.number.0).collect::<Vec<_>>()
+    };
+    assert_eq!((behind(1), behind(3)), (vec![1], vec![3]));
+    let mut alone = layout.clone();
+    alone.log.remove(&MemberId(3));
+    assert_eq!(read_by(&alone, 4), [1, 2], "nobody of its zone has the log");
+    let votes = Layout::parse(&(TEXT.to_owned() + third)).unwrap();
+    assert_eq!(read_by(&votes, 4), [1, 2, 3]);
+    let error = Layout::parse(&follows.replace("\"control\"]\nzone", "\"pages\"]\nzone"));
+    assert!(error.unwrap_err().reason.contains("no node of zone 'west' has the role control"));
+    let error = Layout::parse(&follows.replace("= [\"west\"]", "= [\"east\"]")).unwrap_err();
+    assert!(error.reason.contains("no node is in zone 'east'"), "{error}");
+}
