@@ -157,3 +157,27 @@ fn a_zone_for_which_commits_wait_goes_on_by_itself() {
     cluster.wait_for_zone("main", "synchronous; it would lose nothing");
     cluster.end();
 }
+
+#[test]
+fn a_drill_shows_what_a_loss_would_cost() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let drill = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_firn"));
+        command.args(["cluster", "drill", "--standby", "synchronous", "--clients", "4"]);
+        command.args(["--seconds", "2", "--dir"]).arg(directory.path().join("drill"));
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (text.concat(), output.status.success())
+    };
+    let (text, has_ended_well) = drill();
+    assert!(has_ended_well, "{text}");
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no '{name}' in {text}")).trim().to_owned()
+    };
+    assert!(value("acknowledged inserts").parse::<u64>().unwrap() > 0);
+    assert_eq!(value("acknowledged and lost"), "0");
+    let (again, has_begun) = drill();
+    assert!(!has_begun && again.contains("a drill kills nodes"), "{again}");
+}
