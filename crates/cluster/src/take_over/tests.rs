@@ -1,10 +1,13 @@
 use firn_base::Environment;
 use firn_base::network::Role;
-use firn_consensus::MemberId;
+use firn_consensus::{Base, Member, MemberId, Members, Options, Term};
 use firn_control::{ChunkId, Epoch};
+use firn_storage::group::{GroupLog, MemberLog};
+use firn_storage::local::{LocalDirectory, LogOptions};
 
 use super::*;
 use crate::framed_file::HEADER_BYTES;
+use crate::log_member::database_of;
 use crate::record::{MemberPlace, Record, RecordFile};
 
 const TEXT: &str = r#"cluster = "0000000000000000000000000000000a"
@@ -113,7 +116,7 @@ fn an_order_is_carried_out_once() {
     let directory = directory();
     let environment = Environment::system();
     let path = directory.path();
-    let options = firn_storage::local::LogOptions::default();
+    let options = LogOptions::default();
     apply(&environment, path, options).unwrap();
     let before = RecordFile::read(&*environment.disk, path).unwrap().unwrap();
     assert_eq!(before.generation, 0, "there is no order");
@@ -127,6 +130,45 @@ fn an_order_is_carried_out_once() {
     assert!(!after.entry().is_standby && after.entry().has(Role::Control));
     apply(&environment, path, options).unwrap();
     assert_eq!(RecordFile::read(&*environment.disk, path).unwrap(), Some(after));
+}
+
+/// The log of the node that leads, as that of the member that it has now. Returns its members.
+fn members_in(path: &Path, place: MemberPlace) -> Members {
+    let environment = Environment::system();
+    let layout = Layout::parse(TEXT).unwrap();
+    let [log, _] = place.directories(path);
+    let files = LocalDirectory::open_for(&environment, &log, database_of(&layout)).unwrap();
+    let base = Base::founding(Term(1), Lsn::FIRST, layout.members());
+    let options = LogOptions { segment_size_bytes: 1 << 20, ..LogOptions::default() };
+    let log = GroupLog::open(&files, options, base).unwrap();
+    let saved = log.saved();
+    log.close();
+    let id = saved.base.members.iter().next().map(|(id, _)| id).unwrap();
+    Member::start(Options::new(id, 1), saved).unwrap().members().clone()
+}
+
+#[test]
+fn the_log_goes_on_with_other_members_however_often_the_order_is_begun() {
+    for is_founder in [true, false] {
+        let directory = directory();
+        let (environment, path) = (Environment::system(), directory.path());
+        let before = MemberPlace { member: MemberId(2), is_founder, is_made: true };
+        let record = RecordFile::read(&*environment.disk, path).unwrap().unwrap();
+        let record = Record { log_member: Some(before), ..record };
+        drop(RecordFile::write(&environment.disk, path, record.clone()).unwrap());
+        assert_eq!(members_in(path, before), Layout::parse(TEXT).unwrap().members());
+        order().write(&*environment.disk, path).unwrap();
+        let options = LogOptions { segment_size_bytes: 1 << 20, ..LogOptions::default() };
+        apply(&environment, path, options).unwrap();
+        // The node died before the record had changed.
+        drop(RecordFile::write(&environment.disk, path, record).unwrap());
+        order().write(&*environment.disk, path).unwrap();
+        apply(&environment, path, options).unwrap();
+        let after = RecordFile::read(&*environment.disk, path).unwrap().unwrap();
+        let after = after.log_member.unwrap();
+        assert_eq!((after.member, after.is_founder), (MemberId(4), is_founder));
+        assert_eq!(members_in(path, after), order().layout.members());
+    }
 }
 
 #[test]
