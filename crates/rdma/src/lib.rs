@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The [`OwnerAddress`](message::OwnerAddress) is exchanged over a link: `announce` gives it to the
-//! owner's region service, and `FarPeer` asks for it. All else goes over UCX. On hardware the network cards do the accesses; where UCX stands in for
-//! it (TCP, shared memory), the thread of [`RdmaOwner`] does. No thread of the database runs.
+//! owner's region service, and `FarPeer` asks for it. All else goes over UCX. On hardware the
+//! network cards do the accesses; where UCX stands in for it (TCP, shared memory), the thread of
+//! [`RdmaOwner`] does. No thread of the database runs.
 //!
 //! Rules, cited by number:
 //!
