@@ -1,10 +1,10 @@
 //! The regions of another machine by the best way that there is: RDMA if both ends have it, and
 //! messages of the region service otherwise.
 //!
-//! What only reads is repeated by messages if RDMA fails, and from then on messages alone are used:
-//! reading once more changes nothing, and the messages say whether the epoch has ended. What changes
-//! words is not repeated, since it may have been done, or may still be: it fails, now and later, and
-//! whoever needs it connects again.
+//! A batch that only reads is repeated by messages if RDMA fails, and from then on messages alone
+//! are used: reading once more changes nothing, and the messages say whether the epoch has ended.
+//! A batch that changes words is not repeated, since it may have been done, or may still be: it
+//! fails, now and later, and its caller connects again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

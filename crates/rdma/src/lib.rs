@@ -33,8 +33,8 @@
 //!   been done at the owner. Neither RDMA nor UCX promises an order within a longer access, and UCX
 //!   orders accesses by a fence only if they take the same way.
 //! * D5. *A failed endpoint stays failed.* All batches that are under way on it fail, and all later
-//!   ones. Whoever connects again has another worker. So what the network still carries of a batch
-//!   is not done after a later batch of the same region.
+//!   ones. A peer that connects again has another worker. So what the network still carries of a
+//!   batch is not done after a later batch of the same region.
 //!
 //! `docs/formats/rdma.md` describes the bytes.
 //!

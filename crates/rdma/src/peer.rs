@@ -1,7 +1,7 @@
 //! The peer's end. See [`crate`] for the rules.
 //!
-//! Whoever waits for a batch drives the port for a moment, and so sees the end of a batch without a
-//! switch between threads. Later, and for batches that nobody waits for, a thread drives it.
+//! A thread that waits for a batch drives the port for a moment, and so sees the end of the batch
+//! without a switch between threads. Later, and for batches that nobody waits for, a thread drives it.
 //!
 //! Latch rules: the mutex of the engine is a leaf. It is held during calls of UCX, which do not
 //! wait.
@@ -482,7 +482,7 @@ impl Region for RdmaRegion {
 /// A batch that was submitted.
 struct RdmaBatch {
     way: Arc<Way>,
-    /// Taken by whoever waits.
+    /// The caller that waits takes it.
     completion: Option<Completion>,
     is_withdrawn: Arc<AtomicBool>,
 }
