@@ -23,8 +23,8 @@ pub(crate) struct Choice {
     pub(crate) epoch: u64,
 }
 
-/// The catalog of a cluster that was taken over begins anew, and choices of it come after all of the
-/// one before: no catalog has so many entries.
+/// A take-over begins a new catalog. Its choices have higher epochs than those of the catalog
+/// before, which has fewer entries than 2 to the power of this.
 const GENERATION_BITS: u32 = 40;
 
 /// Choices of a cluster that has been taken over so often have this epoch, or a higher one.

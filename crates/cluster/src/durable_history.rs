@@ -75,7 +75,8 @@ impl DurableHistory {
     }
 }
 
-/// For how many milliseconds there has been durable log behind `end` at most, by what a leader told.
+/// For how many milliseconds there has been durable log behind `end` at most, by what a leader
+/// told.
 /// Of a copy that lacks more than the leader remembers, the age of what it remembers.
 pub(crate) fn age_ms(told: &[(u64, Lsn)], end: Lsn) -> u64 {
     let newest_known = told.iter().find(|(_, durable)| *durable <= end).or(told.last());

@@ -33,6 +33,8 @@
 pub(crate) mod catalog;
 pub(crate) mod old;
 pub(crate) mod origin;
+#[cfg(test)]
+pub(crate) mod zoned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -373,6 +375,11 @@ impl Layout {
         self.log.iter().filter_map(|(member, one)| Some((*member, self.nodes.get(&one.node)?)))
     }
 
+    /// The node of a member of the log group.
+    pub(crate) fn node_of_member(&self, member: MemberId) -> Option<&NodeEntry> {
+        self.nodes.get(&self.log.get(&member)?.node)
+    }
+
     /// The nodes that keep the log and vote.
     pub(crate) fn log_voters(&self) -> impl Iterator<Item = &NodeEntry> {
         let voters = self.log.values().filter(|one| one.role.votes());
@@ -426,8 +433,8 @@ impl Layout {
         self.control.iter().filter_map(|(member, node)| Some((*member, self.nodes.get(node)?)))
     }
 
-    /// The cluster of these nodes alone, all of which vote. Its members of the log group have numbers
-    /// that were never given.
+    /// The cluster of these nodes alone, all of which vote. Its members of the log group have
+    /// numbers that were never given.
     ///
     /// # Errors
     /// What none of the nodes has.
@@ -481,7 +488,8 @@ impl Layout {
     }
 
     /// The members whose log a node reads. A standby has only what its own zone has: what else it
-    /// got would be ahead of the log with which it takes over. Without a member it cannot take over.
+    /// got would be ahead of the log with which it takes over. A zone without a member cannot take
+    /// over.
     pub(crate) fn log_read_by(&self, reader: NodeId) -> Vec<NodeEntry> {
         let own = self.nodes.get(&reader).filter(|node| node.is_standby);
         let members = self.log_members().map(|(_, node)| node);

@@ -63,6 +63,11 @@ impl LeftBehind {
         }
     }
 
+    /// The generation of this process's cluster.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// The generation of the cluster that has gone on, if it has.
     pub(crate) fn heard(&self) -> Option<u64> {
         Some(self.heard.load(Ordering::Relaxed)).filter(|heard| *heard > self.generation)

@@ -1,7 +1,7 @@
 //! Decides how much log a member keeps: what every page node has made pages of may go.
 //!
-//! Where a zone follows the others, its members keep what its page nodes need, and the others do not:
-//! a zone that is cut off does not fill their disks.
+//! The members of a zone that follows the others keep what its page nodes need, and the other
+//! members do not: a zone that is cut off does not fill their disks.
 //!
 //! A page node holds log by a lease as well, but only at the member that it follows, and leases end
 //! with a process. So each member asks all nodes that have the pages where their log begins. It

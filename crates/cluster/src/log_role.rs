@@ -254,8 +254,8 @@ impl Shared {
     /// Whether a member is in another zone than this process.
     fn is_apart(&self, layout: &Layout, member: MemberId) -> bool {
         let own = self.parts.record.number();
-        let node = layout.log_members().find(|(id, _)| *id == member).map(|(_, node)| node.number);
-        own.zip(node).is_some_and(|(own, node)| layout.are_apart(own, node))
+        let node = layout.node_of_member(member);
+        own.zip(node).is_some_and(|(own, node)| layout.are_apart(own, node.number))
     }
 
     /// Members in the zone of the one that leads are elected first when it dies: where the log is
@@ -407,7 +407,8 @@ impl Shared {
             return None;
         }
         self.note_ordered(ordered);
-        match store.change_members(term, &changes(&store.members(), ordered)) {
+        let changed = changes(&store.members(), ordered).map_err(Refusal::Members);
+        match changed.and_then(|changes| store.change_members(term, &changes)) {
             Err(Refusal::Members(MembersError::Nothing)) => Some(store.durable_lsn()),
             Err(error) => {
                 tracing::info!(%error, "the members of the log group are not changed yet");
@@ -428,7 +429,7 @@ impl Shared {
         }
         let layout = self.parts.view.layout();
         let leader = member.store.leader()?;
-        let (_, node) = layout.log_members().find(|(id, _)| *id == leader)?;
+        let node = layout.node_of_member(leader)?;
         let theirs = status::ask(&self.parts.links.to(node), TIMEOUT).ok()?.log?.durable;
         let ours = member.store.durable_lsn();
         (ours.0.saturating_add(NEAR_BYTES) >= theirs.0 && ours > Lsn(0)).then_some(ours)
@@ -497,11 +498,9 @@ impl Shared {
 }
 
 /// What makes the members those that were ordered.
-fn changes(now: &Members, ordered: &OrderedMembers) -> Vec<MemberChange> {
-    let gone = now.iter().filter(|(id, _)| !ordered.contains_key(id));
-    let gone = gone.map(|(id, _)| MemberChange::Remove(id));
-    let set = ordered.iter().filter(|(id, one)| now.role(**id) != Some(one.role));
-    set.map(|(id, one)| MemberChange::Set(*id, one.role)).chain(gone).collect()
+fn changes(now: &Members, ordered: &OrderedMembers) -> Result<Vec<MemberChange>, MembersError> {
+    let ordered = Members::new(ordered.iter().map(|(id, one)| (*id, one.role)))?;
+    Ok(now.changes_to(&ordered))
 }
 
 #[cfg(test)]
@@ -519,8 +518,9 @@ mod tests {
         let member = |id: u64, role| (MemberId(id), GroupMember { node: NodeId(id), role });
         let ordered: OrderedMembers = [1, 2, 4].map(|id| member(id, Role::Voter)).into();
         let set = MemberChange::Set(MemberId(4), Role::Voter);
-        assert_eq!(changes(&now, &ordered), [set, MemberChange::Remove(MemberId(3))]);
-        let after = now.changed(&changes(&now, &ordered)).unwrap();
-        assert_eq!(changes(&after, &ordered), []);
+        let changes = |now: &Members| changes(now, &ordered).unwrap();
+        assert_eq!(changes(&now), [set, MemberChange::Remove(MemberId(3))]);
+        let after = now.changed(&changes(&now)).unwrap();
+        assert_eq!(changes(&after), []);
     }
 }

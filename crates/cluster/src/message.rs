@@ -114,6 +114,17 @@ pub struct ArchivingStatus {
     pub progress: ArchiveProgress,
 }
 
+impl LogStatus {
+    /// The member that leads, of members with what each has told. Several may believe it: the one in
+    /// the newest term does.
+    pub(crate) fn newest_leader<'a, T>(
+        members: impl Iterator<Item = (T, &'a LogStatus)>,
+    ) -> Option<(T, &'a LogStatus)> {
+        let leaders = members.filter(|(_, log)| log.leads.is_some());
+        leaders.max_by_key(|(_, log)| log.leads)
+    }
+}
+
 /// The bytes are no status of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the node's status cannot be read; it may be of another release")]

@@ -170,7 +170,6 @@ struct Shared {
 struct Fate {
     taking_over: Arc<TakeOverService>,
     left_behind: Arc<LeftBehind>,
-    generation: u64,
     directory: PathBuf,
 }
 
@@ -179,8 +178,9 @@ impl Fate {
         if self.taking_over.is_ordered() {
             return Some(ProcessError::StartsAgain);
         }
-        let (own, directory) = (self.generation, self.directory.clone());
-        Some(ProcessError::LeftBehind { heard: self.left_behind.heard()?, own, directory })
+        let heard = self.left_behind.heard()?;
+        let (own, directory) = (self.left_behind.generation(), self.directory.clone());
+        Some(ProcessError::LeftBehind { heard, own, directory })
     }
 }
 
@@ -230,7 +230,6 @@ impl RunningProcess {
                 &view,
             )),
             left_behind,
-            generation: own.generation,
             directory: options.directory.clone(),
         };
         if let Some(left) = fate.failure() {
@@ -473,7 +472,7 @@ impl Shared {
             ..NodeStatus::of(self.node)
         };
         let status = self.parts.get().map_or_else(waits, |parts| parts.status(self.node));
-        let generation = self.fate.generation;
+        let generation = self.fate.left_behind.generation();
         NodeStatus { failure: self.control.refusal().or(status.failure), generation, ..status }
     }
 }

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::durable_history::age_ms;
 use crate::layout::catalog::LOG_GROUP;
-use crate::message::{NodeStatus, PagesStatus};
+use crate::message::{LogStatus, NodeStatus, PagesStatus};
 use crate::survey::{Control, Survey, SurveyedNode, Surveyor};
 use crate::view::View;
 
@@ -83,28 +83,21 @@ impl ClusterSeam for ClusterSurveys {
 fn report_of(survey: &Survey) -> ClusterReport {
     let control = survey.control.as_ref().ok();
     let catalog = control.map(|control| &control.catalog);
-    let end = durable_end(&survey.nodes);
-    let history = durable_history(&survey.nodes);
+    let end = survey.durable_end();
+    let history = durable_history(survey);
     ClusterReport {
         nodes: survey.nodes.iter().map(|one| node(one, catalog)).collect(),
-        parts: survey.nodes.iter().flat_map(|node| parts(node, end, &history)).collect(),
+        parts: survey.nodes.iter().flat_map(|node| parts(node, end, history)).collect(),
         members: catalog.map(members).unwrap_or_default(),
         copies: catalog.map(|catalog| copies(catalog, survey, end)).unwrap_or_default(),
         operations: control.map(operations).unwrap_or_default(),
     }
 }
 
-/// The end of the durable log, as the member that knows most of it tells.
-fn durable_end(nodes: &[SurveyedNode]) -> Lsn {
-    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
-    log.map(|log| log.durable).max().unwrap_or(Lsn(0))
-}
-
 /// When the log was durable up to where, as the node that leads tells; empty if none does.
-fn durable_history(nodes: &[SurveyedNode]) -> Vec<(u64, Lsn)> {
-    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
-    let leader = log.filter(|log| log.leads.is_some()).max_by_key(|log| log.leads);
-    leader.map(|log| log.history.clone()).unwrap_or_default()
+fn durable_history(survey: &Survey) -> &[(u64, Lsn)] {
+    let leader = LogStatus::newest_leader(survey.logs().map(|log| ((), log)));
+    leader.map_or(&[], |(_, log)| &log.history)
 }
 
 fn behind(end: Lsn, position: Lsn) -> u64 {

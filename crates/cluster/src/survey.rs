@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_base::Environment;
 use firn_base::network::{NodeId, NodeIdentity, Roles};
+use firn_base::{Environment, Lsn};
 use firn_control::{Applied, Catalog, NodeState, Proposal};
 use firn_control_service::message::StatusReply;
 use firn_control_service::{Administrator, ClientOptions, ProposeError};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::layout::{Layout, NodeEntry};
 use crate::links::Links;
-use crate::message::NodeStatus;
+use crate::message::{LogStatus, NodeStatus};
 use crate::status::{AskError, ask};
 
 /// How long control has to answer.
@@ -40,6 +40,19 @@ pub struct Survey {
     pub layout: Arc<Layout>,
     /// By number.
     pub nodes: Vec<SurveyedNode>,
+}
+
+impl Survey {
+    /// What the members of the log that answer have told.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = &LogStatus> {
+        self.nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref())
+    }
+
+    /// The end of the durable log, as the member that knows most of it tells.
+    #[must_use]
+    pub fn durable_end(&self) -> Lsn {
+        self.logs().map(|log| log.durable).max().unwrap_or(Lsn(0))
+    }
 }
 
 /// The cluster in control's eyes.
@@ -109,8 +122,8 @@ impl Surveyor {
         self.survey(control, is_asked)
     }
 
-    /// Asks the nodes that are known, and not control, which may be lost. Blocks for as long as they
-    /// have to answer.
+    /// Asks the nodes that are known, and not control, which may be lost. Blocks for as long as
+    /// they have to answer.
     #[must_use]
     pub fn look_at_nodes(&self) -> Survey {
         self.survey(Err("it was not asked".to_owned()), |_| true)

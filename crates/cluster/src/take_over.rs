@@ -14,7 +14,7 @@
 //!      control is founded, the member that leads is elected, its engine opens
 //! ```
 //!
-//! The order is in the node's directory before anything changes, and each step may be done again, so
+//! The order is in the node's directory before anything changes, and each step may be done again:
 //! a node that dies meanwhile goes on with it. Numbers of nodes, files of pages and positions of
 //! the log stay. Members have numbers that the cluster never gave, so members of before that come
 //! back have nobody to speak to.

@@ -75,9 +75,8 @@ fn reports<'a>(
     }
     let zones: BTreeSet<&str> = layout.nodes().map(|node| node.zone.as_str()).collect();
     let log_of = |node: &NodeEntry| told(node.number)?.log.as_ref();
-    // Of several that believe to lead, the one in the newest term does.
-    let leader = layout.log_members().filter_map(|(_, node)| Some((node, log_of(node)?)));
-    let leader = leader.filter(|(_, log)| log.leads.is_some()).max_by_key(|(_, log)| log.leads);
+    let members = layout.log_members().filter_map(|(_, node)| Some((node, log_of(node)?)));
+    let leader = LogStatus::newest_leader(members);
     let home = leader.map(|(node, _)| node.zone.as_str());
     let report = |zone: &str| {
         let place = place(layout, zone, home);

@@ -94,6 +94,15 @@ impl Members {
         self.0.iter().map(|(id, role)| (*id, *role))
     }
 
+    /// What leads from these members to others.
+    #[must_use]
+    pub fn changes_to(&self, to: &Members) -> Vec<MemberChange> {
+        let gone = self.iter().filter(|(id, _)| to.role(*id).is_none());
+        let set = to.iter().filter(|(id, role)| self.role(*id) != Some(*role));
+        let set = set.map(|(id, role)| MemberChange::Set(id, role));
+        set.chain(gone.map(|(id, _)| MemberChange::Remove(id))).collect()
+    }
+
     /// The members after `changes`.
     ///
     /// # Errors

@@ -16,7 +16,7 @@
 use crate::command::{Vote, Write, WriteNumber};
 use crate::entry::{Content, Entry, Index, Term};
 use crate::member::Saved;
-use crate::members::{MemberChange, Members};
+use crate::members::Members;
 
 /// What makes the saved log of a member that of a group of `members`, who go on with its end. It
 /// is written, and synced, before a member starts from the log. `None`: it is theirs already.
@@ -29,7 +29,7 @@ pub fn take_over(saved: &Saved, members: &Members) -> Option<Write> {
     }
     let term = Term(saved.vote.term.max(base.term).0 + 1);
     let unfinished = base.before.is_some().then(Vec::new);
-    let whole = changes(&base.members, members);
+    let whole = base.members.changes_to(members);
     // One change alone is over at once.
     let end = (whole.len() > 1).then(Vec::new);
     let contents = unfinished.into_iter().chain([whole]).chain(end);
@@ -45,20 +45,12 @@ pub fn take_over(saved: &Saved, members: &Members) -> Option<Write> {
     Some(Write { number: WriteNumber(1), vote, restart: None, truncate: None, append, durable })
 }
 
-/// What leads from some members to others.
-fn changes(from: &Members, to: &Members) -> Vec<MemberChange> {
-    let gone = from.iter().filter(|(id, _)| to.role(*id).is_none());
-    let set = to.iter().filter(|(id, role)| from.role(*id) != Some(*role));
-    let set = set.map(|(id, role)| MemberChange::Set(id, role));
-    set.chain(gone.map(|(id, _)| MemberChange::Remove(id))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use firn_base::Lsn;
 
     use super::*;
-    use crate::members::{MemberId, Role};
+    use crate::members::{MemberChange, MemberId, Role};
     use crate::{Base, Command, Member, Options};
 
     fn members(roles: &[(u64, Role)]) -> Members {

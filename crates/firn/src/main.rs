@@ -129,8 +129,8 @@ enum CommandError {
 }
 
 impl CommandError {
-    /// 2 for an error of the command line or of a setting (like the argument parser), 3 for a node that
-    /// must not be started again, otherwise 1.
+    /// 2 for an error of the command line or of a setting (like the argument parser), 3 for a node
+    /// that must not be started again, otherwise 1.
     fn exit_code(&self) -> ExitCode {
         match self {
             CommandError::Configuration(_)

@@ -171,8 +171,7 @@ impl Maker {
         Box::new(move |member| {
             let layout = view.layout();
             links.keep(|node| layout.node(node).is_some());
-            let (_, node) = layout.log_members().find(|(number, _)| *number == member)?;
-            Some(links.to(node))
+            Some(links.to(layout.node_of_member(member)?))
         })
     }
 

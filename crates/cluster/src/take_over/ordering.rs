@@ -18,8 +18,8 @@ impl Surveyor {
     /// surveyor's cluster is no more: see [`Surveyor::of_taken`]. Blocks for their answers.
     ///
     /// # Errors
-    /// The first node that was not told, and why. Nodes before it were told: tell them again, with a
-    /// new plan.
+    /// The first node that was not told, and why. Nodes before it were told: tell them again, with
+    /// a new plan.
     pub fn take_over(&self, plan: &TakeOver) -> Result<(), (String, TakeOverError)> {
         // The one that leads last: without it nothing goes on.
         let (leader, others): (Vec<_>, Vec<_>) =

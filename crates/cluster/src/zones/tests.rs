@@ -1,27 +1,15 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::layout::zoned::{ALL, zoned};
 
-/// A layout of nodes, each with its zone and roles; those of zone `far` follow.
 fn layout(nodes: &[(&str, &str)]) -> Layout {
-    let mut text = "cluster = \"0000000000000000000000000000000a\"\n".to_owned();
-    if nodes.iter().any(|(zone, _)| *zone == "far") {
-        text += "asynchronous_zones = [\"far\"]\n";
-    }
-    for (number, (zone, roles)) in (1..).zip(nodes) {
-        text += &format!(
-            "[[node]]\nnumber = {number}\nname = \"n{number}\"\nzone = \"{zone}\"\n\
-             address = \"10.0.0.{number}:7400\"\nclient_address = \"10.0.0.{number}:3306\"\n\
-             roles = [{roles}]\n"
-        );
-    }
-    Layout::parse(&text).unwrap()
+    zoned(nodes.iter().copied())
 }
 
-const ALL: &str = "\"database\", \"log\", \"pages\", \"control\"";
 const LOGGER: &str = "\"log\", \"control\"";
 
-/// A member with log up to `end`; the first one leads, and has 1000 since 40 ms, and had 900 before.
+/// A member with log up to `end`. The first one leads, has 1000 since 40 ms, and had 900 before.
 fn status(number: u64, end: u64) -> NodeStatus {
     let leads = number == 1;
     let history = match leads {

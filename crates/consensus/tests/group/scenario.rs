@@ -24,7 +24,7 @@
 //! | `lead-again 1` | leader 1 begins the next term |
 //! | `release 1 108` | member 1 forgets log before 108 |
 //! | `cut 1`, `heal 1` | all messages from and to 1 are lost, until it is healed |
-//! | `take-over 4 9=voter 5 10=logger` | 4 and 5 have lost the others and start as 9 and 10, with 4's log |
+//! | `take-over 4 9=voter 5 10=voter` | 4 and 5 start as 9 and 10, without the others, from 4's log |
 //! | `crash 1`, `start 1` | member 1 loses power; it starts from its disk |
 //! | `show` | the log of each member |
 

@@ -1,5 +1,5 @@
-//! `firn cluster copies`, `members`, `drain` and `remove`: how many nodes have the pages and keep the
-//! log, and nodes that give away what they have, and leave.
+//! `firn cluster copies`, `members`, `drain` and `remove`: how many nodes have the pages and keep
+//! the log, and nodes that give away what they have, and leave.
 
 use std::io::Write;
 use std::time::Duration;

@@ -19,7 +19,7 @@ use firn_base::Environment;
 use firn_base::network::Role;
 use firn_base::task::{StopAtEnd, monotonic, sleep};
 use firn_bench::client::{Session, Target, Value};
-use firn_cluster::{LOG_GROUP, Layout, Loss, Surveyor, ZonePlace, zones};
+use firn_cluster::{LOG_GROUP, Layout, Loss, Survey, Surveyor, ZonePlace, zones};
 use firn_control::Proposal;
 use firn_node::size::Size;
 use parking_lot::Mutex;
@@ -106,7 +106,7 @@ fn drill(
             scope.spawn(move || insert(session, (client, clients), stop, &acknowledged));
         }
         sleep(load);
-        let told = loss_told(&surveyor);
+        let told = loss_in(&surveyor.look());
         let lost_at = monotonic();
         processes.kill(|node| node.zone == MAIN_ZONE)?;
         Ok::<_, CommandError>((told, lost_at))
@@ -155,7 +155,7 @@ fn connect(
 /// Waits until the main zone writes and the standby has all that there is.
 fn wait_for_standby(surveyor: &Surveyor) -> Result<(), CommandError> {
     let end = monotonic() + PATIENCE;
-    while !is_main_writing(surveyor) || loss_told(surveyor) != Some(Loss::default()) {
+    while !is_ready(surveyor) {
         if monotonic() >= end {
             let what = "the standby does not follow; firn cluster status and its messages say why";
             return Err(CommandError::Usage(what.to_owned()));
@@ -165,23 +165,25 @@ fn wait_for_standby(surveyor: &Surveyor) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Whether a node of the main zone writes. If another one does, asks for a switch.
-fn is_main_writing(surveyor: &Surveyor) -> bool {
+/// Whether a node of the main zone writes, and the standby has all that there is. If a node of
+/// another zone writes, asks for a switch.
+fn is_ready(surveyor: &Surveyor) -> bool {
     let survey = surveyor.look();
     let writes = zones(&survey).into_iter().find(|one| one.place == ZonePlace::Writes);
     let Some(writes) = writes else { return false };
-    if writes.zone != MAIN_ZONE {
-        let mut nodes = survey.layout.with_role(Role::Database);
-        let to = nodes.find(|node| node.zone == MAIN_ZONE).map(|node| node.number);
-        // Refused while one is under way.
-        let _ = surveyor.propose(Proposal::Switch { group: LOG_GROUP, to });
+    if writes.zone == MAIN_ZONE {
+        return loss_in(&survey) == Some(Loss::default());
     }
-    writes.zone == MAIN_ZONE
+    let mut nodes = survey.layout.with_role(Role::Database);
+    let to = nodes.find(|node| node.zone == MAIN_ZONE).map(|node| node.number);
+    // Refused while one is under way.
+    let _ = surveyor.propose(Proposal::Switch { group: LOG_GROUP, to });
+    false
 }
 
 /// What the standby would lose, as `firn cluster status` shows it.
-fn loss_told(surveyor: &Surveyor) -> Option<Loss> {
-    zones(&surveyor.look()).into_iter().find(|one| one.zone == STANDBY_ZONE)?.loss
+fn loss_in(survey: &Survey) -> Option<Loss> {
+    zones(survey).into_iter().find(|one| one.zone == STANDBY_ZONE)?.loss
 }
 
 /// Inserts numbers until the connection breaks.

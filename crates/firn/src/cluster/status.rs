@@ -54,7 +54,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     let mut before = None;
     loop {
         let survey = surveyor.look();
-        let (now, end) = (clock.monotonic(), durable_end(&survey.nodes));
+        let (now, end) = (clock.monotonic(), survey.durable_end());
         let rate = before.replace((now, end)).map(|(then, before): (Duration, Lsn)| {
             let seconds = now.saturating_sub(then).as_secs_f64();
             (end.0.saturating_sub(before.0) as f64 / seconds.max(1e-3)) as u64
@@ -77,18 +77,12 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     }
 }
 
-/// The end of the durable log, as the member that knows most of it tells.
-fn durable_end(nodes: &[SurveyedNode]) -> Lsn {
-    let log = nodes.iter().filter_map(|node| node.status.as_ref().ok()?.log.as_ref());
-    log.map(|log| log.durable).max().unwrap_or(Lsn(0))
-}
-
 fn text_of(survey: &Survey) -> String {
     let mut text = match &survey.control {
         Ok(control) => line_of_control(control),
         Err(reason) => format!("control does not answer: {reason}\n"),
     };
-    text.push_str(&table(&survey.nodes));
+    text.push_str(&table(&survey.nodes, survey.durable_end()));
     for SurveyedNode { node, status, .. } in &survey.nodes {
         let failures = match status {
             Err(error) => vec![error.to_string()],
@@ -131,8 +125,7 @@ fn line_of_control(Control { status, catalog }: &Control) -> String {
 }
 
 /// One line for each node.
-fn table(nodes: &[SurveyedNode]) -> String {
-    let end = durable_end(nodes);
+fn table(nodes: &[SurveyedNode], end: Lsn) -> String {
     let mut rows = vec![HEADS.map(str::to_owned)];
     rows.extend(nodes.iter().map(|node| row(node, end)));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

@@ -3,12 +3,11 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::layout::Layout;
+use crate::layout::zoned::{ALL, zoned};
 use crate::message::PagesStatus;
 use crate::status::AskError;
 use crate::survey::SurveyedNode;
 
-const ALL: &str = "\"database\", \"log\", \"pages\", \"control\"";
 const LOGGER: &str = "\"log\"";
 
 /// What a node says: where its log ends, whether it leads, and up to where it has log for pages.
@@ -23,21 +22,10 @@ fn at(end: u64) -> Option<Told> {
     Some(Told { end, leads: false, received: end })
 }
 
-/// A survey of nodes, each with its zone and roles. Those of zone `far` follow; `None`: the node does
-/// not answer.
+/// A survey of nodes, each with its zone and roles. Those of zone `far` follow; `None`: the node
+/// does not answer.
 fn survey(nodes: &[(&str, &str, Option<Told>)]) -> Survey {
-    let mut text = "cluster = \"0000000000000000000000000000000a\"\n".to_owned();
-    if nodes.iter().any(|(zone, ..)| *zone == "far") {
-        text += "asynchronous_zones = [\"far\"]\n";
-    }
-    for (number, (zone, roles, _)) in (1..).zip(nodes) {
-        text += &format!(
-            "[[node]]\nnumber = {number}\nname = \"n{number}\"\nzone = \"{zone}\"\n\
-             address = \"10.0.0.{number}:7400\"\nclient_address = \"10.0.0.{number}:3306\"\n\
-             roles = [{roles}]\n"
-        );
-    }
-    let layout = Layout::parse(&text).unwrap();
+    let layout = zoned(nodes.iter().map(|(zone, roles, _)| (*zone, *roles)));
     let surveyed = layout.nodes().zip(nodes).map(|(node, (_, _, told))| {
         let status = told.map(|told| status(node, told));
         let silent = AskError::Message(crate::message::NotAStatus);
