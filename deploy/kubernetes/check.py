@@ -58,9 +58,14 @@ def selects(selector, labels):
     return selector.items() <= labels.items()
 
 
-def pod_problems(one, services):
+def pod_problems(one, services, accounts):
     """What the pods of a set name and do not have."""
     spec, pod = one["spec"], one["spec"]["template"]["spec"]
+    account = pod.get("serviceAccountName")
+    if account is not None and account not in accounts:
+        yield f"there is no service account {account}"
+    if account is None and pod.get("automountServiceAccountToken") is not False:
+        yield "its pods have a token of the API that they do not use"
     if not selects(spec["selector"]["matchLabels"], pod_labels(one)):
         yield "its selector does not select its pods"
     service = services.get(spec.get("serviceName"))
@@ -74,7 +79,8 @@ def pod_problems(one, services):
     mounted = set()
     for container in pod["containers"]:
         ports = {port["name"] for port in container.get("ports", [])}
-        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        # What serves nobody has no ports, and no probes that ask them.
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe") if ports else ():
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if port not in ports:
                 yield f"{container['name']}: {probe} asks the port {port}, which it does not have"
@@ -102,6 +108,26 @@ def budget_problems(one, sets):
         yield f"it counts the pods of {len(fitting)} sets"
 
 
+def role_problems(one, sets):
+    """What may be done names sets that are there, and pods that these can have."""
+    names = {owner["metadata"]["name"] for owner in sets}
+    for rule in one["rules"]:
+        for name in rule.get("resourceNames", []):
+            owner = name.rpartition("-")[0] if rule["resources"] == ["pods"] else name
+            if owner not in names:
+                yield f"there is no set {owner}"
+        if not rule.get("resourceNames"):
+            yield f"{', '.join(rule['resources'])} are not named one by one"
+
+
+def binding_problems(one, roles, accounts):
+    if one["roleRef"]["name"] not in roles:
+        yield f"there is no role {one['roleRef']['name']}"
+    for subject in one["subjects"]:
+        if subject["name"] not in accounts:
+            yield f"there is no service account {subject['name']}"
+
+
 def kustomization_problems(path, one):
     for key in ("resources", "components"):
         for name in one.get(key, []):
@@ -117,6 +143,8 @@ def problems(paths):
     objects = [one for _, one in found]
     sets = [one for one in objects if one["kind"] in POD_OWNERS]
     services = {one["metadata"]["name"]: one for one in objects if one["kind"] == "Service"}
+    accounts = {one["metadata"]["name"] for one in objects if one["kind"] == "ServiceAccount"}
+    roles = {one["metadata"]["name"] for one in objects if one["kind"] == "Role"}
     for path, one in found:
         if one["apiVersion"].startswith("kustomize.config.k8s.io/"):
             name, wrong = one["kind"], list(kustomization_problems(path, one))
@@ -124,9 +152,11 @@ def problems(paths):
             name = f"{one['kind']} {one['metadata']['name']}"
             # What a wrong object names would only confuse.
             wrong = list(schema_problems(one)) or list(
-                pod_problems(one, services) if one in sets
+                pod_problems(one, services, accounts) if one in sets
                 else service_problems(one, sets) if one["kind"] == "Service"
                 else budget_problems(one, sets) if one["kind"] == "PodDisruptionBudget"
+                else role_problems(one, sets) if one["kind"] == "Role"
+                else binding_problems(one, roles, accounts) if one["kind"] == "RoleBinding"
                 else []
             )
         yield from (f"{path}: {name}: {reason}" for reason in wrong)

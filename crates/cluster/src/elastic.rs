@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A pool is where processes can be started: this machine, or a platform that runs containers. It
-//! names its replicas `elastic-1`, `elastic-2` and so on, which is how they are known in the
-//! catalog. The scaler stores nothing: after a restart, it goes on from what the pool and the
-//! catalog have.
+//! numbers its replicas from 1 and says how they are called ([`ReplicaNames`]), which is how they
+//! are known in the catalog. The scaler stores nothing: after a restart, it goes on from what the
+//! pool and the catalog have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,29 +25,47 @@ use crate::layout::NodeEntry;
 use crate::message::{LoadStatus, NodeStatus};
 use crate::survey::{SurveyedNode, Surveyor};
 
-/// The names of a pool's replicas begin with this; their numbers follow.
-const NAME: &str = "elastic-";
-
-/// Where replicas are started and stopped. No call waits for a replica.
+/// Where replicas are started and stopped. No call waits for a replica; one may wait for the
+/// platform, up to a limit.
 pub trait ReplicaPool {
-    /// The replicas of the pool, by number, with what is known of their processes.
-    fn replicas(&mut self) -> BTreeMap<u32, PoolProcess>;
+    /// How the replicas are called.
+    fn names(&self) -> ReplicaNames;
 
-    /// Starts the process of a replica, which joins the cluster by itself. One that cannot be
-    /// started is among the replicas, and has ended.
-    fn start(&mut self, number: u32);
+    /// The replicas of the pool, by number, with what is known of their processes.
+    ///
+    /// # Errors
+    /// If that is not known now. Then no replica is taken for ended.
+    fn replicas(&mut self) -> Result<BTreeMap<u32, PoolProcess>, PoolError>;
+
+    /// Starts the process of a replica, which joins the cluster by itself.
+    ///
+    /// # Errors
+    /// If the pool does not take it. One that was taken and cannot be started is among the
+    /// replicas, and has ended.
+    fn start(&mut self, number: u32) -> Result<(), PoolError>;
 
     /// Asks the process to end in order: it takes no more statements, and those that run have until
     /// the pool's limit.
-    fn drain(&mut self, number: u32);
+    ///
+    /// # Errors
+    /// If it was not asked.
+    fn drain(&mut self, number: u32) -> Result<(), PoolError>;
 
-    /// Ends the process at once.
-    fn kill(&mut self, number: u32);
+    /// Ends the process at once. A pool may start it again by itself.
+    ///
+    /// # Errors
+    /// If it may still run.
+    fn kill(&mut self, number: u32) -> Result<(), PoolError>;
 
     /// Removes the files of a replica whose process has ended, and that the cluster does not know
     /// any more.
     fn forget(&mut self, number: u32);
 }
+
+/// Why a pool did not do something, for people. It is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PoolError(pub String);
 
 /// A process of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,23 +76,41 @@ pub enum PoolProcess {
     HasEnded,
 }
 
-/// The name of a pool's replica.
-#[must_use]
-pub fn replica_name(number: u32) -> String {
-    format!("{NAME}{number}")
+/// How the replicas of a pool are called: a prefix, a hyphen, and a number without zeros in front.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaNames {
+    prefix: String,
+    /// In the name of replica 1.
+    first: u32,
 }
 
-/// The number in the name of a pool's replica.
-#[must_use]
-pub fn replica_number(name: &str) -> Option<u32> {
-    let number = name.strip_prefix(NAME)?.parse().ok()?;
-    (replica_name(number) == name).then_some(number)
+impl ReplicaNames {
+    /// Names such as `prefix-first` for replica 1, and so on.
+    #[must_use]
+    pub fn new(prefix: &str, first: u32) -> ReplicaNames {
+        ReplicaNames { prefix: prefix.to_owned(), first }
+    }
+
+    /// The name of a replica. `number` is at least 1.
+    #[must_use]
+    pub fn name(&self, number: u32) -> String {
+        format!("{}-{}", self.prefix, number - 1 + self.first)
+    }
+
+    /// The number of the replica that is called so.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u32> {
+        let own: u32 = name.strip_prefix(&self.prefix)?.strip_prefix('-')?.parse().ok()?;
+        let number = own.checked_sub(self.first)?.checked_add(1)?;
+        (self.name(number) == name).then_some(number)
+    }
 }
 
 /// Has a pool run as many replicas as are wanted.
 pub struct Scaler<P> {
     surveyor: Surveyor,
     elastic: Elastic,
+    names: ReplicaNames,
     pool: P,
     /// What each replica told of its work last.
     before: BTreeMap<NodeId, LoadStatus>,
@@ -93,6 +129,7 @@ impl<P: ReplicaPool> Scaler<P> {
         Scaler {
             surveyor,
             elastic: Elastic::new(settings),
+            names: pool.names(),
             pool,
             before: BTreeMap::new(),
             have_answered: BTreeSet::new(),
@@ -102,11 +139,11 @@ impl<P: ReplicaPool> Scaler<P> {
     }
 
     /// Looks once, and has done what that says; call it at a steady rate. `now` never goes back.
-    /// Returns what was done, for people. Blocks until the nodes have answered, or their time is
-    /// over.
+    /// Returns what was done, for people. Blocks until the nodes and the pool have answered, or
+    /// their time is over.
     pub fn turn(&mut self, now: Duration) -> Option<String> {
         let is_asked = |node: &NodeEntry| {
-            replica_number(&node.name).is_some() || node.roles.has(Role::Database)
+            self.names.number(&node.name).is_some() || node.roles.has(Role::Database)
         };
         let survey = self.surveyor.look_at(is_asked);
         let catalog = match survey.control {
@@ -117,23 +154,33 @@ impl<P: ReplicaPool> Scaler<P> {
                 return None;
             }
         };
+        let processes = match self.pool.replicas() {
+            Ok(processes) => processes,
+            Err(error) => {
+                self.obstacle = Some(error.to_string());
+                return None;
+            }
+        };
         self.obstacle = None;
         if let Some(is_paused) = is_paused(&survey.nodes) {
             self.elastic.set_paused(is_paused);
         }
         let numbers = survey.nodes.iter().filter_map(|one| {
-            Some((replica_number(&one.node.name)?, (one.node.number, one.status.as_ref().ok())))
+            Some((self.names.number(&one.node.name)?, (one.node.number, one.status.as_ref().ok())))
         });
         let told: BTreeMap<u32, (NodeId, Option<&NodeStatus>)> = numbers.collect();
-        let seen = self.see(&told);
+        let seen = self.see(&processes, &told);
         let decision = self.elastic.observe(now, &seen)?;
         let node = |number| told.get(&number).map(|(node, _)| *node);
-        Some(self.carry_out(decision, &catalog, node))
+        self.carry_out(decision, &catalog, node)
     }
 
     /// What became of the replicas that the pool or the catalog has.
-    fn see(&mut self, told: &BTreeMap<u32, (NodeId, Option<&NodeStatus>)>) -> Vec<ReplicaSeen> {
-        let processes = self.pool.replicas();
+    fn see(
+        &mut self,
+        processes: &BTreeMap<u32, PoolProcess>,
+        told: &BTreeMap<u32, (NodeId, Option<&NodeStatus>)>,
+    ) -> Vec<ReplicaSeen> {
         let numbers: BTreeSet<u32> = processes.keys().chain(told.keys()).copied().collect();
         self.have_answered.retain(|number| numbers.contains(number));
         let mut loads = BTreeMap::new();
@@ -170,46 +217,57 @@ impl<P: ReplicaPool> Scaler<P> {
         seen
     }
 
-    /// Does what was decided; returns what that is, for people.
+    /// Does what was decided; returns what that is, for people, if it was possible.
     fn carry_out(
         &mut self,
         ElasticDecision { command, reason }: ElasticDecision,
         catalog: &Catalog,
         node: impl Fn(u32) -> Option<NodeId>,
-    ) -> String {
-        let (what, number) = match command {
+    ) -> Option<String> {
+        let (what, otherwise, number, outcome) = match command {
             ElasticCommand::Start(number) => {
-                self.pool.start(number);
-                ("starts", number)
+                ("starts", "is not started", number, self.pool.start(number))
             }
             ElasticCommand::Drain(number) => {
-                self.pool.drain(number);
-                ("leaves", number)
+                ("leaves", "is not asked to leave", number, self.pool.drain(number))
             }
             ElasticCommand::Kill(number) => {
-                self.pool.kill(number);
-                ("is killed", number)
+                ("is killed", "is not killed", number, self.pool.kill(number))
             }
             ElasticCommand::Forget(number) => {
                 let known = node(number).filter(|node| catalog.nodes().contains_key(node));
-                let removed = known.map(|node| self.surveyor.propose(Proposal::Remove { node }));
-                // If it was not removed, it is still among those that have ended.
-                if let Some(Err(error)) = removed {
-                    self.obstacle = Some(format!("a replica cannot be removed: {error}"));
-                    return self.done("is not removed", number, &error.to_string());
-                }
-                self.pool.forget(number);
-                ("is removed", number)
+                ("is removed", "is not removed", number, self.forget(number, known))
             }
         };
-        self.done(what, number, &reason)
+        let name = self.names.name(number);
+        match outcome {
+            Ok(()) => {
+                tracing::info!(replica = name, what, reason, "the replicas change");
+                self.last = format!("{name} {what}: {reason}");
+                Some(self.last.clone())
+            }
+            Err(error) => {
+                self.obstacle = Some(format!("{name} {otherwise}: {error}"));
+                None
+            }
+        }
     }
 
-    fn done(&mut self, what: &str, number: u32, reason: &str) -> String {
-        let name = replica_name(number);
-        tracing::info!(replica = name, what, reason, "the replicas change");
-        self.last = format!("{name} {what}: {reason}");
-        self.last.clone()
+    /// Removes a replica from the cluster, if that knows it, and then its files. One that was not
+    /// removed is still among those that have ended.
+    fn forget(&mut self, number: u32, known: Option<NodeId>) -> Result<(), PoolError> {
+        if let Some(node) = known {
+            let removed = self.surveyor.propose(Proposal::Remove { node });
+            removed.map_err(|error| PoolError(error.to_string()))?;
+        }
+        self.pool.forget(number);
+        Ok(())
+    }
+
+    /// Why the last look could do nothing, or not what was to be done.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<&str> {
+        self.obstacle.as_deref()
     }
 
     /// How many replicas there are and why, in one line.
@@ -256,10 +314,18 @@ mod tests {
 
     #[test]
     fn names_are_those_of_numbers() {
-        assert_eq!(replica_number(&replica_name(12)), Some(12));
-        for other in ["elastic-", "elastic-x", "elastic-012", "elastic-+1", "replica-1"] {
-            assert_eq!(replica_number(other), None, "{other}");
+        let names = ReplicaNames::new("elastic", 1);
+        assert_eq!(names.name(12), "elastic-12");
+        assert_eq!(names.number("elastic-12"), Some(12));
+        let wrong =
+            ["elastic-", "elastic-0", "elastic-x", "elastic-012", "elastic-+1", "replica-1"];
+        for other in wrong {
+            assert_eq!(names.number(other), None, "{other}");
         }
+        let ordinals = ReplicaNames::new("firn-replica", 0);
+        assert_eq!(ordinals.name(1), "firn-replica-0");
+        assert_eq!(ordinals.number("firn-replica-0"), Some(1));
+        assert_eq!(ordinals.number("firn-replica-4294967295"), None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod zones;
 
 pub use control_role::ControlError;
 pub use database::{DatabaseState, OnState};
-pub use elastic::{PoolProcess, ReplicaPool, Scaler, replica_name, replica_number};
+pub use elastic::{PoolError, PoolProcess, ReplicaNames, ReplicaPool, Scaler};
 pub use firn_control_service::ProposeError;
 pub use joining::{JoinError, JoinRequest, join};
 pub use layout::catalog::LOG_GROUP;

@@ -33,8 +33,6 @@ use std::time::Duration;
 pub const ENOUGH_PERCENT: u64 = 80;
 /// A replica that was told to leave is killed if it still runs so long after its statements' limit.
 const LAST_GRACE: Duration = Duration::from_secs(20);
-/// A replica that does not open within this time is replaced.
-const OPENING_LIMIT: Duration = Duration::from_secs(90);
 /// A replica that does not answer for this long is replaced.
 const SILENT_LIMIT: Duration = Duration::from_secs(30);
 /// The pause after the first death.
@@ -60,6 +58,9 @@ pub struct ElasticSettings {
     pub down_after: Duration,
     /// How long statements may run on at a replica that leaves.
     pub drain_limit: Duration,
+    /// A replica that does not open within this time is killed. A pool that has to find a machine
+    /// first needs more of it.
+    pub opening_limit: Duration,
 }
 
 impl Default for ElasticSettings {
@@ -72,6 +73,7 @@ impl Default for ElasticSettings {
             up_after: Duration::from_secs(5),
             down_after: Duration::from_secs(120),
             drain_limit: Duration::from_secs(30),
+            opening_limit: Duration::from_secs(90),
         }
     }
 }
@@ -336,7 +338,7 @@ impl Elastic {
                     return Some(ElasticDecision { command, reason });
                 }
                 Kind::Serving => continue,
-                Kind::Opening => (OPENING_LIMIT, "has not opened"),
+                Kind::Opening => (self.settings.opening_limit, "has not opened"),
                 Kind::Silent => (SILENT_LIMIT, "has not answered"),
                 Kind::Leaving => (leaving_limit, "has not ended"),
             };

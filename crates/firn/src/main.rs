@@ -22,6 +22,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use cluster::KubernetesError;
 use configuration::ConfigurationError;
 use firn_api::{LogError, PageStoreError};
 use firn_archive::ArchiveError;
@@ -83,6 +84,9 @@ enum CommandError {
     /// An archive cannot be written or read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// Kubernetes does not let its replicas be looked after.
+    #[error(transparent)]
+    Kubernetes(#[from] KubernetesError),
     /// The node that wrote goes on writing, or another one does.
     #[error("the switch has failed, and {0} writes; the logs of the nodes say why")]
     NotSwitched(String),

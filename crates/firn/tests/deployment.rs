@@ -29,7 +29,11 @@ fn after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 #[test]
 fn flags_of_the_manifests_are_settings_with_valid_values() {
     let directory = tempfile::tempdir().unwrap();
-    for (file, pod) in [("nodes.yaml", "firn-0"), ("pages/pages.yaml", "firn-pages-0")] {
+    for (file, pod) in [
+        ("nodes.yaml", "firn-0"),
+        ("pages/pages.yaml", "firn-pages-0"),
+        ("replicas/replicas.yaml", "firn-replica-0"),
+    ] {
         let manifest = read(&manifests().join(file)).replace("$(POD_NAME)", pod);
         let flags: Vec<String> =
             after(&manifest, "- --").into_iter().map(|flag| format!("--{flag}")).collect();
@@ -40,6 +44,19 @@ fn flags_of_the_manifests_are_settings_with_valid_values() {
         assert!(output.status.success(), "{file}: {}", text(&output.stderr));
         assert!(text(&output.stdout).contains(pod), "{file}: {}", text(&output.stdout));
     }
+}
+
+#[test]
+fn the_scaler_takes_the_flags_of_its_manifest() {
+    let directory = tempfile::tempdir().unwrap();
+    let manifest = read(&manifests().join("replicas/scaler.yaml"));
+    let flags: Vec<String> =
+        after(&manifest, "- --").into_iter().map(|flag| format!("--{flag}")).collect();
+    assert!(flags.len() > 5, "{flags:?}");
+    let mut arguments = vec!["cluster", "scale"];
+    arguments.extend(flags.iter().map(String::as_str));
+    let output = firn(directory.path(), &arguments, &[]);
+    assert!(text(&output.stderr).contains("this is no pod"), "{}", text(&output.stderr));
 }
 
 /// Runs `prepare.sh` over a directory.
@@ -57,7 +74,7 @@ fn prepare(directory: &Path, arguments: &[&str]) {
 fn a_prepared_overlay_has_what_the_pods_mount() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("production");
-    prepare(&path, &["--pages"]);
+    prepare(&path, &["--pages", "--replicas"]);
     let layout = Layout::parse(&read(&path.join("cluster.toml"))).unwrap();
     let names: Vec<_> = layout.nodes().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["firn-0", "firn-1", "firn-2"]);
@@ -69,11 +86,19 @@ fn a_prepared_overlay_has_what_the_pods_mount() {
         assert!(path.join(file).exists(), "{key}: {file}");
     }
     let keys: BTreeSet<_> = files.iter().map(|(key, _)| *key).collect();
-    let mounted = ["nodes.yaml", "pages/pages.yaml"].map(|file| read(&manifests().join(file)));
+    let files =
+        ["nodes.yaml", "pages/pages.yaml", "replicas/replicas.yaml", "replicas/scaler.yaml"];
+    let mounted = files.map(|file| read(&manifests().join(file)));
     let wanted: BTreeSet<_> =
         mounted.iter().flat_map(|manifest| after(manifest, "- key: ")).collect();
     assert_eq!(keys, wanted);
-    for name in ["firn-layout", "firn-certificates", "firn-pages-certificates"] {
+    for name in [
+        "firn-layout",
+        "firn-certificates",
+        "firn-pages-certificates",
+        "firn-replica-certificates",
+        "firn-scaler-certificates",
+    ] {
         assert!(overlay.contains(&format!("- name: {name}\n")), "{overlay}");
         let named = mounted.iter().any(|manifest| manifest.contains(&format!("ame: {name}\n")));
         assert!(named, "nobody mounts {name}");

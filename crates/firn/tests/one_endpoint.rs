@@ -11,6 +11,8 @@
 mod bound;
 #[path = "one_endpoint/elastic.rs"]
 mod elastic;
+#[path = "one_endpoint/kubernetes.rs"]
+mod kubernetes;
 #[path = "one_endpoint/no_writer.rs"]
 mod no_writer;
 #[path = "one_endpoint/pause.rs"]
@@ -19,6 +21,8 @@ mod pause;
 mod replicas;
 #[path = "one_endpoint/standby.rs"]
 mod standby;
+#[path = "one_endpoint/stateful_set.rs"]
+mod stateful_set;
 #[path = "one_endpoint/stopped.rs"]
 mod stopped;
 

@@ -39,6 +39,7 @@ fn settings() -> ElasticSettings {
         up_after: seconds(5),
         down_after: seconds(60),
         drain_limit: seconds(30),
+        opening_limit: seconds(90),
     }
 }
 

@@ -23,6 +23,7 @@ use firn_secure_network::{Credentials, SecureNetwork};
 use crate::configuration::Configuration;
 use crate::{CommandError, backup};
 
+pub(crate) use elastic::KubernetesError;
 pub(crate) use node::run_node;
 
 /// The file with the nodes, in the directory of a cluster of this machine.
@@ -271,6 +272,7 @@ pub(crate) fn command() -> Command {
                         .help("For how long they insert before"),
                 ),
         )
+        .subcommand(elastic::command())
         .subcommand(
             Command::new("status")
                 .about("Show the nodes of a cluster: who is up, who leads, how far each one is")
@@ -335,6 +337,7 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
             let origin = backup::origin(matches, ORIGIN_FLAG, out)?;
             Ok(write!(out, "\n[origin]\n{}", origin.expect("clap asks for it").to_text())?)
         }
+        Some(("scale", matches)) => elastic::run(matches, out),
         Some(("status", matches)) => status::run(matches, out),
         Some(("copies", matches)) => change::set_copies(matches, out),
         Some(("members", matches)) => change::set_members(matches, out),

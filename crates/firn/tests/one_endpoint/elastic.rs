@@ -9,7 +9,7 @@ use firn_cluster::Surveyor;
 use super::*;
 
 /// Clients that keep a replica busy.
-const BUSY: usize = 12;
+pub(super) const BUSY: usize = 12;
 /// Clients that are there all the time, and do little.
 const QUIET: usize = 4;
 /// Rows of the table that busy clients read: its cross product is work for a few milliseconds.
@@ -39,7 +39,7 @@ impl Cluster {
     }
 
     /// Waits until the replica answers reads.
-    fn wait_until_it_reads(&self, name: &str) {
+    pub(super) fn wait_until_it_reads(&self, name: &str) {
         let until = Instant::now() + PATIENCE;
         let mut before = None;
         loop {
@@ -54,8 +54,21 @@ impl Cluster {
     }
 }
 
+pub(super) fn make_tables(client: &mut Conn) {
+    for text in [
+        "CREATE DATABASE kept",
+        "CREATE TABLE kept.t (n BIGINT PRIMARY KEY)",
+        "CREATE TABLE kept.c (n BIGINT PRIMARY KEY, v BIGINT)",
+        "INSERT INTO kept.c VALUES (1, 0)",
+    ] {
+        client.query_drop(text).unwrap();
+    }
+    let rows: Vec<String> = (0..ROWS).map(|row| format!("({row})")).collect();
+    client.query_drop(format!("INSERT INTO kept.t VALUES {}", rows.join(", "))).unwrap();
+}
+
 /// Reads much until it is told to stop.
-fn read_much(mut client: Conn, stop: &AtomicBool) -> u64 {
+pub(super) fn read_much(mut client: Conn, stop: &AtomicBool) -> u64 {
     let text = "SELECT COUNT(*) FROM kept.t a, kept.t b WHERE a.n * b.n >= 0";
     let mut reads = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -137,16 +150,7 @@ fn replicas_come_with_the_load_and_leave_without_an_error() {
     let times = ["--scale-up-seconds", "2", "--scale-down-seconds", "6"];
     let cluster = Cluster::start(directory.path(), &[&shape[..], &limits, &times].concat());
     let mut first = cluster.proxy();
-    for text in [
-        "CREATE DATABASE kept",
-        "CREATE TABLE kept.t (n BIGINT PRIMARY KEY)",
-        "CREATE TABLE kept.c (n BIGINT PRIMARY KEY, v BIGINT)",
-        "INSERT INTO kept.c VALUES (1, 0)",
-    ] {
-        first.query_drop(text).unwrap();
-    }
-    let rows: Vec<String> = (0..ROWS).map(|row| format!("({row})")).collect();
-    first.query_drop(format!("INSERT INTO kept.t VALUES {}", rows.join(", "))).unwrap();
+    make_tables(&mut first);
     cluster.wait_until_elastic("1 serving");
 
     let (stop, is_quiet) = (AtomicBool::new(false), AtomicBool::new(false));

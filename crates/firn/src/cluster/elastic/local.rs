@@ -20,101 +20,38 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, value_parser};
 use firn_base::Environment;
-use firn_base::clock::Clock;
 use firn_base::network::Role;
-use firn_base::task::{TaskHandle, sleep};
+use firn_base::task::TaskHandle;
 use firn_cluster::{
-    DEFAULT_ZONE, Layout, PoolProcess, ReplicaPool, Scaler, Surveyor, replica_name, replica_number,
+    DEFAULT_ZONE, Layout, PoolError, PoolProcess, ReplicaNames, ReplicaPool, Scaler, Surveyor,
 };
 use firn_control::elastic::ElasticSettings;
 use parking_lot::Mutex;
 
-use super::environment;
-use super::local::{LOOK_INTERVAL, NodeCommands, end_all};
+use super::look_after;
 use crate::CommandError;
+use crate::cluster::environment;
+use crate::cluster::local::{NodeCommands, end_all};
 
+/// The prefix of the replicas' names.
+const NAME: &str = "elastic";
 /// In the directory of the cluster.
 const STATUS_FILE: &str = "elastic.status";
-/// How often the replicas are looked at.
-const TURN: Duration = Duration::from_secs(1);
-/// The flag that has replicas start and leave.
-const MOST: &str = "most_replicas";
-const LEAST: &str = "least_replicas";
-
-/// The flags, of which the first one turns it on.
-pub(super) fn flags() -> Vec<Arg> {
-    let number = |name: &'static str, value_name: &'static str, range: RangeInclusive<u32>| {
-        let range = i64::from(*range.start())..=i64::from(*range.end());
-        let arg = Arg::new(name).long(name.replace('_', "-")).value_name(value_name);
-        arg.value_parser(value_parser!(u32).range(range))
-    };
-    let further = |name, value_name, range, default: &'static str| {
-        number(name, value_name, range).requires(MOST).default_value(default)
-    };
-    vec![
-        number(MOST, "NUMBER", 1..=32).help(
-            "Start and stop replicas by their load, up to so many, besides those of --replicas",
-        ),
-        further(LEAST, "NUMBER", 1..=32, "1").help("How many of these replicas there always are"),
-        further("replica_processor_percent", "PERCENT", 1..=100, "60").help(
-            "Start one more replica when they are busier than this, in percent of all processors",
-        ),
-        number("replica_latency_ms", "MILLISECONDS", 1..=60_000)
-            .requires(MOST)
-            .help("Start one more replica when a read takes longer than this in the mean"),
-        further("scale_up_seconds", "SECONDS", 1..=3600, "5")
-            .help("For how long that has to be so until one more is started"),
-        further("scale_down_seconds", "SECONDS", 1..=86_400, "120")
-            .help("For how long one less would have to be enough until one leaves"),
-        further("replica_drain_seconds", "SECONDS", 0..=86_400, "30")
-            .help("How long statements may run on at a replica that leaves"),
-    ]
-}
-
-/// What the flags say, if replicas are to start and leave.
-///
-/// # Errors
-/// If the least is above the most.
-pub(super) fn settings(matches: &ArgMatches) -> Result<Option<ElasticSettings>, CommandError> {
-    let number = |name: &str| matches.get_one::<u32>(name).copied();
-    let Some(most) = number(MOST) else { return Ok(None) };
-    let given = |name| number(name).expect("it has a default");
-    let seconds = |name| Duration::from_secs(u64::from(given(name)));
-    let least = given(LEAST);
-    if least > most {
-        return Err(CommandError::Usage(format!(
-            "--least-replicas {least} is above --most-replicas {most}"
-        )));
-    }
-    let latency = number("replica_latency_ms");
-    Ok(Some(ElasticSettings {
-        least,
-        most,
-        processor_percent: given("replica_processor_percent"),
-        latency: latency.map(|latency| Duration::from_millis(u64::from(latency))),
-        up_after: seconds("scale_up_seconds"),
-        down_after: seconds("scale_down_seconds"),
-        drain_limit: seconds("replica_drain_seconds"),
-    }))
-}
-
 /// What a cluster of this machine tells of such replicas, if it has any.
-pub(super) fn status(directory: &Path) -> Option<String> {
+pub(in crate::cluster) fn status(directory: &Path) -> Option<String> {
     let text = fs::read_to_string(directory.join(STATUS_FILE)).ok()?;
     Some(format!("elastic: {text}"))
 }
 
 /// The thread that looks at the replicas.
-pub(super) struct ElasticReplicas {
+pub(in crate::cluster) struct ElasticReplicas {
     shared: Arc<Shared>,
     task: Box<dyn TaskHandle>,
 }
@@ -131,7 +68,7 @@ impl ElasticReplicas {
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub(super) fn start(
+    pub(in crate::cluster) fn start(
         commands: NodeCommands,
         layout: &Layout,
         settings: ElasticSettings,
@@ -145,7 +82,19 @@ impl ElasticReplicas {
         let (own, clock) = (Arc::clone(&shared), Arc::clone(&environment.clock));
         let body = move || {
             let file = directory.join(STATUS_FILE);
-            own.look_after(&mut scaler, &*clock, &file);
+            let mut told = String::new();
+            let tell = |scaler: &Scaler<LocalPool>, done| {
+                own.done.lock().extend(done);
+                let summary = scaler.summary(clock.monotonic());
+                if summary == told {
+                    return;
+                }
+                if let Err(error) = write(&file, &format!("{summary}\n")) {
+                    tracing::warn!(%error, "{} cannot be written", file.display());
+                }
+                told = summary;
+            };
+            look_after(&mut scaler, &*clock, || own.is_ending(), tell);
             scaler.into_pool().end();
             // A file that stays tells of what was, until the next start.
             let _ = fs::remove_file(&file);
@@ -155,7 +104,7 @@ impl ElasticReplicas {
     }
 
     /// Tells what was done.
-    pub(super) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::cluster) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
         let done = std::mem::take(&mut *self.shared.done.lock());
         for line in &done {
             writeln!(out, "firn: {line}")?;
@@ -164,11 +113,11 @@ impl ElasticReplicas {
     }
 
     /// Has the replicas end in order; [`ElasticReplicas::join`] waits for that.
-    pub(super) fn begin_ending(&self) {
+    pub(in crate::cluster) fn begin_ending(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn join(self) {
+    pub(in crate::cluster) fn join(self) {
         self.task.join();
     }
 }
@@ -176,24 +125,6 @@ impl ElasticReplicas {
 impl Shared {
     fn is_ending(&self) -> bool {
         self.is_ending.load(Ordering::Relaxed)
-    }
-
-    fn look_after(&self, scaler: &mut Scaler<LocalPool>, clock: &dyn Clock, file: &Path) {
-        let mut told = String::new();
-        while !self.is_ending() {
-            let now = clock.monotonic();
-            self.done.lock().extend(scaler.turn(now));
-            let summary = format!("{}\n", scaler.summary(now));
-            if summary != told {
-                if let Err(error) = write(file, &summary) {
-                    tracing::warn!(%error, "{} cannot be written", file.display());
-                }
-                told = summary;
-            }
-            while !self.is_ending() && clock.monotonic().saturating_sub(now) < TURN {
-                sleep(LOOK_INTERVAL);
-            }
-        }
     }
 }
 
@@ -211,6 +142,7 @@ struct LocalPool {
     controls: String,
     zone: String,
     drain_seconds: u64,
+    names: ReplicaNames,
     replicas: BTreeMap<u32, Replica>,
 }
 
@@ -232,36 +164,45 @@ impl LocalPool {
         // Where the cluster is meant to write.
         let home = layout.with_role(Role::Database).next();
         let zone = home.map_or(DEFAULT_ZONE, |node| &node.zone).to_owned();
+        let names = ReplicaNames::new(NAME, 1);
         let mut found = Vec::new();
         for entry in fs::read_dir(&commands.directory)? {
             let name = entry?.file_name();
-            found.extend(name.to_str().and_then(replica_number));
+            found.extend(name.to_str().and_then(|name| names.number(name)));
         }
         let mut pool = LocalPool {
             commands,
             controls: controls.join(","),
             zone,
             drain_seconds: drain_limit.as_secs(),
+            names,
             replicas: BTreeMap::new(),
         };
-        found.into_iter().for_each(|number| pool.start(number));
+        found.into_iter().for_each(|number| pool.start_replica(number));
         Ok(pool)
     }
 
     fn files(&self, number: u32) -> PathBuf {
-        self.commands.directory.join(replica_name(number))
+        self.commands.directory.join(self.names.name(number))
     }
 
     fn start_process(&self, number: u32) -> Result<Child, CommandError> {
         // Another process may take the port before the replica does: then it ends, and another one
         // is started.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        let mut command = self.commands.of(&replica_name(number))?;
+        let mut command = self.commands.of(&self.names.name(number))?;
         command
             .args(["--join", &self.controls, "--role", "replica", "--zone", &self.zone])
             .args(["--cluster-listen", &address.to_string()])
             .args(["--shutdown-patience-seconds", &self.drain_seconds.to_string()]);
         Ok(command.spawn()?)
+    }
+
+    fn start_replica(&mut self, number: u32) {
+        let child = self.start_process(number).inspect_err(|error| {
+            tracing::warn!(%error, "{} cannot be started", self.names.name(number));
+        });
+        self.replicas.insert(number, Replica { child: child.ok(), is_leaving: false });
     }
 
     /// Has all end in order, and waits for them.
@@ -272,7 +213,11 @@ impl LocalPool {
 }
 
 impl ReplicaPool for LocalPool {
-    fn replicas(&mut self) -> BTreeMap<u32, PoolProcess> {
+    fn names(&self) -> ReplicaNames {
+        self.names.clone()
+    }
+
+    fn replicas(&mut self) -> Result<BTreeMap<u32, PoolProcess>, PoolError> {
         let replicas = self.replicas.iter_mut().map(|(number, replica)| {
             let runs = replica.child.as_mut().is_some_and(|child| {
                 // One whose state cannot be read is not replaced while it may run.
@@ -285,29 +230,29 @@ impl ReplicaPool for LocalPool {
             };
             (*number, process)
         });
-        replicas.collect()
+        Ok(replicas.collect())
     }
 
-    fn start(&mut self, number: u32) {
-        let child = self.start_process(number).inspect_err(|error| {
-            tracing::warn!(%error, "{} cannot be started", replica_name(number));
-        });
-        self.replicas.insert(number, Replica { child: child.ok(), is_leaving: false });
+    fn start(&mut self, number: u32) -> Result<(), PoolError> {
+        self.start_replica(number);
+        Ok(())
     }
 
-    fn drain(&mut self, number: u32) {
+    fn drain(&mut self, number: u32) -> Result<(), PoolError> {
         if let Some(replica) = self.replicas.get_mut(&number) {
             replica.is_leaving = true;
             // The process ends in order when its input does.
             drop(replica.child.as_mut().and_then(|child| child.stdin.take()));
         }
+        Ok(())
     }
 
-    fn kill(&mut self, number: u32) {
+    fn kill(&mut self, number: u32) -> Result<(), PoolError> {
         if let Some(child) = self.replicas.get_mut(&number).and_then(|one| one.child.as_mut()) {
             // Has no effect on one that has ended.
             let _ = child.kill();
         }
+        Ok(())
     }
 
     fn forget(&mut self, number: u32) {
