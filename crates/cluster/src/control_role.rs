@@ -1,4 +1,5 @@
-//! What connects a process with control: its client, and its control node if it has one.
+//! What connects a process with control: its client, and its control node if it has one, now or
+//! later ([`ControlSeat`]).
 //!
 //! The client tells control that the process lives and which groups it leads, and takes the catalog
 //! from it. The layout that the catalog describes is this process's [`View`], and is kept in its
@@ -12,13 +13,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use firn_base::clock::Clock;
-use firn_base::network::{Address, NodeId};
+use firn_base::network::{Address, NodeId, Role};
 use firn_base::{Environment, Lsn};
 use firn_consensus::{MemberId, Term};
 use firn_control::{Action, Catalog, ChunkReport, Fence, GroupId, Heartbeat, Order, OrderNumber};
 use firn_control_service::{
-    ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ControlledNode,
-    OpenError, SelfDescription,
+    ClientOptions, ControlClient, ControlMembers, ControlOptions, ControlSeat, ControlledNode,
+    OpenError, Place, SeatParts, SeatRecord, SeatState, SelfDescription,
 };
 use firn_link::{LocalNode, Offer};
 use parking_lot::Mutex;
@@ -30,24 +31,11 @@ use crate::layout::catalog::{CAPACITY, LOG_GROUP, node_roles, release};
 use crate::log_role::{LogOrder, LogRole};
 use crate::page_chunk::{PageAct, PageOrder};
 use crate::page_role::PageRole;
-use crate::record::{RecordError, RecordFile};
+use crate::record::{MemberPlace, RecordFile};
 use crate::view::View;
 
-/// A control node's files are in this directory below the process's own.
-pub(crate) const DIRECTORY: &str = "control-node";
-
-/// Why a control node does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error(transparent)]
-    Record(#[from] RecordError),
-}
-
-/// The process's control node, before its server listens.
+/// The process's place in the control group, before its server listens.
 pub(crate) struct ControlPart {
-    node: Option<Arc<ControlNode>>,
     known: Arc<Known>,
 }
 
@@ -72,7 +60,8 @@ struct Known {
     clock: Arc<dyn Clock>,
     record: Arc<RecordFile>,
     view: Arc<View>,
-    control: Option<Arc<ControlNode>>,
+    /// Of a process that may have a control node.
+    seat: Option<ControlSeat>,
     /// The parts of the process, once they are open.
     parts: OnceLock<Governed>,
     fence: Mutex<Fence>,
@@ -92,20 +81,23 @@ impl ControlPart {
         directory: &Path,
         record: &Arc<RecordFile>,
         view: &Arc<View>,
-    ) -> Result<ControlPart, ControlError> {
+    ) -> Result<ControlPart, OpenError> {
         let (layout, own) = (view.layout(), record.get());
-        let member = layout.control_members().find(|(_, node)| Some(node.number) == own.number);
-        let open = |member: MemberId| {
-            let mut options = ControlOptions::new(layout.cluster, member);
+        let founder = layout.control_members().find(|(_, node)| Some(node.number) == own.number);
+        let open = || {
+            let mut options = ControlOptions::new(layout.cluster, MemberId(0));
             options.founding = Some(layout.founding());
             options.settings = layout.settings();
-            options.may_found = !own.has_control;
-            let path = directory.join(DIRECTORY);
-            let node = ControlNode::open(environment, local, &path, members(&layout), options)?;
-            record.change(|record| record.has_control = true)?;
-            Ok::<_, ControlError>(Arc::new(node))
+            let parts = SeatParts {
+                directory: directory.to_owned(),
+                record: Arc::new(SeatNotes(Arc::clone(record))),
+                founds: founder.map(|(member, _)| member),
+                members: members(&layout),
+                options,
+            };
+            ControlSeat::open(environment, local, parts)
         };
-        let node = member.map(|(member, _)| open(member)).transpose()?;
+        let seat = own.roles.has(Role::Control).then(open).transpose()?;
         let mut fence = Fence::default();
         for (chunk, epoch) in own.held {
             fence.has_chunk(chunk, epoch);
@@ -114,17 +106,17 @@ impl ControlPart {
             clock: Arc::clone(&environment.clock),
             record: Arc::clone(record),
             view: Arc::clone(view),
-            control: node.clone(),
+            seat,
             parts: OnceLock::new(),
             fence: Mutex::new(fence),
             refusal: Mutex::new(None),
         };
-        Ok(ControlPart { node, known: Arc::new(known) })
+        Ok(ControlPart { known: Arc::new(known) })
     }
 
     /// What the process's server serves for control.
     pub(crate) fn offers(&self) -> Vec<Offer> {
-        self.node.as_ref().map(|node| node.offers()).unwrap_or_default()
+        self.known.seat.as_ref().map(ControlSeat::offers).unwrap_or_default()
     }
 
     /// Begins to tell control of the process, whose server listens.
@@ -150,7 +142,16 @@ impl ControlPart {
         let (local, options) = (Arc::clone(local), ClientOptions::default());
         let client =
             ControlClient::open(environment, local, &addresses, description, node, options);
-        ControlRole { part: self, client: Arc::new(client) }
+        let client = Arc::new(client);
+        if let Some(seat) = &self.known.seat {
+            let client = Arc::downgrade(&client);
+            seat.tell(move |number| {
+                if let Some(client) = client.upgrade() {
+                    client.acknowledge(number, Lsn(0));
+                }
+            });
+        }
+        ControlRole { part: self, client }
     }
 }
 
@@ -186,14 +187,46 @@ impl ControlRole {
 
     /// Why the control node takes no part any more.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.part.node.as_ref().and_then(|node| node.failure())
+        self.part.known.seat.as_ref().and_then(ControlSeat::failure)
     }
 
     pub(crate) fn close(&self) {
         self.client.close();
-        if let Some(node) = &self.part.node {
-            node.close();
+        if let Some(seat) = &self.part.known.seat {
+            seat.close();
         }
+    }
+}
+
+/// The record of a process, as far as it is about its control node.
+struct SeatNotes(Arc<RecordFile>);
+
+impl SeatRecord for SeatNotes {
+    fn get(&self) -> SeatState {
+        let record = self.0.get();
+        SeatState { place: record.control_member.map(Place::from), left: record.control_left }
+    }
+
+    fn set(&self, state: SeatState) -> Result<(), String> {
+        let changed = self.0.change(|record| {
+            (record.control_member, record.control_left) =
+                (state.place.map(MemberPlace::from), state.left);
+        });
+        changed.map_err(|error| error.to_string())
+    }
+}
+
+impl From<MemberPlace> for Place {
+    fn from(place: MemberPlace) -> Place {
+        let MemberPlace { member, is_founder, is_made } = place;
+        Place { member, is_founder, is_made }
+    }
+}
+
+impl From<Place> for MemberPlace {
+    fn from(place: Place) -> MemberPlace {
+        let Place { member, is_founder, is_made } = place;
+        MemberPlace { member, is_founder, is_made }
     }
 }
 
@@ -250,14 +283,17 @@ impl ControlledNode for Known {
                 (chunk, ChunkReport { epoch, position: Lsn(0), bytes: 0, pages: 0 })
             })),
         }
-        let control = self.control.as_ref().map(|node| node.status());
-        if let Some(status) = control.filter(|status| status.leads) {
+        let control = self.seat.as_ref().and_then(ControlSeat::node);
+        if let Some(status) = control.map(|node| node.status()).filter(|status| status.leads) {
             report.leads.insert(GroupId::CONTROL, (status.term, status.member));
         }
         report
     }
 
     fn catalog(&self, catalog: &Arc<Catalog>) {
+        if let Some(seat) = &self.seat {
+            seat.follow(catalog);
+        }
         self.view.set_choice(choose(catalog, self.record.generation()));
         self.view.note_states(catalog, self.clock.wall_time_ms());
         let Some(layout) = Layout::of_catalog(catalog) else { return };
@@ -274,6 +310,12 @@ impl ControlledNode for Known {
 
     fn order(&self, term: Term, order: Order) {
         if !self.fence.lock().admits(term, &order) {
+            return;
+        }
+        if order.action.group() == Some(GroupId::CONTROL) {
+            if let Some(seat) = &self.seat {
+                seat.order(order.number, order.action);
+            }
             return;
         }
         // A process whose parts are not open yet gets the order again.

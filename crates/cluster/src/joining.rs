@@ -105,14 +105,15 @@ fn check(request: &JoinRequest) -> Result<(), JoinError> {
     if let Some(problem) = node_problem(&node) {
         return Err(JoinError::Impossible(problem));
     }
-    let may_join = [Role::Pages, Role::Log, Role::Database, Role::Replica, Role::Proxy];
+    let may_join =
+        [Role::Pages, Role::Log, Role::Database, Role::Control, Role::Replica, Role::Proxy];
     if let Some(role) =
         Role::ALL.into_iter().find(|role| node.has(*role) && !may_join.contains(role))
     {
         let what =
             format!("nodes with the role {} are those that the cluster began with", role.name());
         return Err(JoinError::Impossible(format!(
-            "{what}; join with pages, log, database+log, replica or proxy"
+            "{what}; join with pages, log, database+log, control, replica or proxy"
         )));
     }
     if node.roles == Roles::default() {

@@ -38,7 +38,6 @@ mod handover;
 mod health;
 mod joining;
 mod lag;
-mod late;
 mod layout;
 mod lease;
 mod left_behind;
@@ -71,7 +70,6 @@ mod versioned;
 mod view;
 mod zones;
 
-pub use control_role::ControlError;
 pub use database::{DatabaseState, OnState};
 pub use elastic::{PoolError, PoolProcess, ReplicaNames, ReplicaPool, Scaler};
 pub use firn_control_service::ProposeError;

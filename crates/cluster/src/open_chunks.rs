@@ -6,12 +6,11 @@ use std::sync::Arc;
 use firn_api::{PageFilter, PageStore};
 use firn_base::Environment;
 use firn_control::ChunkId;
-use firn_link::Service;
+use firn_link::{LateService, Service};
 use firn_page_service::{PageService, PageServiceOptions};
 use firn_storage::page_node::{PageChunks, PageNode};
 use parking_lot::Mutex;
 
-use crate::late::LateService;
 use crate::page_list::PageListService;
 
 /// The services of a page node.

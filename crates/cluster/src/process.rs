@@ -11,6 +11,7 @@ use firn_api::{LogError, LogStore};
 use firn_base::Environment;
 use firn_base::disk::Disk;
 use firn_base::network::{Address, ClusterId, NetworkError, NodeId, sockets};
+use firn_control_service::OpenError as ControlOpenError;
 use firn_link::{LocalNode, Server, ServerSettings};
 use firn_node::archived::ArchivePlace;
 use firn_node::endpoint::EndpointOptions;
@@ -22,7 +23,7 @@ use parking_lot::Mutex;
 
 use crate::archive_role::ArchiveRole;
 use crate::clients::Clients;
-use crate::control_role::{ControlError, ControlPart, ControlRole, Governed};
+use crate::control_role::{ControlPart, ControlRole, Governed};
 use crate::database::{DatabaseRole, DatabaseState, OnState};
 use crate::engine_pages::EnginePages;
 use crate::health::{self, MetricsDoor};
@@ -106,7 +107,7 @@ pub enum ProcessError {
     #[error("{}: {source}", path.display())]
     Origin { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
-    Control(#[from] ControlError),
+    Control(#[from] ControlOpenError),
     /// The control node of the process takes no part any more.
     #[error("{0}; start the node again")]
     ControlFailed(String),

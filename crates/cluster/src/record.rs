@@ -17,14 +17,16 @@ use firn_control::{ChunkId, DirectoryId, Epoch};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use self::old::{RecordOfOneChunk, RecordWithoutZone};
+use self::old::{RecordOfFoundedControl, RecordOfOneChunk, RecordWithoutZone};
 use crate::framed_file::{self, exact};
 use crate::layout::{Layout, NodeEntry};
 
 /// The file's name in the node's directory.
 pub(crate) const FILE_NAME: &str = "node.record";
 const MAGIC: [u8; 4] = *b"FnNd";
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
+/// In records of this version, control nodes are those of the founding.
+const FOUNDED_CONTROL: u8 = 5;
 /// Records of this version have no zone.
 const WITHOUT_ZONE: u8 = 4;
 /// In records of this version, nodes have all pages or none.
@@ -50,9 +52,6 @@ pub(crate) struct Record {
     /// Where it listens for clients, if that is not its address for clients.
     pub(crate) client_listen: Option<SocketAddr>,
     pub(crate) roles: Roles,
-    /// The control node of this directory has been founded, and has voted since. It must not be
-    /// founded again.
-    pub(crate) has_control: bool,
     /// Control has taken the node with this directory, so its parts may be made.
     pub(crate) is_member: bool,
     /// The chunks that the node has, whole, each as of its last change.
@@ -72,16 +71,20 @@ pub(crate) struct Record {
     pub(crate) generation: u64,
     /// Up to here the log is as it was before the last of them.
     pub(crate) taken_over_at: Lsn,
+    /// The member of the control group that the node has.
+    pub(crate) control_member: Option<MemberPlace>,
+    /// The last one that it had and gave up.
+    pub(crate) control_left: Option<MemberId>,
 }
 
-/// Which member of the log group a node has.
+/// Which member of a group a node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MemberPlace {
     pub(crate) member: MemberId,
     /// Whether the group was founded with it. Others begin with an empty log.
     pub(crate) is_founder: bool,
-    /// Its log was made. Without it the member has forgotten what it promised, so it is not made
-    /// again.
+    /// Its files were made. Without them the member has forgotten what it promised, so it is not
+    /// made again.
     pub(crate) is_made: bool,
 }
 
@@ -117,7 +120,6 @@ impl Record {
             listen: None,
             client_listen: None,
             roles: node.roles,
-            has_control: false,
             is_member: false,
             held: BTreeMap::new(),
             told: Vec::new(),
@@ -127,6 +129,8 @@ impl Record {
             zone: node.zone.clone(),
             generation: 0,
             taken_over_at: Lsn(0),
+            control_member: None,
+            control_left: None,
         }
     }
 
@@ -167,6 +171,7 @@ impl Record {
         let (version, body) = framed_file::unframe(MAGIC, bytes)?;
         match version {
             VERSION => exact(body),
+            FOUNDED_CONTROL => exact::<RecordOfFoundedControl>(body).map(Record::from),
             WITHOUT_ZONE => exact::<RecordWithoutZone>(body).map(Record::from),
             ONE_CHUNK => exact::<RecordOfOneChunk>(body).map(Record::from),
             WITHOUT_MEMBER => {

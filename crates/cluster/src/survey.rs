@@ -17,6 +17,9 @@ use crate::links::Links;
 use crate::message::{LogStatus, NodeStatus};
 use crate::status::{AskError, ask};
 
+/// How long control has to take a change: somebody asks for it, and control nodes that hang cost a
+/// second each.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long control has to answer.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the nodes have to answer, which are asked at the same time.
@@ -203,6 +206,6 @@ impl Surveyor {
     /// # Errors
     /// [`ProposeError`]
     pub fn propose(&self, proposal: Proposal) -> Result<Applied, ProposeError> {
-        self.administrator.propose(proposal, CONTROL_TIMEOUT)
+        self.administrator.propose(proposal, CHANGE_TIMEOUT)
     }
 }

@@ -54,7 +54,7 @@ pub use operation::{
     Reason, ReplicaMove, Upgrade,
 };
 pub use order::{Action, ChunkRange, Order, OrderNumber, orders, retire_stray};
-pub use placement::{equal_parts, place_chunk, spread};
+pub use placement::{can_leave, equal_parts, place_chunk, spread};
 pub use planner::plan;
 pub use proposal::{FoundedChunk, Founding, Join, Proposal, Started};
 pub use refusal::{NextStep, Refusal};

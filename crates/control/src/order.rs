@@ -25,7 +25,9 @@ use crate::operation::{
 };
 
 /// Identifies an order to a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct OrderNumber {
     /// 0 for orders that wait for no acknowledgement.
     pub operation: OperationId,
@@ -73,6 +75,28 @@ pub enum Action {
     /// To the leader of `term`: let another member lead, once transactions have ended. The catalog
     /// hears of it from that one. An acknowledgement says that it does not.
     Switch { group: GroupId, term: Term, to: MemberId },
+}
+
+impl Action {
+    /// The group that it is about, if it is about one.
+    #[must_use]
+    pub fn group(&self) -> Option<GroupId> {
+        match self {
+            Action::FoundGroup { group, .. }
+            | Action::JoinGroup { group, .. }
+            | Action::SetMembers { group, .. }
+            | Action::CatchUp { group, .. }
+            | Action::HandOver { group, .. }
+            | Action::LeaveGroup { group, .. }
+            | Action::Switch { group, .. } => Some(*group),
+            Action::CreateChunk { .. }
+            | Action::CopyChunk { .. }
+            | Action::ServeChunk { .. }
+            | Action::RetireChunk { .. }
+            | Action::SplitChunk { .. }
+            | Action::Upgrade { .. } => None,
+        }
+    }
 }
 
 /// The pages of a chunk, and the log that makes them.

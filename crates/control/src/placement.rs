@@ -265,6 +265,17 @@ pub(crate) fn place_member(
         .map(|(_, _, _, node)| node)
 }
 
+/// Whether a group can do without its member on a node, if it has one there: it is one too many, or
+/// another node can take its place.
+#[must_use]
+pub fn can_leave(catalog: &Catalog, id: GroupId, node: NodeId) -> bool {
+    let Some(group) = catalog.groups().get(&id) else { return true };
+    let Some(member) = group.member_on(node) else { return true };
+    let role = group.members[&member].role;
+    group.count(role) > group.wanted(role)
+        || place_member(catalog, id, group, role, Some(member)).is_some()
+}
+
 /// The chunks of a node that move easily: whole, and not changing.
 pub(crate) fn idle_chunks(
     catalog: &Catalog,

@@ -140,6 +140,23 @@ impl MemberFile {
     }
 }
 
+/// Deletes the file of a member that is in the group no more. Blocks for I/O.
+///
+/// # Errors
+/// If it may still be there.
+pub fn forget(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
+    for name in [NEW_NAME, FILE_NAME] {
+        match disk.remove(&directory.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    match disk.sync_directory(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Makes the file with one frame. Returns it with its length.
 fn make(disk: &dyn Disk, directory: &Path, whole: &Whole) -> io::Result<(Arc<dyn File>, u64)> {
     let (path, new) = (directory.join(FILE_NAME), directory.join(NEW_NAME));

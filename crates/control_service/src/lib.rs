@@ -28,8 +28,8 @@
 //! How a process uses it:
 //!
 //! ```text
-//!   control node   node = ControlNode::open(environment, local, directory, members, options)
-//!                  Server::start(environment, local, own address, …, node.offers() + others)
+//!   control node   seat = ControlSeat::open(environment, local, parts)
+//!                  Server::start(environment, local, own address, …, seat.offers() + others)
 //!   every node     ControlClient::open(environment, local, addresses, description, node, …)
 //!   command line   Administrator::new(environment, local, addresses, …)
 //! ```
@@ -37,8 +37,8 @@
 //! A process with a control node is a node too, and has a client. The first groups of a cluster are
 //! founded after the control group is in the catalog: its number is 0.
 //!
-//! The control group's members are those that it was founded with. Everything else in the catalog
-//! changes while the cluster runs.
+//! The control group's members change as those of other groups do: control plans it, and orders it
+//! from the nodes. A [`ControlSeat`] carries such orders out for its process.
 //!
 //! Architecture invariant: nothing is decided here. What should happen is `firn_control`'s, who
 //! leads is `firn_consensus`'s.
@@ -49,10 +49,12 @@ pub mod message;
 mod node;
 mod observer;
 mod options;
+mod seat;
 
 pub use client::{
     Administrator, ClientOptions, ControlClient, ControlledNode, ProposeError, SelfDescription,
 };
 pub use node::{CONTROL, CONTROL_GROUP, ControlNode, OpenError};
 pub use observer::Observer;
-pub use options::{ControlMembers, ControlOptions};
+pub use options::{Beginning, ControlMembers, ControlOptions};
+pub use seat::{ControlSeat, Place, SeatParts, SeatRecord, SeatState};

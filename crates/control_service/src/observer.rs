@@ -1,14 +1,14 @@
 //! Sees what a control node does, for logs and for tests.
 
-use firn_consensus::{Index, Message, Saved, Term};
+use firn_consensus::{Index, MemberId, Message, Saved, Term};
 use firn_control::{Proposal, ToNode};
 
 /// Is told what a control node does, at the moment when it does it. It is called with the node's
 /// latch held, so it neither blocks nor calls the node.
 pub trait Observer: Send + Sync {
-    /// The node has started from this.
-    fn opened(&self, saved: &Saved) {
-        let _ = saved;
+    /// The node has started from this, as that member of the group.
+    fn opened(&self, member: MemberId, saved: &Saved) {
+        let _ = (member, saved);
     }
 
     /// A message leaves for another control node.

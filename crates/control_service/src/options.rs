@@ -10,11 +10,22 @@ use firn_control::{Founding, Settings};
 
 use crate::observer::Observer;
 
-/// The control nodes of a cluster, with the addresses of their link servers. Each member has the
-/// same map.
+/// The control nodes of a cluster, with the addresses of their link servers.
 pub type ControlMembers = BTreeMap<MemberId, Address>;
 
-/// The settings of a control node. Those of one group agree but for `id`.
+/// What becomes of the empty directory of a control node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// A founding member. The members that are given are those of the group.
+    Founds,
+    /// A member that knows nothing, and that the group's leader fills.
+    Joins,
+    /// Nothing: the member was there before and has lost its directory. It has forgotten its votes,
+    /// so it must not begin again.
+    Exists,
+}
+
+/// The settings of a control node. Those of one group agree but for `id` and `beginning`.
 #[derive(Clone)]
 pub struct ControlOptions {
     pub cluster: ClusterId,
@@ -25,9 +36,8 @@ pub struct ControlOptions {
     /// The nodes and groups that a new cluster begins with. The first leader proposes its own.
     /// Without any, the control group comes into the catalog once its members have joined.
     pub founding: Option<Founding>,
-    /// Whether an empty directory becomes a founding member. A member that was founded before and
-    /// has lost its directory must not be founded again: it has forgotten its votes.
-    pub may_found: bool,
+    /// What becomes of an empty directory.
+    pub beginning: Beginning,
     /// How long a tick of control and of the member lasts. An election takes 10 to 20 ticks.
     pub tick: Duration,
     /// The file is written again, without the entries that are in its snapshot, once it has more
@@ -47,7 +57,7 @@ impl ControlOptions {
             id,
             settings: Settings::default(),
             founding: None,
-            may_found: true,
+            beginning: Beginning::Founds,
             tick: Duration::from_millis(100),
             file_bytes: 1 << 20,
             kept_entries: 4096,

@@ -14,10 +14,10 @@ use firn_control::{
     Release, Settings,
 };
 use firn_control_service::{
-    Administrator, ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions,
-    ControlledNode, SelfDescription,
+    Administrator, CONTROL, CONTROL_GROUP, ClientOptions, ControlClient, ControlMembers,
+    ControlNode, ControlOptions, ControlledNode, SelfDescription,
 };
-use firn_link::{LocalNode, Server, ServerSettings};
+use firn_link::{LocalNode, Offer, Placement, Server, ServerSettings};
 
 const CLUSTER: ClusterId = ClusterId(1);
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -37,7 +37,12 @@ fn start(directory: &Path, members: &ControlMembers, id: u64) -> (ControlNode, S
     let node = ControlNode::open(&environment, &local, &own, members.clone(), options).unwrap();
     let address = &members[&MemberId(id)];
     let settings = ServerSettings::default();
-    let server = Server::start(&environment, local, address, settings, node.offers()).unwrap();
+    let [requests, group] = node.services();
+    let offers = vec![
+        Offer { id: CONTROL, placement: Placement::Workers, service: requests },
+        Offer { id: CONTROL_GROUP, placement: Placement::Reader, service: group },
+    ];
+    let server = Server::start(&environment, local, address, settings, offers).unwrap();
     (node, server)
 }
 

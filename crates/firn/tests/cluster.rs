@@ -13,6 +13,8 @@
 mod archive;
 #[path = "cluster/chunks.rs"]
 mod chunks;
+#[path = "cluster/controls.rs"]
+mod controls;
 #[path = "cluster/origin.rs"]
 mod origin;
 #[path = "support/mod.rs"]

@@ -12,7 +12,7 @@ use firn_base::Environment;
 use firn_base::network::{NodeId, Role};
 use firn_control::ChunkId;
 use firn_engine::replica::ReplicaOptions;
-use firn_link::{Caller, CallerSettings, LocalNode, Offer, Service};
+use firn_link::{Caller, CallerSettings, LateService, LocalNode, Offer, Placement, Service};
 use firn_log_service::LOG_SERVICE;
 use firn_node::endpoint::EndpointOptions;
 use firn_page_service::{PAGE_SERVICE, PageNodeLink};
@@ -29,7 +29,6 @@ use crate::engine_pages::EnginePages;
 use crate::group_peers::Door;
 use crate::handover::{Handovers, MemberLinks};
 use crate::health::MetricsDoor;
-use crate::late::LateService;
 use crate::layout::{Layout, NodeEntry, Origin};
 use crate::links::{Links, NodeLinks};
 use crate::log_keeper::{Keeping, KeptForArchive, LogKeeper};
@@ -86,9 +85,11 @@ impl Doors {
 
     pub(super) fn offers(&self) -> Vec<Offer> {
         let (pages, list) = (&self.pages.pages, &self.pages.list);
-        let log = self.log.offer(LOG_SERVICE);
-        let (pages, list) = (pages.offer(PAGE_SERVICE), list.offer(page_list::SERVICE));
-        let moments = self.moments.offer(moments::SERVICE);
+        let on_workers = Placement::Workers;
+        let log = self.log.offer(LOG_SERVICE, on_workers);
+        let pages = pages.offer(PAGE_SERVICE, on_workers);
+        let list = list.offer(page_list::SERVICE, on_workers);
+        let moments = self.moments.offer(moments::SERVICE, on_workers);
         let (sessions, readings) = (self.sessions.offer(), self.readings.offer());
         let (writer, regions) = (self.writer.offer(), self.regions.offer());
         let (group, handovers) = (self.group.offer(), self.handovers.offer());

@@ -14,14 +14,16 @@ use crate::layout::old::{LayoutOfOneChunk, LayoutWithoutZones};
 use crate::layout::{DEFAULT_ZONE, Layout};
 
 /// A record of a time in which a node had all pages or none.
-pub(super) type RecordOfOneChunk = OldRecord<Option<(ChunkId, Epoch)>, LayoutOfOneChunk>;
+pub(super) type RecordOfOneChunk = OldRecord<Option<(ChunkId, Epoch)>, LayoutOfOneChunk, NoZone>;
 /// A record of a time without zones.
-pub(super) type RecordWithoutZone = OldRecord<BTreeMap<ChunkId, Epoch>, LayoutWithoutZones>;
+pub(super) type RecordWithoutZone = OldRecord<BTreeMap<ChunkId, Epoch>, LayoutWithoutZones, NoZone>;
+/// A record of a time in which the control nodes were those of the founding.
+pub(super) type RecordOfFoundedControl = OldRecord<BTreeMap<ChunkId, Epoch>, Layout, ZoneFacts>;
 
-/// See [`Record`] for the fields. The chunks that the node has, and the layout, have had several
-/// forms.
+/// See [`Record`] for the fields. The chunks that the node has, the layout, and what is behind them
+/// have had several forms.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct OldRecord<H, L> {
+pub(super) struct OldRecord<H, L, Z> {
     cluster: ClusterId,
     number: Option<NodeId>,
     name: String,
@@ -32,6 +34,7 @@ pub(super) struct OldRecord<H, L> {
     listen: Option<SocketAddr>,
     client_listen: Option<SocketAddr>,
     roles: Roles,
+    /// The node was founded as a control node.
     has_control: bool,
     is_member: bool,
     held: H,
@@ -39,14 +42,41 @@ pub(super) struct OldRecord<H, L> {
     layout: Option<L>,
     log_member: Option<MemberPlace>,
     left: Option<MemberId>,
+    zone: Z,
 }
 
-impl<H, L> From<OldRecord<H, L>> for Record
+/// A node that does not know zones. Has no bytes.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct NoZone;
+
+/// See [`Record`] for the fields.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ZoneFacts {
+    zone: String,
+    generation: u64,
+    taken_over_at: Lsn,
+}
+
+impl From<NoZone> for ZoneFacts {
+    fn from(_: NoZone) -> ZoneFacts {
+        ZoneFacts { zone: DEFAULT_ZONE.to_owned(), generation: 0, taken_over_at: Lsn(0) }
+    }
+}
+
+impl<H, L, Z> From<OldRecord<H, L, Z>> for Record
 where
     H: IntoIterator<Item = (ChunkId, Epoch)>,
     L: Into<Layout>,
+    Z: Into<ZoneFacts>,
 {
-    fn from(old: OldRecord<H, L>) -> Record {
+    fn from(old: OldRecord<H, L, Z>) -> Record {
+        let ZoneFacts { zone, generation, taken_over_at } = old.zone.into();
+        // Founders have the numbers of their nodes.
+        let founder = old.number.filter(|_| old.has_control).map(|number| MemberPlace {
+            member: MemberId(number.0),
+            is_founder: true,
+            is_made: true,
+        });
         Record {
             cluster: old.cluster,
             number: old.number,
@@ -58,16 +88,17 @@ where
             listen: old.listen,
             client_listen: old.client_listen,
             roles: old.roles,
-            has_control: old.has_control,
             is_member: old.is_member,
             held: old.held.into_iter().collect(),
             told: old.told,
             layout: old.layout.map(Into::into),
             log_member: old.log_member,
             left: old.left,
-            zone: DEFAULT_ZONE.to_owned(),
-            generation: 0,
-            taken_over_at: Lsn(0),
+            zone,
+            generation,
+            taken_over_at,
+            control_member: founder,
+            control_left: None,
         }
     }
 }

@@ -18,7 +18,6 @@ fn record() -> Record {
         listen: Some("0.0.0.0:7400".parse().unwrap()),
         client_listen: None,
         roles: Roles::of(&[Role::Pages]),
-        has_control: false,
         is_member: true,
         held: [(ChunkId(1), Epoch(6))].into(),
         told: vec!["10.0.0.1:258".parse().unwrap()],
@@ -28,6 +27,8 @@ fn record() -> Record {
         zone: "west".to_owned(),
         generation: 2,
         taken_over_at: Lsn(300),
+        control_member: Some(MemberPlace { member: MemberId(6), is_founder: false, is_made: true }),
+        control_left: Some(MemberId(4)),
     }
 }
 
@@ -42,7 +43,7 @@ fn a_record_has_these_bytes() {
         &[0],                            // no clients
         &[1, 0, 0, 0, 0, 0, 0xe8, 0x39], // listens at 0.0.0.0:7400
         &[0, 8],                         // and not for clients; pages
-        &[0, 1, 1, 1, 6],                // no control node; taken; chunk 1 as of epoch 6
+        &[1, 1, 1, 6],                   // taken; chunk 1 as of epoch 6
         &[1, 12],
         b"10.0.0.1:258",      // told of one control node
         &[1, 10, 1],          // a layout of cluster 10, with one node:
@@ -61,9 +62,10 @@ fn a_record_has_these_bytes() {
         &[1, 5, 0, 1, 1, 3],                          // log member 5: joined, made; 3 was given up
         &[4],
         b"west",
-        &[2, 0xac, 2], // a standby took over twice, the last time at 300
+        &[2, 0xac, 2],       // a standby took over twice, the last time at 300
+        &[1, 6, 0, 1, 1, 4], // control member 6: joined, made; 4 was given up
     ];
-    assert_eq!(bytes[..5], *b"FnNd\x05");
+    assert_eq!(bytes[..5], *b"FnNd\x06");
     assert_eq!(bytes[HEADER_BYTES..], body.concat());
     assert_eq!(Record::decode(&bytes), Some(record()));
 }
@@ -72,7 +74,8 @@ fn a_record_has_these_bytes() {
 fn old_record(number: u64) -> Record {
     let zone = "default".to_owned();
     let number = Some(NodeId(number));
-    Record { number, zone, generation: 0, taken_over_at: Lsn(0), ..record() }
+    let record = Record { control_member: None, control_left: None, ..record() };
+    Record { number, zone, generation: 0, taken_over_at: Lsn(0), ..record }
 }
 
 /// The bytes of the record as releases without zones wrote them, of node 2. `chunks` is what its
@@ -101,6 +104,19 @@ fn old_bytes(version: u8, chunks: &[u8], length_less: usize) -> Vec<u8> {
 
 /// Node 2 has all pages.
 const ALL_PAGES: &[u8] = &[1, 2];
+
+#[test]
+fn a_record_of_before_control_nodes_came_and_went_is_read() {
+    let body = &record().encode()[HEADER_BYTES..];
+    // Without the control member, and with the word that there is one.
+    let (before, behind) = body[..body.len() - 6].split_at(37);
+    let body = [before, &[1], behind].concat();
+    let checksum = crc32c::crc32c(&body).to_le_bytes();
+    let bytes = [&MAGIC[..], &[FOUNDED_CONTROL], &checksum, &body].concat();
+    let founder = MemberPlace { member: MemberId(4), is_founder: true, is_made: true };
+    let expected = Record { control_member: Some(founder), control_left: None, ..record() };
+    assert_eq!(Record::decode(&bytes), Some(expected));
+}
 
 #[test]
 fn a_record_of_before_zones_is_read() {

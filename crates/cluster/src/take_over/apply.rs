@@ -6,11 +6,11 @@ use std::sync::Arc;
 use firn_base::Environment;
 use firn_base::disk::Disk;
 use firn_consensus::take_over;
+use firn_control_service::Place;
 use firn_storage::group::{GroupLog, MemberLog};
 use firn_storage::local::{LocalDirectory, LogOptions, OpenError};
 
 use super::{FILE_NAME, TakeOverOrder};
-use crate::control_role;
 use crate::framed_file::{delete_below, remove};
 use crate::layout::catalog::FOUNDED_EPOCH;
 use crate::log_member::database_of;
@@ -48,7 +48,9 @@ pub(crate) fn apply(
         let file = RecordFile::write(disk, directory, record)?;
         let record = file.get();
         // The catalog of before is that of nodes that are gone.
-        delete_below(&**disk, &directory.join(control_role::DIRECTORY));
+        if let Some(place) = record.control_member {
+            delete_below(&**disk, &Place::from(place).directory(directory));
+        }
         let place = place(&order, &record);
         change_log(environment, directory, (&order, &record, place), options)?;
         file.change(|record| go_on(record, &order, place))?;
@@ -105,7 +107,7 @@ fn exists(disk: &dyn Disk, directory: &Path) -> bool {
 fn go_on(record: &mut Record, order: &TakeOverOrder, place: Option<MemberPlace>) {
     record.left = record.log_member.map(|before| before.member).or(record.left);
     record.log_member = place;
-    record.has_control = false;
+    (record.control_member, record.control_left) = (None, None);
     (record.generation, record.taken_over_at) = (order.generation, order.position);
     let own: Vec<_> = record.number.iter().flat_map(|own| order.layout.chunks_on(*own)).collect();
     record.held.retain(|chunk, _| own.contains(chunk));

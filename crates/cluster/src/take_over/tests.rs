@@ -100,7 +100,7 @@ fn directory() -> tempfile::TempDir {
     let layout = Layout::parse(TEXT).unwrap();
     let node = layout.node(NodeId(2)).unwrap();
     let record = Record {
-        has_control: true,
+        control_member: Some(MemberPlace { member: MemberId(2), is_founder: true, is_made: true }),
         is_member: true,
         held: [(ChunkId(1), Epoch(9)), (ChunkId(2), Epoch(3))].into(),
         log_member: Some(MemberPlace { member: MemberId(2), is_founder: false, is_made: false }),
@@ -126,7 +126,7 @@ fn an_order_is_carried_out_once() {
     assert_eq!((after.generation, after.layout.as_ref()), (4, Some(&order().layout)));
     assert_eq!(after.held, [(ChunkId(1), Epoch(1))].into(), "control counts from the beginning");
     assert_eq!(after.log_member.map(|place| place.member), Some(MemberId(4)));
-    assert_eq!((after.left, after.has_control), (Some(MemberId(2)), false));
+    assert_eq!((after.left, after.control_member), (Some(MemberId(2)), None));
     assert!(!after.entry().is_standby && after.entry().has(Role::Control));
     apply(&environment, path, options).unwrap();
     assert_eq!(RecordFile::read(&*environment.disk, path).unwrap(), Some(after));

@@ -43,8 +43,8 @@ impl Catalog {
 
     /// Has the group grow or shrink, one member at a time, as nodes allow it.
     pub(super) fn resize(&mut self, id: GroupId, voters: u8, loggers: u8) -> Result<(), Refusal> {
-        if id == GroupId::CONTROL {
-            return Err(Refusal::ControlGroup);
+        if id == GroupId::CONTROL && loggers > 0 {
+            return Err(Refusal::Setting("control nodes all vote and may lead"));
         }
         check_size(usize::from(voters), usize::from(voters) + usize::from(loggers))?;
         let group = self.groups.get_mut(&id).ok_or(Refusal::NoGroup(id))?;

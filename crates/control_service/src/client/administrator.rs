@@ -11,6 +11,7 @@ use firn_link::LocalNode;
 use super::ClientOptions;
 use super::leader::{AskError, Leader};
 use crate::message::{Reply, Request, StatusReply};
+use crate::seat::control_addresses;
 
 /// Why a proposal has no outcome, or a question no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +51,10 @@ impl Administrator {
     /// # Errors
     /// [`ProposeError`]
     pub fn propose(&self, proposal: Proposal, timeout: Duration) -> Result<Applied, ProposeError> {
-        self.leader.propose(proposal, timeout, false)
+        let deadline = self.leader.deadline(timeout);
+        // A control node that hangs costs a short question, not the time that a change may take.
+        self.leader.status(timeout)?;
+        self.leader.propose(proposal, self.leader.left(deadline), false)
     }
 
     /// What the leader says of the cluster's control.
@@ -66,7 +70,9 @@ impl Administrator {
     /// # Errors
     /// [`ProposeError::NoLeader`], also if there is nothing new within `timeout`.
     pub fn catalog(&self, entries: u64, timeout: Duration) -> Result<Catalog, ProposeError> {
-        self.leader.catalog(entries, timeout)
+        let catalog = self.leader.catalog(entries, timeout)?;
+        self.leader.know(control_addresses(&catalog));
+        Ok(catalog)
     }
 }
 

@@ -78,9 +78,30 @@ impl Leader {
         self.environment.clock.monotonic().saturating_add(timeout)
     }
 
+    /// How long it is until then.
+    pub(super) fn left(&self, deadline: Duration) -> Duration {
+        deadline.saturating_sub(self.environment.clock.monotonic())
+    }
+
     pub(super) fn close(&self) {
         let callers = std::mem::take(&mut self.links.lock().callers);
         callers.values().for_each(|caller| caller.close());
+    }
+
+    /// The control nodes are at these addresses from now on. Without any, they are where they were.
+    pub(super) fn know(&self, addresses: Vec<Address>) {
+        if addresses.is_empty() {
+            return;
+        }
+        let over: Vec<_> = {
+            let mut links = self.links.lock();
+            let current = links.addresses[links.current].clone();
+            links.current = addresses.iter().position(|one| *one == current).unwrap_or(0);
+            links.addresses = addresses;
+            let Links { addresses, callers, .. } = &mut *links;
+            callers.extract_if(.., |address, _| !addresses.contains(address)).collect()
+        };
+        over.iter().for_each(|(_, caller)| caller.close());
     }
 
     /// Asks until the leader answers or the deadline has passed. `may_repeat`: the request may be
@@ -102,7 +123,7 @@ impl Leader {
         let mut pauses = Pauses { next: self.options.least_delay };
         let mut last = "none has answered".to_owned();
         while !self.is_stopping.load(Ordering::SeqCst) {
-            let left = deadline.saturating_sub(self.environment.clock.monotonic());
+            let left = self.left(deadline);
             if left.is_zero() {
                 break;
             }
@@ -199,7 +220,7 @@ impl Leader {
         let whole = pauses.next;
         pauses.next = (whole * 2).min(self.options.most_delay);
         let delay = whole.mul_f64(0.5 + self.environment.random.unit() / 2.0);
-        let left = deadline.saturating_sub(self.environment.clock.monotonic());
+        let left = self.left(deadline);
         let is_stopping = || self.is_stopping.load(Ordering::SeqCst);
         self.stopped.wait_until(Some(delay.min(left)), is_stopping);
     }

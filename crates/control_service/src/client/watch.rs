@@ -7,6 +7,7 @@ use firn_control::{Action, Catalog, ControlMessage, GroupId, NodeId, ToNode};
 
 use super::Shared;
 use crate::message::{Reply, Request, Watcher};
+use crate::seat::control_addresses;
 
 impl Shared {
     /// What the task `control-watch` does.
@@ -53,6 +54,7 @@ impl Shared {
         }
         *newest = Some(Arc::clone(&catalog));
         drop(newest);
+        self.leader.know(control_addresses(&catalog));
         self.node.catalog(&catalog);
     }
 

@@ -73,7 +73,15 @@ fn plain_vote(vote: Vote) -> (Term, u64) {
 impl Whole {
     /// What a founder begins with.
     pub(crate) fn founding(members: Members, catalog: &Catalog) -> Whole {
-        let base = Base::founding(Term(1), Lsn::FIRST, members);
+        Whole::beginning(Base::founding(Term(1), Lsn::FIRST, members), catalog)
+    }
+
+    /// What a member begins with that knows nothing of its group.
+    pub(crate) fn joining(catalog: &Catalog) -> Whole {
+        Whole::beginning(Base::joining(), catalog)
+    }
+
+    fn beginning(base: Base, catalog: &Catalog) -> Whole {
         Whole {
             vote: (base.term, 0),
             durable: base.index,

@@ -33,7 +33,7 @@ impl Shared {
             core.entered_in = Some(term);
             return;
         }
-        let Some(members) = member_nodes(catalog, &self.members) else { return };
+        let Some(members) = member_nodes(catalog, &self.addresses.read()) else { return };
         let wanted_voters = members.len() as u8;
         let found = Proposal::FoundGroup { members, wanted_voters, wanted_loggers: 0 };
         if core.propose(&found).is_ok() {

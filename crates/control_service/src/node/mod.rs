@@ -2,7 +2,7 @@
 //!
 //! Latch rules, cited by number:
 //!
-//! 1. `Shared::core` is the node's one latch. It protects the member, the controller, and what
+//! 1. `Shared::core` is the node's one latch, but for leaves. It protects the member, the controller, and what
 //!    waits for them. No disk call, no wait, no send and no answer happens under it.
 //! 2. Under it, messages to other members are put into their lanes, whose latches are leaves, so
 //!    that they are queued in the order in which the member made them.
@@ -12,6 +12,9 @@
 //!
 //! Tasks: `control-disk` writes and syncs, `control-clock` ticks, `control-reply` answers, and one
 //! `control-send` for each other member sends.
+//!
+//! Who the members are is the group's own affair ([`firn_consensus::Members`]). Where they are is
+//! told from outside ([`ControlNode::reach`]): the group does not know addresses.
 
 mod applying;
 mod core;
@@ -28,10 +31,11 @@ use std::sync::atomic::Ordering;
 use firn_base::Environment;
 use firn_base::task::TaskHandle;
 use firn_consensus::{
-    Member, MemberId, Members, MembersError, Options, OptionsError, RestartAt, Role, SavedError,
+    Member, MemberId, Members, MembersError, Options, OptionsError, Refusal as ConsensusRefusal,
+    RestartAt, Role, SavedError, Term,
 };
 use firn_control::{Catalog, EncodingError, Refusal};
-use firn_link::{LocalNode, Offer, Placement, ServiceId};
+use firn_link::{LocalNode, Service, ServiceId};
 use parking_lot::Mutex;
 
 use self::core::Core;
@@ -40,7 +44,7 @@ use self::requests::{GroupService, NodeService};
 use self::shared::Shared;
 use crate::file::{FileError, MemberFile, Whole};
 use crate::message::StatusReply;
-use crate::options::{ControlMembers, ControlOptions};
+use crate::options::{Beginning, ControlMembers, ControlOptions};
 
 /// The service of control nodes for all nodes, [`crate::message`] has its messages.
 pub const CONTROL: ServiceId = ServiceId(32);
@@ -52,10 +56,6 @@ pub const CONTROL_GROUP: ServiceId = ServiceId(33);
 pub enum OpenError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error(
-        "the control group was founded with members {founded}, and it is to start with {given}; give the same ones. Only their addresses may change"
-    )]
-    OtherMembers { founded: String, given: String },
     #[error("the members of the control group are not possible: {0}")]
     Members(#[from] MembersError),
     #[error("this control node is not one of the members; add its own address to them")]
@@ -68,6 +68,9 @@ pub enum OpenError {
     Saved(#[from] SavedError),
     #[error(transparent)]
     Catalog(#[from] EncodingError),
+    /// What the process notes of its member.
+    #[error("{0}")]
+    Record(String),
     #[error(
         "the directory has a control node of cluster {theirs}, and this is cluster {ours}; check the directory"
     )]
@@ -76,14 +79,15 @@ pub enum OpenError {
 
 /// A control node that runs. Dropping it stops it without waiting.
 pub struct ControlNode {
+    environment: Environment,
     shared: Arc<Shared>,
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
 }
 
 impl ControlNode {
-    /// Starts the control node of a directory, which has no other use; founds it if the directory
-    /// is empty. It takes part once [`ControlNode::offers`] are served at its address. Blocks for
-    /// I/O.
+    /// Starts the control node of a directory, which has no other use; an empty one becomes what
+    /// the options say. `members` are those that are known, with their addresses. It takes part
+    /// once [`ControlNode::services`] are served at its address. Blocks for I/O.
     ///
     /// # Errors
     /// [`OpenError`]
@@ -94,35 +98,85 @@ impl ControlNode {
         members: ControlMembers,
         options: ControlOptions,
     ) -> Result<ControlNode, OpenError> {
-        if !members.contains_key(&options.id) {
-            return Err(OpenError::NotAMember);
-        }
-        let founding = founding(&members, &options)?;
-        let (file, whole) = MemberFile::open(&environment.disk, directory, founding)?;
+        let beginning = beginning(&members, &options)?;
+        let (file, whole) = MemberFile::open(&environment.disk, directory, beginning)?;
         let catalog = Catalog::restore(&whole.catalog)?;
         if catalog.cluster() != options.cluster {
             let (theirs, ours) = (catalog.cluster(), options.cluster);
             return Err(OpenError::OtherCluster { theirs, ours });
         }
-        check_members(&members, &whole)?;
         let member = start_member(environment, &options, &whole)?;
         let core = Core::new(member, catalog, whole);
-        let lanes = Lanes::new(environment, local, &members, options.id, options.tick);
-        let shared = Arc::new(Shared::new(environment, options, members, core, lanes));
+        let lanes = Lanes::new(environment, local, options.tick);
+        let shared = Arc::new(Shared::new(environment, options, members.clone(), core, lanes));
         shared.begin();
         let tasks = Mutex::new(start_tasks(environment, &shared, file));
-        Ok(ControlNode { shared, tasks })
+        let node = ControlNode { environment: environment.clone(), shared, tasks };
+        node.reach(members);
+        Ok(node)
     }
 
-    /// What the node's link server has to serve.
+    /// The members are at these addresses from now on. Those that are in force and have none are
+    /// not reached. Does not block.
+    pub fn reach(&self, members: ControlMembers) {
+        let mut others = members.clone();
+        others.remove(&self.shared.options.id);
+        *self.shared.addresses.write() = members;
+        for lane in self.shared.lanes.lead_to(&others) {
+            let sending = Arc::clone(&self.shared);
+            let body = move || sending.run_lane(&lane);
+            let task = self.environment.spawner.spawn("control-send", Box::new(body));
+            self.tasks.lock().push(task);
+        }
+    }
+
+    /// Which member of the group the node is.
     #[must_use]
-    pub fn offers(&self) -> Vec<Offer> {
+    pub fn member(&self) -> MemberId {
+        self.shared.options.id
+    }
+
+    /// The members that are in force, as far as this one knows.
+    #[must_use]
+    pub fn members(&self) -> Members {
+        self.shared.core.lock().member.members().clone()
+    }
+
+    /// How many entries the node's catalog has.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.shared.core.lock().controller.catalog().entries()
+    }
+
+    /// Makes the members these, if this one leads in `term`. True if they are; otherwise it may be
+    /// under way. Does not block.
+    ///
+    /// # Errors
+    /// Why they cannot be changed now.
+    pub fn set_members(&self, term: Term, wanted: &Members) -> Result<bool, ConsensusRefusal> {
+        self.shared.event(|core| {
+            let changes = core.member.members().changes_to(wanted);
+            match core.member.change_members(term, &changes) {
+                Err(ConsensusRefusal::Members(MembersError::Nothing)) => Ok(true),
+                changed => changed.map(|_| false),
+            }
+        })
+    }
+
+    /// Lets another member lead, if this one leads in `term`. Does not block.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn hand_over(&self, term: Term, to: MemberId) -> Result<(), ConsensusRefusal> {
+        self.shared.event(|core| core.member.hand_over(term, to))
+    }
+
+    /// What the node's link server has to serve: [`CONTROL`], and [`CONTROL_GROUP`] in the order in
+    /// which messages come.
+    #[must_use]
+    pub fn services(&self) -> [Arc<dyn Service>; 2] {
         let requests = Arc::new(NodeService(Arc::clone(&self.shared)));
-        let group = Arc::new(GroupService(Arc::clone(&self.shared)));
-        vec![
-            Offer { id: CONTROL, placement: Placement::Workers, service: requests },
-            Offer { id: CONTROL_GROUP, placement: Placement::Reader, service: group },
-        ]
+        [requests, Arc::new(GroupService(Arc::clone(&self.shared)))]
     }
 
     #[must_use]
@@ -160,25 +214,22 @@ impl Drop for ControlNode {
 }
 
 /// What the node begins with if its directory is empty.
-fn founding(
+fn beginning(
     members: &ControlMembers,
     options: &ControlOptions,
 ) -> Result<Option<Whole>, OpenError> {
-    let members = Members::new(members.keys().map(|id| (*id, Role::Voter)))?;
-    let catalog = Catalog::new(options.cluster, options.settings.clone())?;
-    Ok(options.may_found.then(|| Whole::founding(members, &catalog)))
-}
-
-/// The members are those of the founding.
-fn check_members(members: &ControlMembers, whole: &Whole) -> Result<(), OpenError> {
-    let founded: Vec<MemberId> = whole.base.members.iter().map(|(id, _)| id).collect();
-    let given: Vec<MemberId> = members.keys().copied().collect();
-    if founded == given {
-        return Ok(());
-    }
-    let text =
-        |ids: Vec<MemberId>| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Err(OpenError::OtherMembers { founded: text(founded), given: text(given) })
+    let catalog = || Catalog::new(options.cluster, options.settings.clone());
+    Ok(match options.beginning {
+        Beginning::Founds if !members.contains_key(&options.id) => {
+            return Err(OpenError::NotAMember);
+        }
+        Beginning::Founds => {
+            let members = Members::new(members.keys().map(|id| (*id, Role::Voter)))?;
+            Some(Whole::founding(members, &catalog()?))
+        }
+        Beginning::Joins => Some(Whole::joining(&catalog()?)),
+        Beginning::Exists => None,
+    })
 }
 
 fn start_member(
@@ -194,7 +245,7 @@ fn start_member(
     member.check()?;
     let saved = whole.saved();
     if let Some(observer) = &options.observer {
-        observer.opened(&saved);
+        observer.opened(options.id, &saved);
     }
     Ok(Member::start(member, saved)?)
 }
@@ -207,16 +258,11 @@ fn start_tasks(
     let spawner = &environment.spawner;
     let (writing, ticking, answering) =
         (Arc::clone(shared), Arc::clone(shared), Arc::clone(shared));
-    let mut tasks = vec![
+    vec![
         spawner.spawn("control-disk", Box::new(move || writing.run_disk(file))),
         spawner.spawn("control-clock", Box::new(move || ticking.run_clock())),
         spawner.spawn("control-reply", Box::new(move || answering.run_replies())),
-    ];
-    for member in shared.lanes.members() {
-        let sending = Arc::clone(shared);
-        tasks.push(spawner.spawn("control-send", Box::new(move || sending.run_lane(member))));
-    }
-    tasks
+    ]
 }
 
 impl Shared {

@@ -10,7 +10,7 @@ use firn_base::clock::Clock;
 use firn_base::event::Event;
 use firn_consensus::{Command, Role};
 use firn_link::Responder;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::core::Core;
 use super::lanes::Lanes;
@@ -23,7 +23,8 @@ const MOST_ELECTIONS: u64 = 4;
 
 pub(super) struct Shared {
     pub(super) options: ControlOptions,
-    pub(super) members: ControlMembers,
+    /// Where the members are, this one among them. A leaf.
+    pub(super) addresses: RwLock<ControlMembers>,
     pub(super) clock: Arc<dyn Clock>,
     /// When the node started, by the clock.
     began: Duration,
@@ -53,7 +54,7 @@ impl Shared {
         let member = firn_consensus::Options::new(options.id, 0);
         Shared {
             options,
-            members,
+            addresses: RwLock::new(members),
             clock: Arc::clone(&environment.clock),
             began: environment.clock.monotonic(),
             election_ticks: u64::from(member.election_ticks),
@@ -172,7 +173,7 @@ impl Shared {
                     core.controller.follow();
                 }
             }
-            // The members are those of the founding.
+            // Whoever ordered the change looks whether it is in force.
             Command::Members(_) | Command::Read(_) => {}
         }
     }
@@ -209,11 +210,11 @@ impl Shared {
 
     /// Where the leader is, as far as this node knows.
     pub(super) fn leader_of(&self, core: &Core) -> Option<String> {
-        self.members.get(&core.member.leader()?).map(ToString::to_string)
+        self.addresses.read().get(&core.member.leader()?).map(ToString::to_string)
     }
 
     fn own_address(&self) -> Option<String> {
-        self.members.get(&self.options.id).map(ToString::to_string)
+        self.addresses.read().get(&self.options.id).map(ToString::to_string)
     }
 
     pub(super) fn status(&self, core: &Core) -> StatusReply {

@@ -32,6 +32,8 @@ struct State {
     applied: BTreeMap<Index, Proposal>,
     catalogs: BTreeMap<u64, Vec<u8>>,
     acknowledged: BTreeMap<String, NodeId>,
+    /// How many were acknowledged, those that may be removed among them.
+    count: usize,
     /// Names that somebody was told not to be in the catalog.
     denied: BTreeSet<String>,
 }
@@ -43,15 +45,22 @@ impl Facts {
     }
 
     pub(crate) fn acknowledge(&self, name: &str, node: NodeId) {
-        self.state.lock().acknowledged.insert(name.to_owned(), node);
+        let mut state = self.state.lock();
+        state.acknowledged.insert(name.to_owned(), node);
+        state.count += 1;
     }
 
     pub(crate) fn deny(&self, name: &str) {
         self.state.lock().denied.insert(name.to_owned());
     }
 
+    /// The node may be removed from now on.
+    pub(crate) fn forget(&self, name: &str) {
+        self.state.lock().acknowledged.remove(name);
+    }
+
     pub(crate) fn count(&self) -> usize {
-        self.state.lock().acknowledged.len()
+        self.state.lock().count
     }
 
     /// How many terms had a leader that acted.
@@ -86,54 +95,68 @@ impl Facts {
     }
 }
 
-/// Watches one member.
+/// Watches the member of one process.
 pub(crate) struct MemberObserver {
-    pub(crate) id: MemberId,
-    pub(crate) facts: Arc<Facts>,
+    /// Known once it has started.
+    id: Mutex<MemberId>,
+    facts: Arc<Facts>,
+}
+
+impl MemberObserver {
+    pub(crate) fn new(facts: &Arc<Facts>) -> MemberObserver {
+        MemberObserver { id: Mutex::new(MemberId(0)), facts: Arc::clone(facts) }
+    }
+
+    fn id(&self) -> MemberId {
+        *self.id.lock()
+    }
 }
 
 impl Observer for MemberObserver {
-    fn opened(&self, saved: &Saved) {
+    fn opened(&self, id: MemberId, saved: &Saved) {
+        *self.id.lock() = id;
         let state = self.facts.state.lock();
-        let Some((term, member)) = state.votes.get(&self.id) else { return };
+        let Some((term, member)) = state.votes.get(&id) else { return };
         let saved = saved.vote;
         let is_there = saved.term > *term || (saved.term == *term && saved.member == Some(*member));
         assert!(
             is_there,
-            "member {} forgot its vote for {member} in term {term}; it has {saved:?}",
-            self.id
+            "member {id} forgot its vote for {member} in term {term}; it has {saved:?}",
         );
     }
 
     fn sends(&self, message: &Message) {
+        let id = self.id();
         let vote = match message.kind() {
-            MessageKind::AskVote => self.id,
+            MessageKind::AskVote => id,
             MessageKind::VoteAnswer if !message.is_refusal() => message.to(),
             _ => return,
         };
         let mut state = self.facts.state.lock();
-        let before = state.votes.insert(self.id, (message.term(), vote));
+        let before = state.votes.insert(id, (message.term(), vote));
         if let Some((term, member)) = before {
             let again = term == message.term() && member != vote;
-            assert!(!again, "member {} voted twice in term {term}", self.id);
+            assert!(!again, "member {id} voted twice in term {term}");
         }
-        state.last_voter = Some(self.id);
+        state.last_voter = Some(id);
         drop(state);
         self.facts.voted.notify_all();
     }
 
     fn acts(&self, term: Term, _: &ToNode) {
+        let id = self.id();
         let mut state = self.facts.state.lock();
         if let Some((newest, by)) = state.acted.last_key_value() {
-            assert!(term >= *newest, "member {} acts in term {term} after {newest}", self.id);
-            assert!(term > *newest || *by == self.id, "two leaders act in term {term}");
+            assert!(term >= *newest, "member {id} acts in term {term} after {newest}");
+            assert!(term > *newest || *by == id, "two leaders act in term {term}");
         }
-        state.acted.insert(term, self.id);
+        state.acted.insert(term, id);
     }
 
     fn applies(&self, index: Index, proposal: &Proposal) {
+        let id = self.id();
         let mut state = self.facts.state.lock();
         let known = state.applied.entry(index).or_insert_with(|| proposal.clone());
-        assert!(known == proposal, "member {} applies another entry {index}", self.id);
+        assert!(known == proposal, "member {id} applies another entry {index}");
     }
 }

@@ -5,13 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::task::sleep;
+use firn_control::{GroupId, Proposal};
+use firn_control_service::ControlClient;
 use firn_testing::random::Random;
 use firn_testing::simulation::{LinkFaults, World, for_each_seed};
 use parking_lot::Mutex;
 
+use crate::checker::Facts;
 use crate::forgetful::Bug;
-use crate::world::{Cluster, MS, SECOND, propose, propose_one};
+use crate::world::{Cluster, Control, MS, SECOND, propose, propose_one};
 
+/// Nodes that a proposer leaves in the catalog.
+const MOST_ABSENT: u64 = 2;
 /// Steps of a run.
 const STEPS: u32 = 40;
 
@@ -20,14 +25,22 @@ const STEPS: u32 = 40;
 pub(crate) struct Tally {
     pub(crate) acknowledged: usize,
     pub(crate) terms: usize,
+    /// Changes of the control group's members, in steps.
+    pub(crate) changes: u64,
 }
 
 pub(crate) fn run(world: &World, controls: u64, bug: Bug) -> Tally {
+    run_with_spares(world, controls, 0, bug)
+}
+
+/// The same with nodes that become control nodes when others are down.
+fn run_with_spares(world: &World, controls: u64, spares: u64, bug: Bug) -> Tally {
     let random = world.random();
     let delay = Duration::ZERO..=5 * MS;
     let faults = LinkFaults { delay, loss: 0.01, reset: 0.002, ..LinkFaults::default() };
     world.network().set_faults(faults);
-    let mut cluster = Cluster::new(world, controls, bug);
+    let mut cluster = Cluster::with_spares(world, controls, spares, bug);
+    cluster.is_impatient = spares > 0;
     cluster.start_controls();
     (1..=3).for_each(|number| cluster.start_node(number));
     let is_over = Arc::new(Mutex::new(false));
@@ -41,7 +54,11 @@ pub(crate) fn run(world: &World, controls: u64, bug: Bug) -> Tally {
                 while !*is_over.lock() {
                     number += 1;
                     let patience = SECOND * (1 + random.below(5) as u32);
-                    propose(&client, &facts, &format!("p{task}-{number}"), patience);
+                    let prefix = format!("p{task}-");
+                    if number > MOST_ABSENT {
+                        remove_older(&client, &facts, &prefix, number - MOST_ABSENT);
+                    }
+                    propose(&client, &facts, &format!("{prefix}{number}"), patience);
                     sleep(MS * random.below(500) as u32);
                 }
             })
@@ -55,6 +72,19 @@ pub(crate) fn run(world: &World, controls: u64, bug: Bug) -> Tally {
     end(&mut cluster, proposers)
 }
 
+/// Removes nodes that were proposed before this one. They never start: most nodes would be down.
+fn remove_older(client: &ControlClient, facts: &Facts, prefix: &str, first: u64) {
+    let Some(catalog) = client.catalog() else { return };
+    let is_older = |name: &str| {
+        let number = name.strip_prefix(prefix).and_then(|number| number.parse::<u64>().ok());
+        number.is_some_and(|number| number < first)
+    };
+    for (node, _) in catalog.nodes().iter().filter(|(_, known)| is_older(&known.name)) {
+        facts.forget(&catalog.nodes()[node].name);
+        let _ = client.propose(Proposal::Remove { node: *node }, SECOND);
+    }
+}
+
 /// Heals everything, and checks that nothing is lost.
 fn end(cluster: &mut Cluster, proposers: Vec<firn_testing::simulation::Task<()>>) -> Tally {
     cluster.world.network().heal();
@@ -65,7 +95,8 @@ fn end(cluster: &mut Cluster, proposers: Vec<firn_testing::simulation::Task<()>>
     let facts = Arc::clone(&cluster.facts);
     propose_one(&cluster.client(3), &facts, "last");
     cluster.check_end();
-    Tally { acknowledged: facts.count(), terms: facts.terms() }
+    let changes = cluster.catalog().groups()[&GroupId::CONTROL].epoch.0 - 1;
+    Tally { acknowledged: facts.count(), terms: facts.terms(), changes }
 }
 
 fn disturb(cluster: &mut Cluster, random: &Random) {
@@ -103,10 +134,13 @@ fn crash_next_voter(cluster: &mut Cluster, random: &Random) {
         voter = voter.or(facts.take_voter());
         voter.is_some()
     });
-    if let Some(voter) = voter {
-        cluster.crash_control(voter.0);
+    let is_voter =
+        |control: &Control| control.seat.node().is_some_and(|node| Some(node.member()) == voter);
+    let found = cluster.controls.iter().find(|(_, control)| is_voter(control));
+    if let Some(id) = found.map(|(id, _)| *id) {
+        cluster.crash_control(id);
         sleep(MS * random.below(50) as u32);
-        cluster.start_control(voter.0);
+        cluster.start_control(id);
     }
 }
 
@@ -130,6 +164,18 @@ fn nothing_acknowledged_is_lost_and_two_leaders_never_act() {
     let all = *all.lock();
     println!("{all:?}");
     assert!(all.acknowledged > 60 && all.terms > 24, "{all:?}");
+}
+
+#[test]
+fn nothing_is_lost_while_control_nodes_are_replaced() {
+    let changes = Arc::new(Mutex::new(0));
+    let sum = Arc::clone(&changes);
+    for_each_seed(0..12, move |world| {
+        *sum.lock() += run_with_spares(world, 3, 2, Bug::None).changes;
+    });
+    let changes = *changes.lock();
+    println!("{changes} steps of changes");
+    assert!(changes > 40, "{changes}");
 }
 
 #[test]

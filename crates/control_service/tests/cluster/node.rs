@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use firn_base::Lsn;
 use firn_consensus::Term;
-use firn_control::{Action, Catalog, ChunkId, ChunkReport, Epoch, Fence, Heartbeat, NodeId, Order};
-use firn_control_service::{ControlClient, ControlledNode};
+use firn_control::{
+    Action, Catalog, ChunkId, ChunkReport, Epoch, Fence, GroupId, Heartbeat, NodeId, Order,
+};
+use firn_control_service::{ControlClient, ControlSeat, ControlledNode, SeatRecord, SeatState};
 use parking_lot::Mutex;
 
 use crate::checker::Facts;
@@ -43,6 +45,10 @@ impl TestNode {
         })
     }
 
+    fn admits(&self, term: Term, order: &Order) -> bool {
+        self.fence.lock().admits(term, order)
+    }
+
     fn carry_out(&self, action: &Action) {
         let mut chunks = self.disk.chunks.lock();
         match action {
@@ -77,7 +83,7 @@ impl ControlledNode for TestNode {
     }
 
     fn order(&self, term: Term, order: Order) {
-        if !self.fence.lock().admits(term, &order) {
+        if !self.admits(term, &order) {
             return;
         }
         self.carry_out(&order.action);
@@ -88,5 +94,60 @@ impl ControlledNode for TestNode {
 
     fn refused(&self, reason: &str) {
         self.refusals.lock().push(reason.to_owned());
+    }
+}
+
+/// What a process has noted of its place in the control group, over all its lives.
+#[derive(Default)]
+pub(crate) struct SeatNotes(pub(crate) Mutex<SeatState>);
+
+impl SeatRecord for SeatNotes {
+    fn get(&self) -> SeatState {
+        *self.0.lock()
+    }
+
+    fn set(&self, state: SeatState) -> Result<(), String> {
+        *self.0.lock() = state;
+        Ok(())
+    }
+}
+
+/// A node that may have a control node.
+pub(crate) struct SeatedNode {
+    pub(crate) seat: Arc<ControlSeat>,
+    pub(crate) rest: Arc<TestNode>,
+}
+
+impl ControlledNode for SeatedNode {
+    fn joined(&self, node: NodeId) {
+        self.rest.joined(node);
+    }
+
+    fn report(&self) -> Heartbeat {
+        let mut report = self.rest.report();
+        let status = self.seat.node().map(|node| node.status());
+        if let Some(status) = status.filter(|status| status.leads) {
+            report.leads.insert(GroupId::CONTROL, (status.term, status.member));
+        }
+        report
+    }
+
+    fn catalog(&self, catalog: &Arc<Catalog>) {
+        self.rest.catalog(catalog);
+        self.seat.follow(catalog);
+    }
+
+    fn order(&self, term: Term, order: Order) {
+        match order.action.group() {
+            Some(GroupId::CONTROL) if self.rest.admits(term, &order) => {
+                self.seat.order(order.number, order.action);
+            }
+            Some(GroupId::CONTROL) => {}
+            _ => self.rest.order(term, order),
+        }
+    }
+
+    fn refused(&self, reason: &str) {
+        self.rest.refused(reason);
     }
 }

@@ -57,7 +57,7 @@ fn followers_name_the_leader_and_a_deposed_one_answers_whoever_waits() {
         let reply = to_leader.ask(&Request::Propose(join("two")), SECOND);
         assert!(matches!(reply, Reply::Applied(_)), "{reply:?}");
         cluster.separate(leader);
-        let entries = cluster.controls[&leader].node.catalog().entries();
+        let entries = cluster.controls[&leader].node().catalog().entries();
         let began = world.clock().monotonic();
         let caller = Arc::clone(&to_leader.caller);
         let waits = to_leader.process.spawn("watch", move |_| {
@@ -119,7 +119,7 @@ fn bytes_that_are_no_messages_are_refused_and_change_nothing() {
         let leader = cluster.wait_for_leader();
         let raw = Raw::to(&cluster, leader, Role::Control);
         let random = world.random();
-        let before = cluster.controls[&leader].node.status();
+        let before = cluster.controls[&leader].node().status();
         for length in 0..100 {
             let bytes: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
             raw.caller.cast(CONTROL_GROUP, bytes.clone(), SECOND).unwrap();
@@ -132,7 +132,7 @@ fn bytes_that_are_no_messages_are_refused_and_change_nothing() {
         let own =
             Request::Propose(Proposal::StopUpgrade { operation: firn_control::OperationId(1) });
         assert!(matches!(raw.ask(&own, SECOND), Reply::Refused(_)));
-        let after = cluster.controls[&leader].node.status();
+        let after = cluster.controls[&leader].node().status();
         assert_eq!((after.term, after.leads, after.entries), (before.term, true, before.entries));
         assert!(after.term > Term(0));
     });
@@ -145,14 +145,14 @@ fn a_node_that_is_closed_answers_and_can_be_opened_again() {
         cluster.start_controls();
         let leader = cluster.wait_for_leader();
         let raw = Raw::to(&cluster, leader, Role::Compute);
-        let entries = cluster.controls[&leader].node.catalog().entries() + 100;
+        let entries = cluster.controls[&leader].node().catalog().entries() + 100;
         let caller = Arc::clone(&raw.caller);
         let waits = raw.process.spawn("watch", move |_| {
             let payload = caller.call(CONTROL, watch(entries, 50_000).encode(), 60 * SECOND);
             Reply::decode(&payload.expect("an answer")).expect("a reply")
         });
         firn_base::task::sleep(SECOND / 10);
-        let node = Arc::clone(&cluster.controls[&leader].node);
+        let node = cluster.controls[&leader].node();
         cluster.controls[&leader].process.run(move |_| node.close()).unwrap();
         assert_eq!(waits.join(), Ok(Reply::NotLeader { leader: None }));
         cluster.kill_control(leader);

@@ -148,7 +148,7 @@ fn a_leader_that_is_cut_off_acts_no_more_and_another_one_goes_on() {
         assert!(matches!(outcome, Err(ProposeError::Unknown(_))), "{outcome:?}");
         propose_one(&cluster.client(1), &cluster.facts, "during");
         let next = wait(|| cluster.leader().filter(|next| *next != leader));
-        assert!(!cluster.controls[&leader].node.status().leads);
+        assert!(!cluster.controls[&leader].node().status().leads);
         network.heal();
         cluster.wait_for("both nodes up", |catalog| is_up(catalog, 1) && is_up(catalog, 2));
         wait(|| (cluster.facts.terms() >= 2).then_some(()));
@@ -191,7 +191,7 @@ fn a_control_node_that_was_away_for_long_gets_a_snapshot() {
         // What it has taken over is on its disk.
         cluster.crash_control(away);
         cluster.start_control(away);
-        assert!(cluster.controls[&away].node.catalog().nodes().len() > 50);
+        assert!(cluster.controls[&away].node().catalog().nodes().len() > 50);
         cluster.check_end();
     });
 }
@@ -252,21 +252,72 @@ fn a_removed_node_is_told_so() {
 }
 
 #[test]
-fn a_control_node_starts_only_as_what_it_was_founded_as() {
+fn a_control_node_that_has_lost_its_directory_does_not_begin_again() {
     for_each_seed(0..3, |world| {
-        let mut cluster = Cluster::new(world, 3, Bug::None);
-        cluster.may_found = false;
+        let cluster = Cluster::new(world, 3, Bug::None);
+        cluster.has_had_control(1);
         let lost = cluster.try_start_control(1).err().unwrap();
         assert!(lost.contains("do not found it again"), "{lost}");
-        cluster.may_found = true;
-        cluster.start_controls();
-        cluster.wait_for_leader();
+    });
+}
+
+/// Whether the control nodes are these.
+fn are_controls(catalog: &Catalog, ids: &[u64]) -> bool {
+    let names: Vec<String> = ids.iter().map(|id| format!("control-{id}")).collect();
+    Cluster::settled_controls(catalog).is_some_and(|settled| settled == names)
+}
+
+#[test]
+fn dead_control_nodes_are_replaced_and_find_out_when_they_come_back() {
+    for_each_seed(0..10, |world| {
+        let mut cluster = Cluster::with_spares(world, 3, 1, Bug::None);
+        start(&mut cluster, 1);
+        cluster.wait_for("the founders", |catalog| are_controls(catalog, &[1, 2, 3]));
+        let client = cluster.client(1);
         cluster.crash_control(1);
-        cluster.forgets_last = true;
-        let fewer = cluster.try_start_control(1).err().unwrap();
-        assert!(fewer.contains("members 1, 2, 3, and it is to start with 1, 2"), "{fewer}");
-        cluster.forgets_last = false;
+        cluster.wait_for("4 in the place of 1", |catalog| are_controls(catalog, &[2, 3, 4]));
+        // The two that are left were a minority of the founders.
+        cluster.crash_control(2);
+        propose_one(&client, &cluster.facts, "two-left");
         cluster.start_control(1);
+        cluster.wait_for("1 in the place of 2", |catalog| are_controls(catalog, &[1, 3, 4]));
+        cluster.start_control(2);
+        wait(|| cluster.controls[&2].seat.node().is_none().then_some(()));
+        cluster.crash_control(3);
+        cluster.wait_for("2 in the place of 3", |catalog| are_controls(catalog, &[1, 2, 4]));
+        propose_one(&client, &cluster.facts, "last");
+        cluster.start_control(3);
+        cluster.check_end();
+    });
+}
+
+#[test]
+fn control_nodes_grow_and_shrink() {
+    for_each_seed(0..5, |world| {
+        let mut cluster = Cluster::with_spares(world, 1, 2, Bug::None);
+        start(&mut cluster, 1);
+        let client = cluster.client(1);
+        let resize = |voters| Proposal::Resize { group: GroupId::CONTROL, voters, loggers: 0 };
+        client.propose(resize(3), SECOND).unwrap();
+        cluster.wait_for("three control nodes", |catalog| are_controls(catalog, &[1, 2, 3]));
+        cluster.crash_control(1);
+        propose_one(&client, &cluster.facts, "no-founder");
+        cluster.start_control(1);
+        cluster.wait_for("all up", |catalog| {
+            catalog.nodes().values().filter(|node| node.health == Health::Up).count() == 4
+        });
+        wait(|| client.propose(resize(1), SECOND).ok());
+        cluster.wait_for("one control node", |catalog| {
+            Cluster::settled_controls(catalog).is_some_and(|names| names.len() == 1)
+        });
+        wait(|| {
+            let left = cluster.controls.values().filter(|one| one.seat.node().is_some());
+            (left.count() == 1).then_some(())
+        });
+        let refused = client
+            .propose(Proposal::Resize { group: GroupId::CONTROL, voters: 2, loggers: 1 }, SECOND);
+        assert!(matches!(refused, Err(ProposeError::Refused(_))), "{refused:?}");
+        propose_one(&client, &cluster.facts, "alone");
         cluster.check_end();
     });
 }

@@ -1,33 +1,32 @@
 //! A cluster: control nodes, other nodes, and what can happen to them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_base::Lsn;
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Role as ProcessRole, Roles};
 use firn_base::task::sleep;
 use firn_consensus::{MemberId, Role};
 use firn_control::{
-    Applied, Catalog, DirectoryId, Founding, GroupMember, Join, NodeRole, Proposal, Protocols,
-    Release, Settings,
+    Applied, Catalog, DirectoryId, Founding, GroupId, GroupMember, Join, NodeRole, Proposal,
+    Protocols, Release, Settings,
 };
 use firn_control_service::{
-    ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ProposeError,
-    SelfDescription,
+    ClientOptions, ControlClient, ControlMembers, ControlNode, ControlOptions, ControlSeat, Place,
+    ProposeError, SeatParts, SeatRecord, SeatState, SelfDescription,
 };
 use firn_link::{LocalNode, Server, ServerSettings};
 use firn_testing::simulation::{Process, SimulatedDisk, World};
 
 use crate::checker::{Facts, MemberObserver};
 use crate::forgetful::{Bug, ForgetfulDisk};
-use crate::node::{NodeDisk, TestNode};
+use crate::node::{NodeDisk, SeatNotes, SeatedNode, TestNode};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 const CLUSTER: ClusterId = ClusterId(0xf1);
 const PORT: u16 = 7100;
-const DIRECTORY: &str = "/control";
 
 pub(crate) struct Cluster {
     pub(crate) world: World,
@@ -38,9 +37,11 @@ pub(crate) struct Cluster {
     pub(crate) nodes: BTreeMap<u64, Node>,
     pub(crate) file_bytes: u64,
     pub(crate) kept_entries: usize,
-    pub(crate) may_found: bool,
-    /// Members that start with the addresses of fewer others.
-    pub(crate) forgets_last: bool,
+    /// Nodes are down soon.
+    pub(crate) is_impatient: bool,
+    /// Those with higher numbers may become control nodes later.
+    founders: u64,
+    notes: BTreeMap<u64, Arc<SeatNotes>>,
     /// The control nodes know from the beginning which nodes the cluster has. Each believes in an
     /// address of its own for a node that nobody starts.
     pub(crate) is_founded: bool,
@@ -48,9 +49,15 @@ pub(crate) struct Cluster {
 
 pub(crate) struct Control {
     pub(crate) process: Process,
-    pub(crate) node: Arc<ControlNode>,
+    pub(crate) seat: Arc<ControlSeat>,
     _server: Arc<Server>,
     _client: Arc<ControlClient>,
+}
+
+impl Control {
+    pub(crate) fn node(&self) -> Arc<ControlNode> {
+        self.seat.node().expect("it is a control node")
+    }
 }
 
 /// The directory of a control node as a node of the cluster: those of the others are small.
@@ -87,18 +94,25 @@ pub(crate) fn identity(name: &str, node: u64, role: ProcessRole) -> Arc<LocalNod
 impl Cluster {
     /// A cluster of so many control nodes, none of which runs.
     pub(crate) fn new(world: &World, controls: u64, bug: Bug) -> Cluster {
+        Cluster::with_spares(world, controls, 0, bug)
+    }
+
+    /// The same, with so many nodes that may become control nodes. The cluster is founded.
+    pub(crate) fn with_spares(world: &World, controls: u64, spares: u64, bug: Bug) -> Cluster {
+        let ids = 1..=controls + spares;
         Cluster {
             world: world.clone(),
             facts: Arc::default(),
             bug,
-            disks: (1..=controls).map(|id| (id, world.new_disk())).collect(),
+            disks: ids.clone().map(|id| (id, world.new_disk())).collect(),
             controls: BTreeMap::new(),
             nodes: BTreeMap::new(),
             file_bytes: 4096,
             kept_entries: 20,
-            may_found: true,
-            forgets_last: false,
-            is_founded: false,
+            is_impatient: false,
+            founders: controls,
+            notes: ids.map(|id| (id, Arc::default())).collect(),
+            is_founded: spares > 0,
         }
     }
 
@@ -107,7 +121,22 @@ impl Cluster {
     }
 
     fn members(&self) -> ControlMembers {
-        self.disks.keys().map(|id| (MemberId(*id), self.address(*id))).collect()
+        (1..=self.founders).map(|id| (MemberId(id), self.address(id))).collect()
+    }
+
+    /// The process of that number believes that it has had a control node before.
+    pub(crate) fn has_had_control(&self, id: u64) {
+        let place = Place { member: MemberId(id), is_founder: true, is_made: true };
+        *self.notes[&id].0.lock() = SeatState { place: Some(place), left: None };
+    }
+
+    /// The numbers of the processes with the members of the control group, if nobody changes them.
+    pub(crate) fn settled_controls(catalog: &Catalog) -> Option<Vec<String>> {
+        let group = catalog.groups().get(&GroupId::CONTROL)?;
+        let nodes = group.members.values().map(|member| catalog.nodes()[&member.node].name.clone());
+        let mut names: Vec<String> = nodes.collect();
+        names.sort();
+        group.operation.is_none().then_some(names)
     }
 
     /// What control node `teller` was told of the cluster: the control nodes and one more.
@@ -124,12 +153,12 @@ impl Cluster {
             release: release(),
             number: Some(NodeId(number)),
         };
-        let controls = self.ids().into_iter();
+        let controls = 1..=self.founders;
         let mut nodes: Vec<Join> =
-            controls.map(|id| node(id, host(id), self.address(id).to_string())).collect();
+            controls.clone().map(|id| node(id, host(id), self.address(id).to_string())).collect();
         nodes.push(node(9, "absent".to_owned(), format!("told-by-{teller}:1")));
         let member = |id: u64| GroupMember { node: NodeId(id), role: Role::Voter };
-        let members = self.ids().into_iter().map(|id| (MemberId(id), member(id))).collect();
+        let members = controls.map(|id| (MemberId(id), member(id))).collect();
         Founding { nodes, groups: vec![members], chunks: Vec::new() }
     }
 
@@ -162,24 +191,31 @@ impl Cluster {
 
     pub(crate) fn try_start_control(&self, id: u64) -> Result<Control, String> {
         let process = self.world.start(&host(id), &self.disks[&id]);
-        let mut members = self.members();
-        if self.forgets_last {
-            members.pop_last();
-        }
+        let members = self.members();
+        let is_founder = id <= self.founders;
         let address = self.address(id);
-        let mut options = ControlOptions::new(CLUSTER, MemberId(id));
+        let mut options = ControlOptions::new(CLUSTER, MemberId(0));
         options.settings = Settings { replicas: 2, ..Settings::default() };
+        if self.is_impatient {
+            options.settings.suspect_ticks = 5;
+            options.settings.down_ticks = 15;
+        }
         options.founding = self.is_founded.then(|| self.founding(id));
         options.file_bytes = self.file_bytes;
         options.kept_entries = self.kept_entries;
-        options.may_found = self.may_found;
-        let facts = Arc::clone(&self.facts);
-        options.observer = Some(Arc::new(MemberObserver { id: MemberId(id), facts }));
+        options.observer = Some(Arc::new(MemberObserver::new(&self.facts)));
         let bug = self.bug;
         let of_client = TestNode::new(&Arc::default(), &self.facts);
         let addresses: Vec<Address> = members.values().cloned().collect();
+        let parts = SeatParts {
+            directory: "/".into(),
+            record: Arc::clone(&self.notes[&id]) as Arc<dyn SeatRecord>,
+            founds: is_founder.then_some(MemberId(id)),
+            members,
+            options,
+        };
         let description = SelfDescription {
-            node: self.is_founded.then_some(NodeId(id)),
+            node: (self.is_founded && is_founder).then_some(NodeId(id)),
             directory: DirectoryId(CONTROL_DIRECTORY + u128::from(id)),
             // Later lives begin later.
             incarnation: self.world.clock().monotonic().as_nanos() as u64,
@@ -194,25 +230,32 @@ impl Cluster {
             let mut environment = environment.clone();
             environment.disk = Arc::new(ForgetfulDisk { inner: environment.disk, bug });
             let local = identity(&host(id), 1000 + id, ProcessRole::Control);
-            let node =
-                ControlNode::open(&environment, &local, Path::new(DIRECTORY), members, options);
-            let node = Arc::new(node.map_err(|error| error.to_string())?);
+            let seat = ControlSeat::open(&environment, &local, parts);
+            let seat = Arc::new(seat.map_err(|error| error.to_string())?);
             let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
             let server =
-                Server::start(&environment, Arc::clone(&local), &address, settings, node.offers());
+                Server::start(&environment, Arc::clone(&local), &address, settings, seat.offers());
             let server = server.map_err(|error| error.to_string())?;
+            let node = Arc::new(SeatedNode { seat: Arc::clone(&seat), rest: of_client });
             let client = ControlClient::open(
                 &environment,
                 local,
                 &addresses,
                 description,
-                of_client,
+                node,
                 ClientOptions::default(),
             );
-            Ok::<_, String>((node, Arc::new(server), Arc::new(client)))
+            let client = Arc::new(client);
+            let told = Arc::downgrade(&client);
+            seat.tell(move |number| {
+                if let Some(client) = told.upgrade() {
+                    client.acknowledge(number, Lsn(0));
+                }
+            });
+            Ok::<_, String>((seat, Arc::new(server), client))
         });
-        let (node, server, client) = started.expect("nobody kills it")?;
-        Ok(Control { process, node, _server: server, _client: client })
+        let (seat, server, client) = started.expect("nobody kills it")?;
+        Ok(Control { process, seat, _server: server, _client: client })
     }
 
     /// The machine of a control node loses power.
@@ -239,7 +282,7 @@ impl Cluster {
     /// The control node that leads, as it says itself.
     pub(crate) fn leader(&self) -> Option<u64> {
         let leads = self.controls.iter().filter_map(|(id, control)| {
-            let status = control.node.status();
+            let status = control.seat.node()?.status();
             status.leads.then_some((status.term, *id))
         });
         leads.max().map(|(_, id)| id)
@@ -278,7 +321,7 @@ impl Cluster {
             capacity: 1 << 40,
             release: release(),
         };
-        let addresses: Vec<Address> = self.ids().into_iter().map(|id| self.address(id)).collect();
+        let addresses: Vec<Address> = self.members().into_values().collect();
         let of_task = Arc::clone(&node);
         let client = process.run(move |environment| {
             let local = identity(&name, number, ProcessRole::Database);
@@ -307,13 +350,13 @@ impl Cluster {
     /// The catalog of the leader, once there is one.
     pub(crate) fn catalog(&self) -> Catalog {
         let leader = self.wait_for_leader();
-        self.controls[&leader].node.catalog()
+        self.controls[&leader].node().catalog()
     }
 
     /// Waits until the catalog is as wanted.
     pub(crate) fn wait_for(&self, what: &str, is_so: impl Fn(&Catalog) -> bool) {
         for _ in 0..3000 {
-            if self.leader().is_some_and(|id| is_so(&self.controls[&id].node.catalog())) {
+            if self.leader().is_some_and(|id| is_so(&self.controls[&id].node().catalog())) {
                 return;
             }
             sleep(20 * MS);
@@ -326,9 +369,14 @@ impl Cluster {
         let newest = self.catalog();
         self.facts.check_end(&newest);
         for (id, control) in &self.controls {
-            assert_eq!(control.node.failure(), None, "control node {id} has failed");
+            assert_eq!(control.seat.failure(), None, "control node {id} has failed");
+            if control.seat.node().is_none() {
+                continue;
+            }
             let has_all = || {
-                let catalog = control.node.catalog();
+                // One that has been replaced gets no more.
+                let Some(node) = control.seat.node() else { return Some(newest.clone()) };
+                let catalog = node.catalog();
                 (catalog.entries() >= newest.entries()).then_some(catalog)
             };
             self.facts.see_catalog(&wait(has_all));

@@ -1,5 +1,5 @@
-//! `firn cluster copies`, `members`, `drain` and `remove`: how many nodes have the pages and keep
-//! the log, and nodes that give away what they have, and leave.
+//! `firn cluster copies`, `members`, `controls`, `drain` and `remove`: how many nodes have the pages,
+//! keep the log and control the cluster, and nodes that give away what they have, and leave.
 
 use std::io::Write;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use firn_base::task::sleep;
 use firn_cluster::{Control, LOG_GROUP, Surveyor};
-use firn_control::{Catalog, GroupId, NodeId, Proposal, Settings};
+use firn_control::{Catalog, GroupId, NodeId, Proposal, Settings, can_leave};
 use signal_hook::iterator::Signals;
 
 use super::status::operations;
@@ -46,6 +46,21 @@ pub(super) fn set_members(matches: &ArgMatches, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
+/// `firn cluster controls NUMBER`: how many control nodes there are from now on.
+///
+/// # Errors
+/// If control refuses.
+pub(super) fn set_controls(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let surveyor = surveyor(matches)?;
+    let voters = *matches.get_one::<u8>("number").expect("clap requires it");
+    surveyor.propose(Proposal::Resize { group: GroupId::CONTROL, voters, loggers: 0 })?;
+    writeln!(
+        out,
+        "firn: {voters} control nodes, as soon as there are as many nodes with the role control"
+    )?;
+    Ok(())
+}
+
 /// `firn cluster drain NODE [--undo]`: what the node has is given to others, or it takes again.
 ///
 /// # Errors
@@ -63,8 +78,11 @@ pub(super) fn drain(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Com
                 out,
                 "firn: {name} gives away what it has; firn cluster status shows how far"
             )?;
-            if is_control(&catalog, node) {
-                writeln!(out, "firn: {name} stays a control node, and goes on draining")?;
+            if !can_leave(&catalog, GroupId::CONTROL, node) {
+                writeln!(
+                    out,
+                    "firn: {name} stays a control node until another node with the role control joins"
+                )?;
             }
         }
         false => writeln!(out, "firn: {name} takes again")?,
@@ -82,7 +100,13 @@ pub(super) fn remove(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Co
     let surveyor = surveyor(matches)?;
     let name = name(matches);
     let catalog = surveyor.catalog()?;
-    let node = find_leaving(&catalog, name)?;
+    let node = find(&catalog, name)?;
+    if !can_leave(&catalog, GroupId::CONTROL, node) {
+        return Err(CommandError::Usage(format!(
+            "'{name}' is a control node, and no other node can take its place: let a node with the \
+             role control join first, or ask for fewer of them (firn cluster controls)"
+        )));
+    }
     let known = &catalog.nodes()[&node];
     if holds(&catalog, node) && known.is_up() && !known.draining {
         surveyor.propose(Proposal::Drain { node, on: true })?;
@@ -109,23 +133,6 @@ pub(super) fn find(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError
         let names: Vec<_> = catalog.nodes().values().map(|node| node.name.as_str()).collect();
         CommandError::Usage(format!("there is no node '{name}'; there are {}", names.join(", ")))
     })
-}
-
-/// The number of a node that can leave.
-fn find_leaving(catalog: &Catalog, name: &str) -> Result<NodeId, CommandError> {
-    let node = find(catalog, name)?;
-    if is_control(catalog, node) {
-        return Err(CommandError::Usage(format!(
-            "'{name}' is a control node, and those stay the ones of the layout; firn cluster drain \
-             {name} has it give away the rest"
-        )));
-    }
-    Ok(node)
-}
-
-fn is_control(catalog: &Catalog, node: NodeId) -> bool {
-    let control = catalog.groups().get(&GroupId::CONTROL);
-    control.is_some_and(|group| group.member_on(node).is_some())
 }
 
 /// Whether the node has pages, or is a member of a group.

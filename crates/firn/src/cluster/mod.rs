@@ -196,6 +196,18 @@ pub(crate) fn command() -> Command {
                 .args(which_cluster()),
         )
         .subcommand(
+            Command::new("controls")
+                .about("Set how many control nodes there are")
+                .arg(
+                    Arg::new("number")
+                        .value_name("NUMBER")
+                        .required(true)
+                        .value_parser(value_parser!(u8).range(1..=15))
+                        .help("How many; 3 bear the loss of one, 5 that of two"),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
             Command::new("drain")
                 .about("Give what a node has to other nodes, and give it nothing new")
                 .arg(node())
@@ -341,6 +353,7 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
         Some(("status", matches)) => status::run(matches, out),
         Some(("copies", matches)) => change::set_copies(matches, out),
         Some(("members", matches)) => change::set_members(matches, out),
+        Some(("controls", matches)) => change::set_controls(matches, out),
         Some(("drain", matches)) => change::drain(matches, out),
         Some(("remove", matches)) => change::remove(matches, out),
         Some(("switch", matches)) => switch::run(matches, out),

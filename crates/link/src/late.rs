@@ -1,32 +1,36 @@
-//! A service whose part of the process opens and closes while the server listens. The server
-//! listens before page nodes open, because they wait for a log whose members speak to each other
-//! through it.
+//! A service whose part of the process opens and closes while the server listens. A server listens
+//! before all parts are open where parts of several processes wait for each other.
 
 use std::sync::Arc;
 
-use firn_link::{Offer, Peer, Placement, Request, Responder, Service, ServiceId};
 use parking_lot::RwLock;
+
+use crate::item::ServiceId;
+use crate::server::{Offer, Peer, Placement, Request, Responder, Service};
 
 /// A service that begins later, and may end before the server does. In between requests have no
 /// answer, and their callers ask another node, or ask again.
 #[derive(Default)]
-pub(crate) struct LateService(RwLock<Option<Arc<dyn Service>>>);
+pub struct LateService(RwLock<Option<Arc<dyn Service>>>);
 
 impl LateService {
-    /// The service as an offer. What begins later runs on workers.
-    pub(crate) fn offer(self: &Arc<LateService>, id: ServiceId) -> Offer {
-        let service = Arc::clone(self) as Arc<dyn Service>;
-        Offer { id, placement: Placement::Workers, service }
+    /// The service as an offer. What begins later runs where `placement` says.
+    #[must_use]
+    pub fn offer(self: &Arc<LateService>, id: ServiceId, placement: Placement) -> Offer {
+        Offer { id, placement, service: Arc::clone(self) as Arc<dyn Service> }
     }
 
     /// Requests go to `service` from now on.
-    pub(crate) fn begin(&self, service: Arc<dyn Service>) {
+    ///
+    /// # Panics
+    /// If the service before has not ended.
+    pub fn begin(&self, service: Arc<dyn Service>) {
         let before = self.0.write().replace(service);
         assert!(before.is_none(), "the service before has ended");
     }
 
     /// Requests that come in from now on have no answer.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         *self.0.write() = None;
     }
 }
