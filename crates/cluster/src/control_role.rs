@@ -92,6 +92,7 @@ impl ControlPart {
                 directory: directory.to_owned(),
                 record: Arc::new(SeatNotes(Arc::clone(record))),
                 founds: founder.map(|(member, _)| member),
+                identity: own.number.map(|number| (number, own.directory)),
                 members: members(&layout),
                 options,
             };

@@ -34,6 +34,8 @@ pub struct JoinRequest {
     pub roles: Roles,
     /// What fails together with it. It is a standby if the other nodes there are.
     pub zone: String,
+    /// Its zone follows the others. Only the first node of a zone decides that.
+    pub is_standby: bool,
     /// Where the other nodes reach it.
     pub address: Address,
     /// Where clients reach it while its engine runs.
@@ -91,7 +93,7 @@ pub fn join(
     record.told.clone_from(&request.told);
     let file = RecordFile::write(&environment.disk, directory, record)?;
     if file.get().layout.is_none() {
-        let (number, layout) = ask(environment, &file.get())?;
+        let (number, layout) = ask(environment, &file.get(), request.is_standby)?;
         file.change(|record| {
             record.number = Some(number);
             record.layout = Some(layout);
@@ -137,7 +139,7 @@ impl JoinRequest {
             client_address: self.client_address.clone(),
             roles: self.roles,
             zone: self.zone.clone(),
-            is_standby: false,
+            is_standby: self.is_standby,
         }
     }
 }
@@ -170,11 +172,17 @@ fn cluster_at(environment: &Environment, request: &JoinRequest) -> Result<Cluste
 }
 
 /// Asks control to take the node. Returns its number, and the cluster.
-fn ask(environment: &Environment, record: &Record) -> Result<(NodeId, Layout), JoinError> {
+fn ask(
+    environment: &Environment,
+    record: &Record,
+    is_standby: bool,
+) -> Result<(NodeId, Layout), JoinError> {
     let local = Arc::new(LocalNode::new(record.identity(), 0));
     let options = ClientOptions::default();
     let administrator = Administrator::new(environment, &local, &record.told, &options);
-    let request = join_request(record.cluster, &record.entry(), record.directory);
+    // The node knows its zone from the layout, which it does not have yet.
+    let own = NodeEntry { is_standby, ..record.entry() };
+    let request = join_request(record.cluster, &own, record.directory);
     let proposal = || Proposal::Join(request.clone());
     let mut answer = administrator.propose(proposal(), JOINING);
     for _ in 1..ATTEMPTS {

@@ -18,9 +18,9 @@ pub enum Refusal {
     )]
     NameTaken { name: String, node: NodeId, address: String },
     #[error(
-        "number {number} was given to a node before, or a higher one was. Let the node join as number {next}"
+        "number {number} is that of node {name}; make a certificate with another number (firn admin certificates node)"
     )]
-    NumberTaken { number: NodeId, next: NodeId },
+    NumberTaken { number: NodeId, name: String },
     #[error("the cluster has nodes already, and is not founded again")]
     Founded,
     #[error("{what} {value:?} is not possible: {rule}")]
@@ -111,6 +111,10 @@ pub enum Refusal {
     LearnerAsked,
     #[error("node {name} is in a zone that follows the others, and has no vote there")]
     StandbyVotes { name: String },
+    #[error(
+        "zone {zone} has nodes that do not follow the others; a zone follows from its first node on, so choose another zone, or leave asynchronous_zone out"
+    )]
+    ZoneVotes { zone: String },
     #[error("there is no operation {0}; firn cluster status lists those that are under way")]
     NoOperation(OperationId),
     #[error("operation {0} is nearly done, and can be cancelled no more; wait until it ends")]

@@ -51,7 +51,7 @@ pub enum FileError {
     #[error("another process uses {}; stop it first", path.display())]
     Locked { path: PathBuf },
     #[error(
-        "{} has no control node. If it had one, its votes are lost: do not found it again, restore the directory",
+        "{} has no control node. If it had one, its votes are lost: do not found it again, restore the directory, or let a new node with the role control join",
         path.display()
     )]
     Missing { path: PathBuf },

@@ -11,6 +11,9 @@
 //! and after its file was made the file must be there: a member that has forgotten its votes does
 //! not come back. A number that was given up is never taken again.
 //!
+//! A founder whose directory was lost looks like one that begins: both have none. It finds out as soon
+//! as it gets the catalog, where the node has another directory, and gives its member up.
+//!
 //! A member that was replaced while its process was down finds that in the catalog, as soon as the
 //! process has heard of control: the catalog has given its number out, and has no such member. Until
 //! then the others do not listen to it.
@@ -31,7 +34,7 @@ use firn_base::network::{Address, NodeId};
 use firn_base::task::TaskHandle;
 use firn_consensus::{MemberId, Members, Term};
 use firn_control::{
-    Action, Catalog, GroupId, LogGroup, OperationKind, OrderNumber, OrderedMembers,
+    Action, Catalog, DirectoryId, GroupId, LogGroup, OperationKind, OrderNumber, OrderedMembers,
 };
 use firn_link::{LateService, LocalNode, Offer, Placement};
 use parking_lot::{Mutex, RwLock};
@@ -85,6 +88,8 @@ pub struct SeatParts {
     pub record: Arc<dyn SeatRecord>,
     /// Which member a process founds that has never had one.
     pub founds: Option<MemberId>,
+    /// The process as a node, and its directory, as control knows them of founders.
+    pub identity: Option<(NodeId, DirectoryId)>,
     /// The members that the process knows of, with their addresses.
     pub members: ControlMembers,
     /// Of its control nodes, but for `id` and `beginning`.
@@ -109,9 +114,9 @@ struct Shared {
     node: RwLock<Option<Arc<ControlNode>>>,
     known: Mutex<Known>,
     orders: Mutex<VecDeque<(OrderNumber, Action)>>,
-    /// Why the control node that the process should have is not there.
-    failure: Mutex<Option<String>>,
     done: RwLock<Option<Done>>,
+    /// Control has not been seen to know the directory.
+    is_unsure: AtomicBool,
     is_stopping: AtomicBool,
     /// The task waits here.
     changed: Event,
@@ -177,8 +182,8 @@ impl ControlSeat {
             node: RwLock::new(None),
             known: Mutex::new(known),
             orders: Mutex::default(),
-            failure: Mutex::new(None),
             done: RwLock::new(None),
+            is_unsure: AtomicBool::new(place.is_some_and(|place| place.is_founder)),
             is_stopping: AtomicBool::new(false),
             changed: Event::new(),
         });
@@ -214,8 +219,7 @@ impl ControlSeat {
     /// Why the control node takes no part any more.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let own = self.shared.failure.lock().clone();
-        own.or_else(|| self.node()?.failure())
+        self.node()?.failure()
     }
 
     /// Takes an order about the control group. It is carried out later.
@@ -261,6 +265,7 @@ impl Shared {
 
     fn run(&self) {
         while !self.is_stopping() {
+            self.find_out_whose_it_is();
             self.reach();
             let next = self.orders.lock().pop_front();
             match next {
@@ -278,6 +283,29 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Gives up a founder's member if the cluster knows its node with another directory: what that
+    /// one had promised is forgotten.
+    fn find_out_whose_it_is(&self) {
+        let Some((number, own)) = self.parts.identity else { return };
+        let Some(node) = self.node().filter(|_| self.is_unsure.load(Ordering::Relaxed)) else {
+            return;
+        };
+        let directory_of =
+            |catalog: &Catalog| catalog.nodes().get(&number).map(|node| node.directory);
+        let known = node.with_catalog(directory_of).filter(|one| *one != DirectoryId::UNKNOWN);
+        drop(node);
+        let Some(known) = known else { return };
+        let place = self.parts.record.get().place.filter(|_| known != own);
+        let is_settled = place.is_none_or(|place| {
+            tracing::error!(
+                "the cluster knows node {number} with another directory, whose votes are lost; let \
+                 a new node join in its place, and remove this one (firn cluster remove)"
+            );
+            self.give_up(place)
+        });
+        self.is_unsure.store(!is_settled, Ordering::Relaxed);
     }
 
     fn take_order(&self, number: OrderNumber, action: Action) {
@@ -359,7 +387,7 @@ impl Shared {
         let told = self.known.lock().catalog.as_ref().map_or(0, |catalog| catalog.entries());
         let node = self.node().filter(|node| node.member() == number);
         node.is_some_and(|node| {
-            let entries = node.entries();
+            let entries = node.with_catalog(Catalog::entries);
             entries > 0 && entries + NEAR_ENTRIES >= told && node.members().role(number).is_some()
         })
     }

@@ -18,6 +18,7 @@ mod lists;
 mod node;
 pub(crate) mod setting;
 pub(crate) mod sources;
+mod switch;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -37,13 +38,15 @@ use firn_objects::ObjectUrl;
 use lists::{AddressList, RoleList};
 use setting::{
     ARCHIVE, ARCHIVE_INTERVAL_SECONDS, ARCHIVE_LOG_LIMIT, ARCHIVE_WINDOW_HOURS,
-    ASYNCHRONOUS_COMMIT, BUFFER_POOL, CLUSTER_ADDRESS, CLUSTER_CERTIFICATES, CLUSTER_LAYOUT,
-    CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
-    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, NODE_NAME,
-    PAUSE_AFTER_IDLE_SECONDS, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV, SETTINGS,
-    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY, WRITER_WAIT_SECONDS, ZONE,
+    ASYNCHRONOUS_COMMIT, ASYNCHRONOUS_ZONE, BUFFER_POOL, CLUSTER_ADDRESS, CLUSTER_CERTIFICATES,
+    CLUSTER_LAYOUT, CLUSTER_LISTEN, DATA_DIR, HISTORY_WINDOW_SECONDS, JOIN, LISTEN, LOG_LEVEL,
+    LOG_SEGMENT_SIZE, MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN,
+    NODE_NAME, PAUSE_AFTER_IDLE_SECONDS, REPLICA_SNAPSHOT_SECONDS, ROLE, SECURE_FILE_PRIV,
+    SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY, WRITER_WAIT_SECONDS,
+    ZONE,
 };
 use sources::{Origin, Sources};
+use switch::Switch;
 
 /// The flag that names the settings file.
 pub(crate) const CONFIGURATION_FLAG: &str = "config";
@@ -130,6 +133,8 @@ pub(crate) struct Configuration {
     pub(crate) role: Placed<RoleList>,
     /// What fails together with a process that joins.
     pub(crate) zone: Placed<String>,
+    /// Whether that zone follows the others.
+    pub(crate) asynchronous_zone: Placed<Switch>,
     /// Where the process listens for the other nodes.
     pub(crate) cluster_listen: Placed<Option<SocketAddr>>,
     /// Where the other nodes reach a process that joins, if that is not where it listens.
@@ -260,6 +265,7 @@ impl Configuration {
             join: texts.addresses(JOIN)?,
             role: texts.roles(ROLE)?,
             zone: texts.text(ZONE).clone(),
+            asynchronous_zone: texts.switch(ASYNCHRONOUS_ZONE)?,
             cluster_listen: texts.optional_address(CLUSTER_LISTEN)?,
             cluster_address: texts.address_of_node(CLUSTER_ADDRESS)?,
             cluster_certificates: texts.text(CLUSTER_CERTIFICATES).clone(),
@@ -343,6 +349,11 @@ impl Configuration {
             let reason = format!("needs {JOIN}; the zone of a node of a layout is there");
             return Err(ConfigurationError::bad_value(ZONE, &self.zone, reason));
         }
+        let follows = &self.asynchronous_zone;
+        if follows.value.is_on() && (!joins || self.zone.origin == Origin::Default) {
+            let reason = format!("needs {JOIN} and {ZONE}");
+            return Err(ConfigurationError::bad_value(ASYNCHRONOUS_ZONE, follows, reason));
+        }
         if !joins && !self.role.value.0.is_empty() {
             let reason = format!("needs {JOIN}");
             return Err(ConfigurationError::bad_value(ROLE, &self.role, reason));
@@ -396,6 +407,7 @@ impl Configuration {
             row(JOIN, &self.join),
             row(ROLE, &self.role),
             row(ZONE, &self.zone),
+            row(ASYNCHRONOUS_ZONE, &self.asynchronous_zone),
             optional(CLUSTER_LISTEN, &self.cluster_listen),
             optional(CLUSTER_ADDRESS, &self.cluster_address),
             row(CLUSTER_CERTIFICATES, &self.cluster_certificates),
@@ -542,6 +554,19 @@ impl Texts {
         let text = self.text(setting);
         let refuse = |reason| ConfigurationError::bad_value(setting, text, reason);
         let value = text.value.parse().map_err(refuse)?;
+        Ok(Placed { value, origin: text.origin.clone() })
+    }
+
+    fn switch(&self, setting: &'static str) -> Result<Placed<Switch>, ConfigurationError> {
+        let text = self.text(setting);
+        let value = match text.value.as_str() {
+            "off" => Switch::Off,
+            "on" => Switch::On,
+            _ => {
+                let reason = "is neither off nor on".to_owned();
+                return Err(ConfigurationError::bad_value(setting, text, reason));
+            }
+        };
         Ok(Placed { value, origin: text.origin.clone() })
     }
 

@@ -63,6 +63,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
         join                                       default
         role                                       default
         zone                       default         default
+        asynchronous_zone          off             default
         cluster_listen                             default
         cluster_address                            default
         cluster_certificates                       default

@@ -170,6 +170,17 @@ fn a_node_joins_with_its_certificate_and_strangers_are_refused() {
     let own = ["--cluster-address", &address, "--cluster-certificates", "c/nodes/pages-2"];
     cluster.run("pages-2", &[&join, &own]);
     cluster.wait_for_status(|text| text.matches(" up ").count() == 2 && text.contains(&address));
+
+    // It is removed, and joins again with its certificate and an empty directory.
+    assert!(cluster.ask("node-1", &["copies", "1"]).status.success());
+    let removed = cluster.ask("node-1", &["remove", "pages-2"]);
+    assert!(removed.status.success(), "{removed:?}");
+    let mut process = cluster.processes.pop().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    fs::remove_dir_all(cluster.directory.path().join("pages-2")).unwrap();
+    cluster.run("pages-2", &[&join, &own]);
+    cluster.wait_for_status(|text| text.matches(" up ").count() == 2 && text.contains(&address));
 }
 
 #[test]

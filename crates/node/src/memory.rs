@@ -32,8 +32,9 @@ use crate::options::NodeOptions;
 const MEBIBYTE: u64 = 1 << 20;
 /// The size of each other part is that of the pool divided by this, within the part's limits.
 const SHARE: u64 = 16;
-/// The size of the column cache is that of the pool divided by this.
-const COLUMN_SHARE: u64 = 8;
+/// The size of the column cache is that of the pool divided by this. The columns that TPC-H's 22
+/// queries use take a seventh of a pool that has all of its pages.
+const COLUMN_SHARE: u64 = 6;
 /// Memory for the transaction table, threads, the program, and a small page map and lock table.
 const REST_BYTES: u64 = 24 * MEBIBYTE;
 /// Memory for statements and sessions is that of the pool divided by this, at least
@@ -349,7 +350,7 @@ mod tests {
             assert!(needs.budget_bytes <= budget.max(needs.beside_bytes()), "{plan:?} {needs:?}");
             assert!(plan.log_buffer_bytes.is_power_of_two());
         }
-        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 680 * MEBIBYTE);
+        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 660 * MEBIBYTE);
         // A budget that leaves nothing for columns is valid.
         let pool = MemoryPlan::for_pool(512 * MEBIBYTE);
         let least = MemoryPlan::of(512 * MEBIBYTE, pool.least_bytes());

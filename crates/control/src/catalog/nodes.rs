@@ -27,6 +27,10 @@ impl Catalog {
             return Err(Refusal::NameTaken { name, node: *id, address });
         }
         self.check_directory_is_free(join.directory)?;
+        let votes = |node: &Node| node.zone == join.zone && !node.has(NodeRole::Standby);
+        if join.roles.contains(&NodeRole::Standby) && self.nodes.values().any(votes) {
+            return Err(Refusal::ZoneVotes { zone: join.zone.clone() });
+        }
         let id = self.add_node(join)?;
         // A standby is one as a whole.
         if self.is_standby_zone(&join.zone) {
@@ -42,13 +46,18 @@ impl Catalog {
         nodes.any(|node| node.zone == zone && node.has(NodeRole::Standby))
     }
 
-    /// A node more, under the number that it wants or the next one.
+    /// A node more, under the number that it wants or the next one. A number that was given before
+    /// and is free is given to who wants it, because a certificate has it for good: a node that was
+    /// removed may join again with an empty directory.
     pub(super) fn add_node(&mut self, join: &Join) -> Result<NodeId, Refusal> {
         let id = join.number.unwrap_or(NodeId(self.next_node));
-        if id.0 < self.next_node || id.0 >= MOST_NUMBER {
-            return Err(Refusal::NumberTaken { number: id, next: NodeId(self.next_node) });
+        if id.0 >= MOST_NUMBER {
+            return Err(Refusal::Setting("nodes have numbers below 2^32"));
         }
-        self.next_node = id.0 + 1;
+        if let Some(known) = self.nodes.get(&id) {
+            return Err(Refusal::NumberTaken { number: id, name: known.name.clone() });
+        }
+        self.next_node = self.next_node.max(id.0 + 1);
         self.nodes.insert(id, new_node(join));
         Ok(id)
     }

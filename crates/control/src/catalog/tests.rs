@@ -124,9 +124,16 @@ fn a_node_may_bring_its_number() {
     refuses(
         wanting(6, 3),
         expect![
-            "number 3 was given to a node before, or a higher one was. Let the node join as number 4"
+            "number 3 is that of node n3; make a certificate with another number (firn admin certificates node)"
         ],
     );
+    // Certificates have numbers in the order in which they were made, and nodes join in any order.
+    assert_eq!(catalog.apply(&wanting(6, 5)), Ok(Applied::Node(NodeId(5))));
+    assert_eq!(catalog.apply(&Proposal::Remove { node: NodeId(7) }), Ok(Applied::Done));
+    let again = Join { directory: DirectoryId(44), number: Some(NodeId(7)), ..join(4) };
+    assert_eq!(catalog.apply(&Proposal::Join(again)), Ok(Applied::Node(NodeId(7))));
+    assert_eq!(catalog.apply(&Proposal::Join(join(7))), Ok(Applied::Node(NodeId(9))));
+    assert_eq!(catalog.check(), None);
 }
 
 /// Nodes 2, 5 and 6, of which the first two have control and log.

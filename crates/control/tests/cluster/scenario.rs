@@ -16,6 +16,7 @@
 //! | `drain 2`, `undrain 2`, `remove 2` | requests about a node |
 //! | `upgrade 2`, `cancel 7`, `replicas 2` | other requests: release 0.2.0, operation 7 |
 //! | `resize 3 1` | group 1 is to have three voters and a logger |
+//! | `controls 3` | the control group is to have three members |
 //! | `show` | chunks and groups |
 //! | `status` | the operations that are under way, as people see them |
 
@@ -130,6 +131,11 @@ impl Scenario {
                 group: GroupId(1),
                 voters: number(voters) as u8,
                 loggers: number(loggers) as u8,
+            },
+            ["controls", voters] => Proposal::Resize {
+                group: GroupId::CONTROL,
+                voters: number(voters) as u8,
+                loggers: 0,
             },
             ["cancel", id] => Proposal::Cancel { operation: OperationId(number(id)) },
             ["replicas", count] => {

@@ -20,6 +20,7 @@ macro_rules! scenarios {
 scenarios! {
     balance
     control_leader_changes
+    controls
     database_node_dies
     drain
     flapping

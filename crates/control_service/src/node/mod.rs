@@ -142,10 +142,9 @@ impl ControlNode {
         self.shared.core.lock().member.members().clone()
     }
 
-    /// How many entries the node's catalog has.
-    #[must_use]
-    pub fn entries(&self) -> u64 {
-        self.shared.core.lock().controller.catalog().entries()
+    /// Looks at the catalog as this node has it. `look` is short: the node waits for it.
+    pub fn with_catalog<T>(&self, look: impl FnOnce(&Catalog) -> T) -> T {
+        look(self.shared.core.lock().controller.catalog())
     }
 
     /// Makes the members these, if this one leads in `term`. True if they are; otherwise it may be
@@ -187,7 +186,7 @@ impl ControlNode {
     /// The catalog as this node has it: durable, but not the newest if the node is behind.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
-        self.shared.core.lock().controller.catalog().clone()
+        self.with_catalog(Catalog::clone)
     }
 
     /// Why the node takes no part any more.

@@ -54,6 +54,11 @@ impl Facts {
         self.state.lock().denied.insert(name.to_owned());
     }
 
+    /// The disk of a member is gone, and its votes with it.
+    pub(crate) fn forget_votes(&self, member: MemberId) {
+        self.state.lock().votes.remove(&member);
+    }
+
     /// The node may be removed from now on.
     pub(crate) fn forget(&self, name: &str) {
         self.state.lock().acknowledged.remove(name);

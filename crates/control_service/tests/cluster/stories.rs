@@ -292,6 +292,27 @@ fn dead_control_nodes_are_replaced_and_find_out_when_they_come_back() {
 }
 
 #[test]
+fn a_founder_that_has_lost_its_directory_gives_its_vote_up_and_is_replaced() {
+    for_each_seed(0..10, |world| {
+        let mut cluster = Cluster::with_spares(world, 3, 1, Bug::None);
+        start(&mut cluster, 1);
+        cluster.wait_for("the founders up", |catalog| {
+            let is_up = |id| catalog.nodes()[&NodeId(id)].health == Health::Up;
+            are_controls(catalog, &[1, 2, 3]) && (1..=3).all(is_up)
+        });
+        cluster.crash_control(1);
+        cluster.lose_directory(1);
+        cluster.start_control(1);
+        wait(|| cluster.controls[&1].seat.node().is_none().then_some(()));
+        cluster.wait_for("4 in its place", |catalog| are_controls(catalog, &[2, 3, 4]));
+        cluster.crash_control(2);
+        propose_one(&cluster.client(1), &cluster.facts, "two-left");
+        cluster.start_control(2);
+        cluster.check_end();
+    });
+}
+
+#[test]
 fn control_nodes_grow_and_shrink() {
     for_each_seed(0..5, |world| {
         let mut cluster = Cluster::with_spares(world, 1, 2, Bug::None);

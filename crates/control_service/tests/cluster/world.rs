@@ -42,6 +42,8 @@ pub(crate) struct Cluster {
     /// Those with higher numbers may become control nodes later.
     founders: u64,
     notes: BTreeMap<u64, Arc<SeatNotes>>,
+    /// How often each process has lost its directory.
+    losses: BTreeMap<u64, u128>,
     /// The control nodes know from the beginning which nodes the cluster has. Each believes in an
     /// address of its own for a node that nobody starts.
     pub(crate) is_founded: bool,
@@ -112,6 +114,7 @@ impl Cluster {
             is_impatient: false,
             founders: controls,
             notes: ids.map(|id| (id, Arc::default())).collect(),
+            losses: BTreeMap::new(),
             is_founded: spares > 0,
         }
     }
@@ -128,6 +131,14 @@ impl Cluster {
     pub(crate) fn has_had_control(&self, id: u64) {
         let place = Place { member: MemberId(id), is_founder: true, is_made: true };
         *self.notes[&id].0.lock() = SeatState { place: Some(place), left: None };
+    }
+
+    /// A process that does not run loses its directory.
+    pub(crate) fn lose_directory(&mut self, id: u64) {
+        self.disks.insert(id, self.world.new_disk());
+        self.notes.insert(id, Arc::default());
+        *self.losses.entry(id).or_default() += 1;
+        self.facts.forget_votes(MemberId(id));
     }
 
     /// The numbers of the processes with the members of the control group, if nobody changes them.
@@ -193,6 +204,8 @@ impl Cluster {
         let process = self.world.start(&host(id), &self.disks[&id]);
         let members = self.members();
         let is_founder = id <= self.founders;
+        let lost = self.losses.get(&id).copied().unwrap_or(0);
+        let directory = DirectoryId(CONTROL_DIRECTORY + u128::from(id) + (lost << 50));
         let address = self.address(id);
         let mut options = ControlOptions::new(CLUSTER, MemberId(0));
         options.settings = Settings { replicas: 2, ..Settings::default() };
@@ -211,12 +224,13 @@ impl Cluster {
             directory: "/".into(),
             record: Arc::clone(&self.notes[&id]) as Arc<dyn SeatRecord>,
             founds: is_founder.then_some(MemberId(id)),
+            identity: (self.is_founded && is_founder).then_some((NodeId(id), directory)),
             members,
             options,
         };
         let description = SelfDescription {
             node: (self.is_founded && is_founder).then_some(NodeId(id)),
-            directory: DirectoryId(CONTROL_DIRECTORY + u128::from(id)),
+            directory,
             // Later lives begin later.
             incarnation: self.world.clock().monotonic().as_nanos() as u64,
             address: address.to_string(),

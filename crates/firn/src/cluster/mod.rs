@@ -284,6 +284,11 @@ pub(crate) fn command() -> Command {
                         .help("For how long they insert before"),
                 ),
         )
+        .subcommand(
+            Command::new("layout")
+                .about("Print the nodes of a cluster as a layout, for --layout from now on")
+                .args(which_cluster()),
+        )
         .subcommand(elastic::command())
         .subcommand(
             Command::new("status")
@@ -349,6 +354,7 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
             let origin = backup::origin(matches, ORIGIN_FLAG, out)?;
             Ok(write!(out, "\n[origin]\n{}", origin.expect("clap asks for it").to_text())?)
         }
+        Some(("layout", matches)) => status::print_layout(matches, out),
         Some(("scale", matches)) => elastic::run(matches, out),
         Some(("status", matches)) => status::run(matches, out),
         Some(("copies", matches)) => change::set_copies(matches, out),

@@ -144,6 +144,7 @@ fn join_request(
         name: configuration.node_name.value.clone(),
         roles,
         zone: configuration.zone.value.clone(),
+        is_standby: configuration.asynchronous_zone.value.is_on(),
         address,
         client_address: has_clients(configuration).then_some(configuration.listen.value.into()),
         certified,

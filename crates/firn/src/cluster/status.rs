@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn, PageNo};
 use firn_cluster::{
-    Control, Loss, NodeStatus, PagesStatus, ReplicaStatus, Survey, SurveyedNode, ZonePlace,
+    Control, Layout, Loss, NodeStatus, PagesStatus, ReplicaStatus, Survey, SurveyedNode, ZonePlace,
     ZoneReport, zones,
 };
 use firn_control::{Catalog, Chunk, EVERY_SPACE, NodeId, ReplicaState};
@@ -77,6 +77,17 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     }
 }
 
+/// `firn cluster layout`: the nodes that the cluster has now.
+///
+/// # Errors
+/// If control does not answer.
+pub(super) fn print_layout(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let catalog = surveyor(matches)?.catalog()?;
+    let layout = Layout::of_catalog(&catalog);
+    let text = layout.map(|layout| layout.to_text()).unwrap_or_default();
+    Ok(write!(out, "{text}")?)
+}
+
 fn text_of(survey: &Survey) -> String {
     let mut text = match &survey.control {
         Ok(control) => line_of_control(control),
@@ -118,7 +129,9 @@ fn line_of_control(Control { status, catalog }: &Control) -> String {
                 }
                 None => "nobody has led yet".to_owned(),
             };
-            format!("{what}: {leader}, {} members\n", group.members.len())
+            let members = group.members.values().map(|member| name_of(catalog, member.node));
+            let members: Vec<String> = members.collect();
+            format!("{what}: {leader}, {} members: {}\n", members.len(), members.join(", "))
         })
         .collect();
     format!("{}catalog: {} entries\n", groups.concat(), status.entries)

@@ -77,6 +77,8 @@ pub(crate) const JOIN: &str = "join";
 pub(crate) const ROLE: &str = "role";
 /// What fails together with the process.
 pub(crate) const ZONE: &str = "zone";
+/// Whether the zone of the process follows the others.
+pub(crate) const ASYNCHRONOUS_ZONE: &str = "asynchronous_zone";
 /// Where the process listens for the other nodes of the cluster.
 pub(crate) const CLUSTER_LISTEN: &str = "cluster_listen";
 /// Where other nodes of the cluster reach a process that joins.
@@ -93,7 +95,7 @@ pub(crate) const WRITER_WAIT_SECONDS: &str = "writer_wait_seconds";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 31] = [
+pub(crate) const SETTINGS: [Setting; 32] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -230,13 +232,19 @@ pub(crate) const SETTINGS: [Setting; 31] = [
         name: ROLE,
         value_name: "ROLE+…",
         default: "",
-        help: "What a process that joins does: pages, log or database+log, or log and pages together",
+        help: "What a process that joins does: pages, log, database and control as database+log+pages, or replica or proxy alone",
     },
     Setting {
         name: ZONE,
         value_name: "NAME",
         default: "default",
         help: "What fails together with a process that joins, such as its data centre",
+    },
+    Setting {
+        name: ASYNCHRONOUS_ZONE,
+        value_name: "SWITCH",
+        default: "off",
+        help: "Whether a zone that begins with this process follows the others: off or on",
     },
     Setting {
         name: CLUSTER_LISTEN,

@@ -94,7 +94,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("log_level = \"warn\"\nbufer_pool = \"1G\"\n", &[], &[]),
         &expect![
-            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, zone, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
+            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, zone, asynchronous_zone, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
         ],
     );
     refused(
@@ -104,7 +104,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("[storage]\nbuffer_pool = 1\n", &[], &[]),
         &expect![
-            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, zone, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
+            "firn.toml:1: there is no setting 'storage'; there are: data_dir, listen, socket, max_connections, metrics_listen, shutdown_patience_seconds, tls_certificate, tls_key, secure_file_priv, buffer_pool, memory_budget, log_segment_size, asynchronous_commit, history_window_seconds, materialise_behind_limit, archive, archive_interval_seconds, archive_window_hours, archive_log_limit, cluster_layout, node_name, join, role, zone, asynchronous_zone, cluster_listen, cluster_address, cluster_certificates, replica_snapshot_seconds, pause_after_idle_seconds, writer_wait_seconds, log_level"
         ],
     );
 }
@@ -152,8 +152,8 @@ fn the_buffer_pool_is_what_a_budget_leaves_unless_it_was_set() {
         let plan = merge(file, &[], &[]).unwrap().memory_plan();
         (plan.buffer_pool_bytes >> 20, plan.budget_bytes >> 20)
     };
-    assert_eq!(pool_and_budget(""), (512, 776));
-    assert_eq!(pool_and_budget("memory_budget = '1G'"), (692, 1024));
+    assert_eq!(pool_and_budget(""), (512, 797));
+    assert_eq!(pool_and_budget("memory_budget = '1G'"), (672, 1024));
     assert_eq!(pool_and_budget("memory_budget = '1G'\nbuffer_pool = '64M'"), (64, 1024));
 }
 

@@ -181,3 +181,69 @@ fn a_drill_shows_what_a_loss_would_cost() {
     let (again, has_begun) = drill();
     assert!(!has_begun && again.contains("a drill kills nodes"), "{again}");
 }
+
+/// Starts a node of the zone `west`, which follows.
+fn join_west(cluster: &Cluster, name: &str, roles: &str, clients: u16) -> Child {
+    let layout = cluster.layout().unwrap();
+    let control = layout.with_role(Role::Control).next().unwrap().address.to_string();
+    let log = fs::File::create(cluster.directory.join(format!("{name}.log"))).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_firn"))
+        .args(["start", "--ends-with-input", "--buffer-pool", "128M", "--data-dir"])
+        .arg(cluster.directory.join(name))
+        .args(["--join", &control, "--node-name", name, "--role", roles])
+        .args(["--zone", "west", "--asynchronous-zone", "on"])
+        .args(["--cluster-listen", &format!("127.0.0.1:{}", free_port())])
+        .args(["--listen", &format!("127.0.0.1:{clients}")])
+        .env("FIRN_LOG_LEVEL", "info")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("the binary runs")
+}
+
+#[test]
+fn a_zone_that_follows_joins_a_cluster_that_runs() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(directory.path(), &["--nodes", "3"]);
+    let mut client = cluster.connect(|| cluster.ports(Role::Database).get("node-1").copied());
+    create(&mut client);
+    insert_one(&mut client, 1).unwrap();
+    let clients = free_port();
+    let mut west = join_west(&cluster, "west-1", "database+log+pages+control", clients);
+    cluster.wait_until_up(4);
+    // What is kept there is a copy more.
+    assert!(cluster.run(&["copies", "4"]).1);
+    cluster.wait_for_zone("west", "asynchronous; it would lose");
+    insert_one(&mut client, 2).unwrap();
+    let (text, is_told) = cluster.run(&["layout"]);
+    assert!(is_told && text.contains("asynchronous_zones = [\"west\"]"), "{text}");
+    let layout = directory.path().join("all.toml");
+    fs::write(&layout, &text).unwrap();
+    cluster.wait_for_zone("west", "it would lose nothing");
+
+    cluster.named("node-").iter().for_each(|name| cluster.signal("STOP", name));
+    let take_over = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_firn"));
+        command.args(["cluster", "take-over", "west", "--accept-loss", "--layout"]);
+        command.arg(&layout).output().unwrap()
+    };
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let output = take_over();
+        if output.status.success() {
+            break;
+        }
+        // It waits until no node of the other zone can be thought to write.
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(Instant::now() < until, "{text}\n{}", cluster.logs());
+    }
+    let mut client = cluster.connect(|| Some(clients));
+    assert_eq!(kept(&mut client), [1, 2].into());
+    insert_one(&mut client, 4).unwrap();
+    drop(west.stdin.take());
+    west.wait().unwrap();
+    cluster.named("node-").iter().for_each(|name| cluster.kill(name));
+    drop(cluster);
+}

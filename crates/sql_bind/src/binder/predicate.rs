@@ -8,11 +8,12 @@
 
 use firn_format::value::CollationId;
 
+use firn_sql_functions::Volatility;
 use firn_sql_grammar::ast::{CaseWhen, Expr, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::volatility::is_row_dependent;
 use firn_sql_logical::expression::{
-    self, CompareOperator, Expression, ExpressionKind, IsTest, fold,
+    self, CompareOperator, Expression, ExpressionKind, IsTest, fold, visit,
 };
 use firn_sql_types::collate::{among_several, comparison_collation, merge_collations};
 use firn_sql_types::error::{Result, SqlError};
@@ -527,14 +528,15 @@ fn between_ends(
     Ok(if negated { expressions::negated(both) } else { both })
 }
 
-/// `from AND to`; where the upper bound has to be worked out, it is worked out even if the lower
-/// one has decided, as in MySQL: it may warn.
+/// `from AND to`; where the upper bound has to be worked out for each row, it is worked out even if
+/// the lower one has decided, as in MySQL: it may warn. Neither an index nor the vectorised engine
+/// knows such a condition, so it is made only where it can matter.
 fn and_whole(typing: &mut Typing<'_>, from: Expression, to: Expression) -> Result<Expression> {
     let is_worked_out = match &to.kind {
-        ExpressionKind::Compare { sides, .. } => !matches!(
-            sides[1].kind,
-            ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
-        ),
+        ExpressionKind::Compare { sides, .. } => {
+            let bound = &sides[1];
+            !matches!(bound.kind, ExpressionKind::Slot(_)) && !is_constant(bound) && may_warn(bound)
+        }
         _ => false,
     };
     if !is_worked_out {
@@ -544,6 +546,21 @@ fn and_whole(typing: &mut Typing<'_>, from: Expression, to: Expression) -> Resul
     // A truth value as any other.
     let ty = both.ty.clone();
     Ok(Expression { kind: ExpressionKind::And(vec![both]), ty })
+}
+
+/// Whether an expression may warn, or differs between rows. One of numbers and dates without
+/// division does neither.
+fn may_warn(expression: &Expression) -> bool {
+    visit::any(expression, &|one| match &one.kind {
+        ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
+            !one.ty.kind.is_numeric() && !one.ty.kind.is_temporal()
+        }
+        ExpressionKind::Call { function, .. } => {
+            function.volatility != Volatility::Pure || matches!(function.name, "/" | "DIV" | "%")
+        }
+        ExpressionKind::Cast(_) => false,
+        _ => true,
+    })
 }
 
 /// The operand and the bounds of a `BETWEEN`, which is one comparison of three values: a text

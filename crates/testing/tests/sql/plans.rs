@@ -171,3 +171,27 @@ fn an_error_quotes_the_text_as_written() {
         assert!(refused.contains(error), "{statement}: {refused}");
     }
 }
+
+#[test]
+fn bounds_that_are_worked_out_once_are_bounds_of_an_index() {
+    let server = server_with_tables();
+    let mut client = Client::connect(server.port(), Some("plans"));
+    let connection = client.connection();
+    connection.query_drop("CREATE TABLE many (id INT PRIMARY KEY)").expect("a table");
+    let rows: Vec<String> = (0..1000).map(|row| format!("({row})")).collect();
+    let insert = format!("INSERT INTO many VALUES {}", rows.join(", "));
+    connection.query_drop(insert).expect("rows");
+    let examined = |connection: &mut Conn| -> u64 {
+        let show = "SHOW SESSION STATUS LIKE 'Firn_rows_examined'";
+        let row: Option<(String, u64)> = connection.query_first(show).expect("the counter");
+        row.expect("a row").1
+    };
+    for condition in ["id BETWEEN 7 - 2 AND 7 + 2", "id BETWEEN 5 AND 3 * 3", "id BETWEEN 5 AND 9"]
+    {
+        let before = examined(connection);
+        let query = format!("SELECT COUNT(*) FROM many WHERE {condition}");
+        assert_eq!(connection.query_first(query).expect("a query"), Some(5), "{condition}");
+        let looked_at = examined(connection) - before;
+        assert!(looked_at < 50, "{condition}: {looked_at} rows");
+    }
+}
