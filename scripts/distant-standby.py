@@ -12,6 +12,7 @@ connections at each distance in turn; the medians of the rounds are printed.
 
 import argparse
 import asyncio
+import collections
 import json
 import os
 import selectors
@@ -51,34 +52,37 @@ class Distance:
 
 async def pump(reader, writer, distance):
     """Passes bytes on in their order, each piece after the time that the distance takes."""
-    pieces = asyncio.Queue()
+    pieces = collections.deque()
+    arrived = asyncio.Event()
 
     async def deliver():
         while True:
-            due, data = await pieces.get()
-            left = due - time.monotonic()
+            while not pieces:
+                arrived.clear()
+                await arrived.wait()
+            left = pieces[0][0] - time.monotonic()
             if left > 0:
                 await asyncio.sleep(left)
-            if data is None:
-                break
-            writer.write(data)
             # What has come meanwhile goes along.
-            while not pieces.empty() and pieces._queue[0][0] <= time.monotonic():
-                _, data = pieces.get_nowait()
+            while pieces and pieces[0][0] <= time.monotonic():
+                _, data = pieces.popleft()
                 if data is None:
                     writer.close()
                     return
                 writer.write(data)
             await writer.drain()
-        writer.close()
+
+    def send(data):
+        pieces.append((time.monotonic() + distance.seconds, data))
+        arrived.set()
 
     delivery = asyncio.create_task(deliver())
     try:
         while data := await reader.read(1 << 18):
-            pieces.put_nowait((time.monotonic() + distance.seconds, data))
+            send(data)
     except OSError:
         pass
-    pieces.put_nowait((time.monotonic() + distance.seconds, None))
+    send(None)
     try:
         await delivery
     except OSError:

@@ -12,7 +12,8 @@
 //! not come back. A number that was given up is never taken again.
 //!
 //! A founder whose directory was lost looks like one that begins: both have none. It finds out as soon
-//! as it gets the catalog, where the node has another directory, and gives its member up.
+//! as it hears the leader, and gives its member up: what it is said to have confirmed is not there,
+//! or the catalog knows its node with another directory.
 //!
 //! A member that was replaced while its process was down finds that in the catalog, as soon as the
 //! process has heard of control: the catalog has given its number out, and has no such member. Until
@@ -265,7 +266,7 @@ impl Shared {
 
     fn run(&self) {
         while !self.is_stopping() {
-            self.find_out_whose_it_is();
+            self.find_loss();
             self.reach();
             let next = self.orders.lock().pop_front();
             match next {
@@ -285,27 +286,32 @@ impl Shared {
         }
     }
 
-    /// Gives up a founder's member if the cluster knows its node with another directory: what that
-    /// one had promised is forgotten.
-    fn find_out_whose_it_is(&self) {
-        let Some((number, own)) = self.parts.identity else { return };
-        let Some(node) = self.node().filter(|_| self.is_unsure.load(Ordering::Relaxed)) else {
-            return;
-        };
+    /// Gives the member up if it has forgotten what it had promised.
+    fn find_loss(&self) {
+        let Some(node) = self.node() else { return };
+        let has_lost = node.has_lost_entries() || self.is_of_other_directory(&node);
+        drop(node);
+        if let Some(place) = self.parts.record.get().place.filter(|_| has_lost) {
+            tracing::error!(
+                member = %place.member,
+                "this control node has lost its disk, and with it its votes; let a new node join in \
+                 its place, and remove this one (firn cluster remove)"
+            );
+            self.give_up(place);
+        }
+    }
+
+    /// Whether the cluster is known to know a founder's node with another directory.
+    fn is_of_other_directory(&self, node: &ControlNode) -> bool {
+        let Some((number, own)) = self.parts.identity else { return false };
+        if !self.is_unsure.load(Ordering::Relaxed) {
+            return false;
+        }
         let directory_of =
             |catalog: &Catalog| catalog.nodes().get(&number).map(|node| node.directory);
         let known = node.with_catalog(directory_of).filter(|one| *one != DirectoryId::UNKNOWN);
-        drop(node);
-        let Some(known) = known else { return };
-        let place = self.parts.record.get().place.filter(|_| known != own);
-        let is_settled = place.is_none_or(|place| {
-            tracing::error!(
-                "the cluster knows node {number} with another directory, whose votes are lost; let \
-                 a new node join in its place, and remove this one (firn cluster remove)"
-            );
-            self.give_up(place)
-        });
-        self.is_unsure.store(!is_settled, Ordering::Relaxed);
+        self.is_unsure.store(known != Some(own), Ordering::Relaxed);
+        known.is_some_and(|known| known != own)
     }
 
     fn take_order(&self, number: OrderNumber, action: Action) {

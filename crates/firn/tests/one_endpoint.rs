@@ -192,21 +192,23 @@ impl Cluster {
     /// Starts a node that joins by hand, for clients at that port. Its process ends with the
     /// returned one's input.
     fn join(&self, name: &str, role: Role, port: u16) -> Child {
-        let layout = self.layout().unwrap();
-        let control = layout.with_role(Role::Control).next().unwrap().address.to_string();
-        let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();
-        Command::new(env!("CARGO_BIN_EXE_firn"))
-            .args(["start", "--ends-with-input", "--data-dir"])
-            .arg(self.directory.join(name))
-            .args(["--join", &control, "--node-name", name, "--role", role.name()])
-            .args(["--cluster-listen", &format!("127.0.0.1:{}", free_port())])
-            .args(["--listen", &format!("127.0.0.1:{port}")])
-            .env("FIRN_LOG_LEVEL", "info")
+        self.join_with(name, role.name(), port, &[])
+    }
+
+    /// The same with several roles, and with further arguments.
+    fn join_with(&self, name: &str, roles: &str, port: u16, arguments: &[&str]) -> Child {
+        joining(&self.directory, &self.control(), name, roles)
+            .args(["--ends-with-input", "--listen", &format!("127.0.0.1:{port}")])
+            .args(arguments)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(log)
             .spawn()
             .expect("the binary runs")
+    }
+
+    /// Where a control node is.
+    fn control(&self) -> String {
+        let layout = self.layout().unwrap();
+        layout.with_role(Role::Control).next().unwrap().address.to_string()
     }
 
     fn end(mut self) {
@@ -221,6 +223,22 @@ impl Drop for Cluster {
         let _ = self.parent.kill();
         let _ = self.parent.wait();
     }
+}
+
+/// A process that joins a cluster, with its files and its log in the cluster's directory.
+fn joining(directory: &Path, control: &str, name: &str, roles: &str) -> Command {
+    let log = directory.join(format!("{name}.log"));
+    let log = fs::File::options().create(true).append(true).open(log).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_firn"));
+    command
+        .args(["start", "--data-dir"])
+        .arg(directory.join(name))
+        .args(["--join", control, "--node-name", name, "--role", roles])
+        .args(["--cluster-listen", &format!("127.0.0.1:{}", free_port())])
+        .env("FIRN_LOG_LEVEL", "info")
+        .stdout(Stdio::null())
+        .stderr(log);
+    command
 }
 
 fn free_port() -> u16 {

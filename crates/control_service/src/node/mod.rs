@@ -147,6 +147,12 @@ impl ControlNode {
         look(self.shared.core.lock().controller.catalog())
     }
 
+    /// Whether the leader has said that this member had confirmed entries which it does not have.
+    #[must_use]
+    pub fn has_lost_entries(&self) -> bool {
+        self.shared.has_lost_entries.load(Ordering::SeqCst)
+    }
+
     /// Makes the members these, if this one leads in `term`. True if they are; otherwise it may be
     /// under way. Does not block.
     ///

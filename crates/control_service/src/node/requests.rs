@@ -1,11 +1,12 @@
 //! What a control node answers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use firn_base::Lsn;
 use firn_base::network::Role;
-use firn_consensus::{Content, Message, MessageKind, Refusal};
+use firn_consensus::{Content, Message, MessageKind, ReceiveError, Refusal};
 use firn_control::{Catalog, NodeId, NodeMessage, NodeState, Proposal, ToControl};
 use firn_link::{Peer, Request as LinkRequest, RequestKind, Responder, Service};
 
@@ -45,8 +46,18 @@ impl Service for GroupService {
             shared.carry_out(core);
             received
         });
-        if let Err(error) = received {
-            tracing::error!(%error, from = %message.from(), "a message of the group was refused");
+        match received {
+            Ok(()) => {}
+            // One that was replaced, and has not heard of it.
+            Err(error @ ReceiveError::Misdirected(_)) => {
+                tracing::debug!(%error, from = %message.from(), "a message for another member");
+            }
+            Err(ReceiveError::LogLost { .. }) => {
+                shared.has_lost_entries.store(true, Ordering::SeqCst);
+            }
+            Err(error) => {
+                tracing::error!(%error, from = %message.from(), "a message of the group was refused");
+            }
         }
     }
 }

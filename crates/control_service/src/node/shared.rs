@@ -36,6 +36,8 @@ pub(super) struct Shared {
     answers: Mutex<VecDeque<(Responder, Reply)>>,
     /// The task `control-reply` waits here.
     answered: Event,
+    /// The disk lacks what this member has confirmed.
+    pub(super) has_lost_entries: AtomicBool,
     /// Why the node does nothing any more.
     pub(super) failure: OnceLock<String>,
     pub(super) is_stopping: AtomicBool,
@@ -63,6 +65,7 @@ impl Shared {
             disk_work: Event::new(),
             answers: Mutex::default(),
             answered: Event::new(),
+            has_lost_entries: AtomicBool::new(false),
             failure: OnceLock::new(),
             is_stopping: AtomicBool::new(false),
             stopped: Event::new(),

@@ -63,17 +63,8 @@ impl Drop for Scaler {
 
 /// Starts the process of a pod, which has what its volume has.
 fn start_pod(directory: &Path, control: &str, name: &str) -> Child {
-    let log = directory.join(format!("{name}.log"));
-    let log = fs::File::options().create(true).append(true).open(log).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_firn"))
-        .args(["start", "--buffer-pool", "64M", "--data-dir"])
-        .arg(directory.join(name))
-        .args(["--join", control, "--node-name", name, "--role", "replica"])
-        .args(["--cluster-listen", &format!("127.0.0.1:{}", free_port())])
-        .args(["--shutdown-patience-seconds", "5"])
-        .env("FIRN_LOG_LEVEL", "info")
-        .stdout(Stdio::null())
-        .stderr(log)
+    joining(directory, control, name, "replica")
+        .args(["--buffer-pool", "64M", "--shutdown-patience-seconds", "5"])
         .spawn()
         .expect("the binary runs")
 }
@@ -84,8 +75,7 @@ fn a_stateful_set_has_as_many_pods_as_the_load_wants() {
     let directory = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(directory.path(), &["--nodes", "1", "--proxies", "1"]);
     make_tables(&mut cluster.proxy());
-    let control = cluster.layout().unwrap();
-    let control = control.with_role(Role::Control).next().unwrap().address.to_string();
+    let control = cluster.control();
     let account = tempfile::tempdir().unwrap();
     let pods = directory.path().to_owned();
     let set = StatefulSet::start(account.path(), move |name| start_pod(&pods, &control, name));

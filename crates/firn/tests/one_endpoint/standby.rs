@@ -182,26 +182,6 @@ fn a_drill_shows_what_a_loss_would_cost() {
     assert!(!has_begun && again.contains("a drill kills nodes"), "{again}");
 }
 
-/// Starts a node of the zone `west`, which follows.
-fn join_west(cluster: &Cluster, name: &str, roles: &str, clients: u16) -> Child {
-    let layout = cluster.layout().unwrap();
-    let control = layout.with_role(Role::Control).next().unwrap().address.to_string();
-    let log = fs::File::create(cluster.directory.join(format!("{name}.log"))).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_firn"))
-        .args(["start", "--ends-with-input", "--buffer-pool", "128M", "--data-dir"])
-        .arg(cluster.directory.join(name))
-        .args(["--join", &control, "--node-name", name, "--role", roles])
-        .args(["--zone", "west", "--asynchronous-zone", "on"])
-        .args(["--cluster-listen", &format!("127.0.0.1:{}", free_port())])
-        .args(["--listen", &format!("127.0.0.1:{clients}")])
-        .env("FIRN_LOG_LEVEL", "info")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .expect("the binary runs")
-}
-
 #[test]
 fn a_zone_that_follows_joins_a_cluster_that_runs() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,7 +191,8 @@ fn a_zone_that_follows_joins_a_cluster_that_runs() {
     create(&mut client);
     insert_one(&mut client, 1).unwrap();
     let clients = free_port();
-    let mut west = join_west(&cluster, "west-1", "database+log+pages+control", clients);
+    let zone = ["--zone", "west", "--asynchronous-zone", "on", "--buffer-pool", "128M"];
+    let mut west = cluster.join_with("west-1", "database+log+pages+control", clients, &zone);
     cluster.wait_until_up(4);
     // What is kept there is a copy more.
     assert!(cluster.run(&["copies", "4"]).1);
