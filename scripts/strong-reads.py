@@ -50,8 +50,9 @@ class Server:
     def sysbench(self, port, workload, threads, seconds, command, *more):
         user = "postgres" if self.driver == "pgsql" else "root"
         driver = self.driver
-        return ["sysbench", f"oltp_{workload}", f"--db-driver={driver}", f"--{driver}-host=127.0.0.1",
-                f"--{driver}-port={port}", f"--{driver}-user={user}", f"--{driver}-db=sbtest",
+        return ["sysbench", f"oltp_{workload}", f"--db-driver={driver}",
+                f"--{driver}-host=127.0.0.1", f"--{driver}-port={port}", f"--{driver}-user={user}",
+                f"--{driver}-db=sbtest",
                 f"--tables={TABLES}", f"--table-size={ROWS}", f"--threads={threads}",
                 f"--time={seconds}", *self.options, *more, command]
 
@@ -113,9 +114,9 @@ def share(buckets, part):
     return 0.0
 
 
-def client(port, statement):
-    subprocess.run(["mariadb", "--skip-ssl", "-h127.0.0.1", f"-P{port}", "-uroot", "-e", statement],
-                   check=True)
+def client(port, statement, check=True, **options):
+    command = ["mariadb", "--skip-ssl", "-h127.0.0.1", f"-P{port}", "-uroot", "-e", statement]
+    return subprocess.run(command, check=check, **options)
 
 
 class Cluster:
@@ -147,8 +148,7 @@ class Cluster:
         readers = [port for name, port in ports.items() if name.startswith("replica")]
         writer = ports[leader[1]]
         for port in [writer, *readers]:
-            while subprocess.run(["mariadb", "--skip-ssl", "-h127.0.0.1", f"-P{port}", "-uroot", "-e",
-                                  "SELECT 1"], capture_output=True).returncode:
+            while client(port, "SELECT 1", check=False, capture_output=True).returncode:
                 time.sleep(0.3)
         client(writer, "CREATE DATABASE sbtest")
         processes = subprocess.run(
@@ -177,8 +177,9 @@ def table(columns, rows, found, first):
         cells = []
         for column in columns:
             rounds = found.get((row, column), [])
-            figures = [statistics.median(values) for values in zip(*rounds)] if rounds else None
-            cells.append("{:,.0f}, {:.1f}, {:.1f}, {:,.0f}, {:.0f}".format(*figures) if figures else "")
+            figures = [statistics.median(values) for values in zip(*rounds)]
+            shown = "{:,.0f}, {:.1f}, {:.1f}, {:,.0f}, {:.0f}"
+            cells.append(shown.format(*figures) if figures else "")
         print(f"| {row} | " + " | ".join(cells) + " |")
     print(flush=True)
 
@@ -207,12 +208,13 @@ def parts(arguments):
                     order = list(PARTS) if number % 2 == 0 else list(PARTS)[::-1]
                     for part in order:
                         cluster.use(part)
-                        one = cluster.server.measure(int(threads), load, arguments.rate, arguments.seconds)
+                        one = cluster.server.measure(int(threads), load, arguments.rate,
+                                                     arguments.seconds)
                         found.setdefault((row, part), []).append(one)
                         print(row, number, part, *(f"{value:.2f}" for value in one),
                               file=sys.stderr, flush=True)
-    print(f"{arguments.replicas} replicas, writes limited to {arguments.rate}/s: reads/s, median ms, 95th ms, "
-          "commits/s, us/read\n")
+    print(f"{arguments.replicas} replicas, writes limited to {arguments.rate}/s\n\n"
+          "reads/s, median ms, 95th ms, commits/s, us/read\n")
     table(list(PARTS), rows, found, "load")
     for top, bottom in (("strong", "stale"), ("strong", "read wait")):
         ratios(list(PARTS), rows, found, top, bottom)
@@ -264,10 +266,11 @@ def main():
     parser.add_argument("--threads", default="16,64")
     parser.add_argument("--loads", default="uniform,pareto,uniform+single,pareto+single")
     parser.add_argument("--rate", type=int, default=100,
-                        help="transactions a second at the writer, of 8 connections; 0: all that go")
+                        help="transactions a second of the writer's 8 connections; 0: all that go")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers", default="../shared/bench", help="the directory of the peers' scripts")
+    parser.add_argument("--peers", default="../shared/bench",
+                        help="the directory of the peers' scripts")
     arguments = parser.parse_args()
     parts(arguments) if arguments.what == "parts" else peers(arguments)
 

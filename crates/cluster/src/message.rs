@@ -115,8 +115,8 @@ pub struct ArchivingStatus {
 }
 
 impl LogStatus {
-    /// The member that leads, of members with what each has told. Several may believe it: the one in
-    /// the newest term does.
+    /// The member that leads, of members with what each has told. Several may believe that they
+    /// lead: the one in the newest term does.
     pub(crate) fn newest_leader<'a, T>(
         members: impl Iterator<Item = (T, &'a LogStatus)>,
     ) -> Option<(T, &'a LogStatus)> {

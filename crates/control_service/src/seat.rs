@@ -11,13 +11,13 @@
 //! and after its file was made the file must be there: a member that has forgotten its votes does
 //! not come back. A number that was given up is never taken again.
 //!
-//! A founder whose directory was lost looks like one that begins: both have none. It finds out as soon
-//! as it hears the leader, and gives its member up: what it is said to have confirmed is not there,
-//! or the catalog knows its node with another directory.
+//! A founder whose directory was lost looks like one that begins: both have none. The leader's first
+//! messages show the loss: they name confirmed entries that are not there, or bring a catalog that
+//! knows the node with another directory. Then the founder gives its member up.
 //!
-//! A member that was replaced while its process was down finds that in the catalog, as soon as the
-//! process has heard of control: the catalog has given its number out, and has no such member. Until
-//! then the others do not listen to it.
+//! A member that was replaced while its process was down finds that in the first catalog that the
+//! process gets: the catalog has given the member's number out, and has no such member. Until then
+//! the others ignore it.
 //!
 //! A task carries the orders out. What is not done yet is not acknowledged, and control repeats it.
 //!
@@ -294,8 +294,8 @@ impl Shared {
         if let Some(place) = self.parts.record.get().place.filter(|_| has_lost) {
             tracing::error!(
                 member = %place.member,
-                "this control node has lost its disk, and with it its votes; let a new node join in \
-                 its place, and remove this one (firn cluster remove)"
+                "this control node has lost its disk, and with it its votes; let a new node join \
+                 in its place, and remove this one (firn cluster remove)"
             );
             self.give_up(place);
         }
@@ -439,7 +439,7 @@ impl Shared {
         }
     }
 
-    /// Closes a member that is in the group no more, and deletes its file. False if that is to be
+    /// Closes a member that the group does without, and deletes its file. False if that is to be
     /// tried again.
     fn give_up(&self, place: Place) -> bool {
         // First, so that a restart does not bring the member back.

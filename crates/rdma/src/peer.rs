@@ -1,7 +1,8 @@
 //! The peer's end. See [`crate`] for the rules.
 //!
 //! A thread that waits for a batch drives the port for a moment, and so sees the end of the batch
-//! without a switch between threads. Later, and for batches that nobody waits for, a thread drives it.
+//! without a switch between threads. Later, and for batches that nobody waits for, a thread drives
+//! it.
 //!
 //! Latch rules: the mutex of the engine is a leaf. It is held during calls of UCX, which do not
 //! wait.

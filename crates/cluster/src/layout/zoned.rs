@@ -4,7 +4,8 @@ use super::Layout;
 
 pub(crate) const ALL: &str = "\"database\", \"log\", \"pages\", \"control\"";
 
-/// A layout of nodes `n1`, `n2` and so on, each with its zone and roles; those of zone `far` follow.
+/// A layout of nodes `n1`, `n2` and so on, each with its zone and roles. Those of zone `far` are
+/// standbys.
 pub(crate) fn zoned<'a>(nodes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Layout {
     let (mut text, mut follows) = (String::new(), "");
     for (number, (zone, roles)) in (1..).zip(nodes) {

@@ -50,13 +50,15 @@ impl Service for GroupService {
             Ok(()) => {}
             // One that was replaced, and has not heard of it.
             Err(error @ ReceiveError::Misdirected(_)) => {
-                tracing::debug!(%error, from = %message.from(), "a message for another member");
+                let from = message.from();
+                tracing::debug!(%error, %from, "a message for another member");
             }
             Err(ReceiveError::LogLost { .. }) => {
                 shared.has_lost_entries.store(true, Ordering::SeqCst);
             }
             Err(error) => {
-                tracing::error!(%error, from = %message.from(), "a message of the group was refused");
+                let from = message.from();
+                tracing::error!(%error, %from, "a message of the group was refused");
             }
         }
     }

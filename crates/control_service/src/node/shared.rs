@@ -176,7 +176,7 @@ impl Shared {
                     core.controller.follow();
                 }
             }
-            // Whoever ordered the change looks whether it is in force.
+            // Control repeats its order until the change is in force.
             Command::Members(_) | Command::Read(_) => {}
         }
     }

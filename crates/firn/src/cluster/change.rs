@@ -1,5 +1,5 @@
-//! `firn cluster copies`, `members`, `controls`, `drain` and `remove`: how many nodes have the pages,
-//! keep the log and control the cluster, and nodes that give away what they have, and leave.
+//! `firn cluster copies`, `members`, `controls`, `drain` and `remove`: how many nodes have the
+//! pages, keep the log and control the cluster, and nodes that give away what they have, and leave.
 
 use std::io::Write;
 use std::time::Duration;

@@ -115,7 +115,7 @@ fn a_stateful_set_has_as_many_pods_as_the_load_wants() {
     assert!(cluster.status().contains("firn-replica-0 "));
     set.break_down(false);
 
-    // A pod that hangs is removed, and the set makes it anew.
+    // The scaler removes a pod that hangs, and the set starts another one of its name.
     let before = set.stop_process(0);
     scaler.wait_until("firn-replica-0 is killed: it has not answered for 3", &cluster);
     let until = Instant::now() + PATIENCE;

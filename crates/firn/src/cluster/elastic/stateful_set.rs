@@ -140,8 +140,8 @@ impl StatefulSet {
         self.ask(&what, "PATCH", &self.scale_path(), Some(change.to_string())).map(drop)
     }
 
-    /// Removes a pod at once; the set makes it anew if it is to have it. Blocks for [`TIMEOUT`] at
-    /// most.
+    /// Removes a pod at once. The set starts another pod of that name if it should have one. Blocks
+    /// for [`TIMEOUT`] at most.
     ///
     /// # Errors
     /// If it may still run.
