@@ -76,7 +76,6 @@ impl BufferPool {
     /// each other.
     pub(crate) fn take_frames(&self, count: usize) -> Vec<OwnedFrame> {
         loop {
-            let ticket = self.free.freed.listen();
             let mut frames = Vec::with_capacity(count);
             let blocked = loop {
                 if frames.len() == count {
@@ -88,6 +87,9 @@ impl BufferPool {
                 }
             };
             frames.into_iter().for_each(|frame| self.free.push(frame));
+            // Only now: a caller that its own frames woke would never wait. One that others freed
+            // meanwhile is found after the pause.
+            let ticket = self.free.freed.listen();
             self.wait_for_room(blocked, ticket);
         }
     }

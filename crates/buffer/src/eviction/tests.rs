@@ -1,8 +1,9 @@
 #![cfg(not(feature = "shuttle"))]
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use firn_base::clock::{Clock, SystemClock};
 use firn_format::page::{PageBuf, PageKind};
 
 use crate::test_support::{World, number, page};
@@ -152,6 +153,32 @@ fn pages_stay_until_their_log_is_durable_and_the_log_is_asked_for() {
     change(&pool, &world, frames, 1);
     assert!(pool.statistics().eviction_waits >= 1);
     assert!(world.durable() > firn_base::Lsn(0));
+}
+
+#[test]
+fn a_reservation_that_gives_frames_back_still_waits() {
+    const PAUSES: u64 = 50;
+    let world = World::with_pages(200);
+    world.auto_durable.store(false, Ordering::SeqCst);
+    world.make_durable();
+    let (log, asked) = (Arc::clone(&world), AtomicU64::new(0));
+    let pool = world.pool_with(BufferPoolOptions {
+        prefetch_tasks: 0,
+        clean_ahead: false,
+        request_durable: Some(Arc::new(move |_| {
+            if asked.fetch_add(1, Ordering::SeqCst) == PAUSES {
+                log.make_durable();
+            }
+        })),
+        ..BufferPoolOptions::with_budget(0)
+    });
+    // One frame is free, and nothing can be evicted before the log is durable.
+    let frames = pool.frame_count() as u32;
+    (1..frames).for_each(|number| change(&pool, &world, number, 1));
+    let began = SystemClock.monotonic();
+    drop(pool.reserve(2));
+    let waited = SystemClock.monotonic() - began;
+    assert!(waited >= PAUSES as u32 * super::PAUSE, "{PAUSES} pauses took {waited:?}");
 }
 
 #[test]

@@ -13,8 +13,9 @@ use firn_storage::group::{GroupOptions, GroupStore, NetworkPeers, NoPeers, Peers
 use parking_lot::Mutex;
 
 use super::disk::{DiskFault, MemberDisk};
+use super::peer_fault::{FaultyPeers, PeerFault};
 use crate::random::Random;
-use crate::simulation::{Process, SimulatedNetwork, World};
+use crate::simulation::{Process, SimulatedDisk, SimulatedNetwork, World};
 
 /// The port at which every member listens.
 const PORT: u16 = 7_000;
@@ -36,6 +37,10 @@ pub struct GroupSettings {
     pub priority_step: u8,
     /// How much log stays in memory for members that are behind, in bytes.
     pub recent_bytes: usize,
+    /// How far each process's clock may be from the true rate, in parts per million.
+    pub drift_ppm: u32,
+    /// A rule that all members break when they read messages.
+    pub peer_fault: Option<PeerFault>,
     /// What clients are told about where each member is.
     pub names: BTreeMap<u64, String>,
 }
@@ -52,6 +57,8 @@ impl GroupSettings {
             undurable_bytes: 100_000,
             priority_step: 10,
             recent_bytes: 10_000,
+            drift_ppm: 0,
+            peer_fault: None,
             names: (1..=members).map(|id| (id, format!("log-{id}"))).collect(),
         }
     }
@@ -71,6 +78,8 @@ pub struct GroupCluster {
 struct State {
     /// Of every member, and of those that are to join.
     disks: BTreeMap<u64, MemberDisk>,
+    /// What else each of them keeps.
+    files: BTreeMap<u64, SimulatedDisk>,
     running: BTreeMap<u64, Running>,
     /// Members that no other one reaches.
     cut: BTreeSet<u64>,
@@ -127,7 +136,10 @@ impl GroupCluster {
     /// A process ends, its log is deleted, and nobody reaches it any more.
     pub fn remove(&self, id: u64) {
         self.crash(id);
-        self.state.lock().disks.remove(&id);
+        let mut state = self.state.lock();
+        state.disks.remove(&id);
+        state.files.remove(&id);
+        drop(state);
         self.introduce();
     }
 
@@ -207,7 +219,15 @@ impl GroupCluster {
         if self.state.lock().running.contains_key(&id) {
             return;
         }
-        let process = Arc::new(self.world.start(&host(id), &self.world.new_disk()));
+        let files = self.state.lock().files.get(&id).cloned();
+        let files = files.unwrap_or_else(|| self.world.new_disk());
+        self.state.lock().files.insert(id, files.clone());
+        let process = Arc::new(self.world.start(&host(id), &files));
+        let drift_ppm = self.settings.drift_ppm as i32;
+        if drift_ppm > 0 {
+            let drift = self.random().between(0, 2 * u64::from(self.settings.drift_ppm));
+            process.drift(drift as i32 - drift_ppm);
+        }
         let own = self.clone();
         let opened = process.run(move |environment| own.new_store(environment, id));
         let (store, peers) = opened.expect("nobody kills it");
@@ -231,8 +251,11 @@ impl GroupCluster {
             let peers = NetworkPeers::listen(environment, &self.address(id), self.others(id));
             Arc::new(peers.expect("nobody else listens there"))
         });
-        let peers = network.clone().map(|peers| peers as Arc<dyn Peers>);
-        let peers = peers.unwrap_or_else(|| Arc::new(NoPeers));
+        let peers: Arc<dyn Peers> = match (network.clone(), settings.peer_fault) {
+            (Some(peers), Some(fault)) => Arc::new(FaultyPeers { peers, fault }),
+            (Some(peers), None) => peers,
+            (None, _) => Arc::new(NoPeers),
+        };
         let log = Arc::new(self.disk(id));
         let store = GroupStore::start(environment, options, log, peers).expect("a good log");
         (Arc::new(store), network)

@@ -19,8 +19,6 @@ const STALL: Duration = Duration::from_micros(500);
 /// A promise that a disk breaks on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
-    /// Of a vote, the term alone is kept, and not whom it was for.
-    VoteForgotten,
     /// A sync returns, and nothing is synced.
     NotSynced,
 }
@@ -143,14 +141,9 @@ impl MemberDisk {
 impl State {
     /// The first `count` of the unsynced writes are on the disk for good.
     fn sync(&mut self, count: usize) {
-        let forgets_votes = self.fault == Some(DiskFault::VoteForgotten);
         for _ in 0..count {
             let Some(one) = self.unsynced.pop_front() else { return };
-            let Unsynced { mut write, bytes, watermarks } = one;
-            if let Some(vote) = write.vote.as_mut().filter(|_| forgets_votes) {
-                vote.member = None;
-            }
-            self.synced.put(&write, &bytes, watermarks);
+            self.synced.put(&one.write, &one.bytes, one.watermarks);
         }
     }
 }

@@ -9,6 +9,8 @@
 
 mod cluster;
 mod disk;
+mod peer_fault;
 
 pub use cluster::{GroupCluster, GroupSettings};
 pub use disk::{DiskFault, MemberDisk};
+pub use peer_fault::PeerFault;

@@ -25,6 +25,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the machine from outside")]
 
+mod clock;
 mod disk;
 mod failure;
 mod network;
@@ -214,7 +215,7 @@ impl World {
 
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
-        Arc::new(SimulatedClock { core: Arc::clone(&self.core) })
+        Arc::new(SimulatedClock { core: Arc::clone(&self.core), process: TEST_PROCESS })
     }
 
     /// An empty disk without faults.

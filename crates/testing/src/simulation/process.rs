@@ -16,9 +16,6 @@ use super::network::{HostNetwork, SimulatedNetwork};
 use super::scheduler::Core;
 use super::state::{ProcessId, TaskId};
 
-/// The time on every process's clock at the beginning of a run: the year 2026.
-const WALL_TIME_AT_START_MS: u64 = 1_767_225_600_000;
-
 /// The task's process was killed before the task gave its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Killed;
@@ -89,7 +86,7 @@ impl Process {
         let spawner =
             SimulatedSpawner { core: Arc::clone(core), process: id, process_name: name.into() };
         let environment = Environment {
-            clock: Arc::new(SimulatedClock { core: Arc::clone(core) }),
+            clock: Arc::new(SimulatedClock { core: Arc::clone(core), process: id }),
             disk: Arc::clone(&mount) as _,
             network: Arc::clone(&network) as _,
             random: Arc::new(core.fork_random()),
@@ -103,6 +100,20 @@ impl Process {
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.environment.clone()
+    }
+
+    /// The clock of this process runs faster than the true one by so many parts per million, or
+    /// slower.
+    ///
+    /// # Panics
+    /// If a task of the process has begun.
+    pub fn drift(&self, ppm: i32) {
+        self.core.set_clock(self.id, |clock| clock.drift_ppm = ppm);
+    }
+
+    /// The time of day of this process jumps by so many milliseconds. Its monotonic clock does not.
+    pub fn jump(&self, ms: i64) {
+        self.core.set_clock(self.id, |clock| clock.ahead_ms += ms);
     }
 
     /// Starts a task of this process.
@@ -173,15 +184,18 @@ impl Process {
 
 pub(super) struct SimulatedClock {
     pub(super) core: Arc<Core>,
+    pub(super) process: ProcessId,
 }
 
 impl Clock for SimulatedClock {
     fn monotonic(&self) -> Duration {
-        self.core.now()
+        let (now, clock) = self.core.clock_of(self.process);
+        clock.monotonic(now)
     }
 
     fn wall_time_ms(&self) -> u64 {
-        WALL_TIME_AT_START_MS + self.core.now().as_millis() as u64
+        let (now, clock) = self.core.clock_of(self.process);
+        clock.wall_time_ms(now)
     }
 }
 

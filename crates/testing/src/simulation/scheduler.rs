@@ -24,6 +24,7 @@ use std::time::Duration;
 use firn_base::task::Scheduler;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::clock::ProcessClock;
 use super::failure::{Cause, Failure};
 use super::panics::{self, Ending};
 use super::state::{Limits, Phase, ProcessId, ProcessState, State, TaskId, WaitKey};
@@ -73,6 +74,22 @@ impl Core {
 
     pub(super) fn now(&self) -> Duration {
         self.state.lock().now
+    }
+
+    /// The true time and the clock of a process.
+    pub(super) fn clock_of(&self, process: ProcessId) -> (Duration, ProcessClock) {
+        let state = self.state.lock();
+        (state.now, state.processes[process].clock)
+    }
+
+    /// Changes the clock of a process, whose tasks may run already if its rate stays.
+    pub(super) fn set_clock(&self, process: ProcessId, change: impl FnOnce(&mut ProcessClock)) {
+        let mut state = self.state.lock();
+        let process = &mut state.processes[process];
+        let before = process.clock;
+        change(&mut process.clock);
+        let is_fresh = process.living == 0 && process.switches == 0;
+        assert!(is_fresh || process.clock.drift_ppm == before.drift_ppm, "its tasks run");
     }
 
     pub(super) fn fork_random(&self) -> Random {
@@ -348,6 +365,7 @@ impl Scheduler for TaskScheduler {
     }
 
     fn monotonic(&self) -> Duration {
-        self.core.now()
+        let state = self.core.state.lock();
+        state.processes[state.tasks[self.me].process].clock.monotonic(state.now)
     }
 }

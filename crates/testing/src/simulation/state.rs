@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use parking_lot::Condvar;
 
+use super::clock::ProcessClock;
 use super::failure::{Cause, Failure, TaskReport, Turn};
 use crate::random::Random;
 
@@ -113,6 +114,7 @@ pub(super) struct ProcessState {
     pub(super) awaited: Option<(u64, TaskId)>,
     /// Its tasks that are ready, while it is paused.
     paused: Option<Vec<TaskId>>,
+    pub(super) clock: ProcessClock,
 }
 
 /// The complete state of one run.
@@ -277,8 +279,9 @@ impl State {
     }
 
     pub(super) fn enqueue(&mut self, me: TaskId, key: WaitKey, timeout: Option<Duration>) {
+        let clock = self.processes[self.tasks[me].process].clock;
         // A timeout beyond the range of durations counts as none.
-        let until = timeout.and_then(|timeout| self.now.checked_add(timeout));
+        let until = timeout.and_then(|timeout| self.now.checked_add(clock.true_wait(timeout)));
         if let Some(until) = until {
             self.timers.insert((until, me));
         }

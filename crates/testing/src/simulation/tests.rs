@@ -160,6 +160,34 @@ fn waits_end_by_notification_or_by_time() {
 }
 
 #[test]
+fn each_process_goes_by_its_own_clock() {
+    for_each_seed(0..20, |world| {
+        let clocks = [-200_000, 0, 100_000].map(|ppm| {
+            let process = world.start("node", &world.new_disk());
+            process.drift(ppm);
+            process
+                .run(move |environment| {
+                    let began = environment.clock.monotonic();
+                    firn_base::task::sleep(1000 * MS);
+                    environment.clock.monotonic() - began
+                })
+                .unwrap()
+        });
+        for slept in clocks {
+            assert!((1000 * MS..1001 * MS).contains(&slept), "{slept:?} by its own clock");
+        }
+        let process = world.start("node", &world.new_disk());
+        let began = process.environment().clock.wall_time_ms();
+        process.drift(100_000);
+        process.jump(-60_000);
+        world.sleep(1000 * MS);
+        let passed = began as i64 - process.environment().clock.wall_time_ms() as i64;
+        let elapsed_ms = world.clock().monotonic().as_millis() as i64;
+        assert!((60_000 - 1_102 - elapsed_ms..=60_000 - 1_100).contains(&passed), "{passed}");
+    });
+}
+
+#[test]
 fn a_race_is_found_and_its_seed_replays_it() {
     let race = |world: &World| {
         let value = Arc::new(AtomicU64::new(0));

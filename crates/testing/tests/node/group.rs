@@ -3,33 +3,25 @@
 //! What was acknowledged is there afterwards, and an engine that was replaced acknowledges nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::page_store::page_service::{SimulatedOptions, SimulatedPages};
-use firn_api::{LogStore, PageStore, Timestamps, WriterEpoch};
 use firn_base::Environment;
-use firn_engine::{Engine, EngineError, EngineOptions, Storage};
-use firn_fabric::{Epoch, InProcessFabric};
+use firn_engine::{Engine, EngineError};
 use firn_testing::group_log::{DiskFault, GroupCluster, GroupSettings};
 use firn_testing::random::Random;
 use firn_testing::simulation::{World, first_failure, for_each_seed};
-use parking_lot::Mutex;
 
-use crate::mirror::Trees;
-use crate::plan::{Model, Shape};
-use crate::verify::Witness;
-use crate::worker::{Report, Worker, end_prepared};
+use crate::crowd::{Crowd, open_small_engine};
+use crate::plan::Shape;
 
 /// What outlives all engines.
 #[derive(Clone)]
 struct Outside {
     cluster: GroupCluster,
     pages: Arc<SimulatedPages>,
-    witness: Arc<Mutex<Witness>>,
-    trees: Trees,
-    shape: Shape,
-    stop: Arc<AtomicBool>,
+    crowd: Crowd,
 }
 
 /// An engine at a member of the group.
@@ -39,19 +31,8 @@ fn open(
     id: u64,
     pages: &Arc<SimulatedPages>,
 ) -> Result<Engine, EngineError> {
-    let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
-    let storage = Storage {
-        log: cluster.store(id).expect("its own process runs") as Arc<dyn LogStore>,
-        epoch: WriterEpoch::Next,
-        pages: Arc::clone(pages) as Arc<dyn PageStore>,
-        timestamps: Timestamps::Local,
-        fabric: Arc::new(fabric),
-    };
-    let mut options = EngineOptions { buffer_pool_bytes: 2 << 20, ..EngineOptions::default() };
-    options.log.buffer_bytes = 512 << 10;
-    options.transactions.transactions = 64;
-    options.transactions.table_slots = 16;
-    Engine::open(environment, storage, &options)
+    let log = cluster.store(id).expect("its own process runs");
+    open_small_engine(environment, log, Arc::clone(pages) as _, 2 << 20)
 }
 
 impl Outside {
@@ -80,63 +61,19 @@ impl Outside {
         };
         cluster.start_all();
         cluster.lead_at(1);
-        let (opened, own, at) = (cluster.clone(), shape.clone(), Arc::clone(&pages));
+        let (opened, at) = (cluster.clone(), Arc::clone(&pages));
         let process = cluster.process(1).expect("it runs");
         let created = process.run(move |environment| {
-            let engine = open(environment, &opened, 1, &at).expect("an empty log");
-            let trees = Trees::create(&engine, &own).expect("an empty database");
-            engine.close().expect("nothing is wrong with the log");
-            trees
+            Crowd::create(open(environment, &opened, 1, &at).expect("an empty log"), &shape)
         });
-        Outside {
-            cluster,
-            pages,
-            witness: Arc::new(Mutex::new(Witness::new(Model::new(&shape)))),
-            trees: created.expect("nobody kills it"),
-            shape,
-            stop: Arc::default(),
-        }
-    }
-
-    fn report(&self) -> Report {
-        let witness = Arc::clone(&self.witness);
-        Arc::new(move |thread, sequence, said| witness.lock().hear(thread, sequence, said))
-    }
-
-    /// Workers run until they are stopped or cannot continue.
-    fn work(&self, environment: &Environment, engine: &Arc<Engine>, random: &Random) {
-        let tasks = (0..self.shape.threads).map(|thread| {
-            let (engine, outside) = (Arc::clone(engine), self.clone());
-            let random = random.fork();
-            let body = move || {
-                let worker = Worker {
-                    engine: &engine,
-                    trees: outside.trees,
-                    shape: &outside.shape,
-                    thread,
-                    random: &random,
-                    report: outside.report(),
-                    stop: &outside.stop,
-                    lock_wait: Duration::from_millis(200),
-                    is_storage_bad: true,
-                };
-                worker.run();
-            };
-            environment.spawner.spawn("worker", Box::new(body))
-        });
-        let tasks: Vec<_> = tasks.collect();
-        for task in tasks {
-            task.join();
-        }
+        Outside { cluster, pages, crowd: created.expect("nobody kills it") }
     }
 
     /// One life of an engine. It may not even open: another member may lead by then.
     fn live(&self, environment: &Environment, id: u64, random: &Random) {
         let opened = open(environment, &self.cluster, id, &self.pages);
         let Ok(engine) = opened.map(Arc::new) else { return };
-        if end_prepared(&engine, random, &self.report()).is_ok() {
-            self.work(environment, &engine, random);
-        }
+        self.crowd.live(environment, &engine, random);
     }
 
     /// What may happen while an engine works at `home`.
@@ -169,7 +106,7 @@ impl Outside {
                 // Another one may be elected meanwhile.
                 let opened = open(environment, &outside.cluster, id, &outside.pages);
                 let Ok(engine) = opened else { return false };
-                outside.check(&engine);
+                outside.crowd.check(&engine);
                 engine.close().expect("a majority answers");
                 true
             });
@@ -179,16 +116,6 @@ impl Outside {
             world.sleep(Duration::from_millis(20));
         }
         panic!("no member opens the log");
-    }
-
-    fn check(&self, engine: &Engine) {
-        // Taken out, because the check waits, and no task may wait while it holds a mutex.
-        let placeholder = Witness::new(Model::new(&self.shape));
-        let mut witness = std::mem::replace(&mut *self.witness.lock(), placeholder);
-        if let Err(complaint) = witness.check(engine, self.trees) {
-            panic!("{complaint}");
-        }
-        *self.witness.lock() = witness;
     }
 }
 
@@ -228,7 +155,7 @@ fn lives(world: &World, fault: Option<DiskFault>) -> u64 {
         }
     }
     outside.verify(world);
-    let committed = outside.witness.lock().committed();
+    let committed = outside.crowd.committed();
     cluster.crash_all();
     committed
 }

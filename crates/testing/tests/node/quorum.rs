@@ -3,24 +3,21 @@
 //! What was acknowledged is there afterwards, and an engine that was replaced acknowledges nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::page_store::page_service::{SimulatedOptions, SimulatedPages};
-use firn_api::{LogError, LogStore, PageStore, Timestamps, WriterEpoch};
+use firn_api::{LogError, LogStore};
 use firn_base::{Environment, Lsn};
 use firn_engine::transaction::{IsolationLevel, ReadMode};
-use firn_engine::{Engine, EngineError, EngineOptions, Storage};
-use firn_fabric::{Epoch, InProcessFabric};
+use firn_engine::{Engine, EngineError};
 use firn_testing::quorum_log::{Fault, QuorumMembers, QuorumOptions};
 use firn_testing::random::Random;
 use firn_testing::simulation::{World, first_failure, for_each_seed};
-use parking_lot::Mutex;
 
+use crate::crowd::{Crowd, open_small_engine};
 use crate::mirror::Trees;
-use crate::plan::{Model, Shape, account_key};
-use crate::verify::Witness;
-use crate::worker::{Report, Worker, end_prepared};
+use crate::plan::{Shape, account_key};
 
 /// Log and pages, which outlive the engines.
 #[derive(Clone)]
@@ -56,19 +53,8 @@ impl Elsewhere {
 
     /// An engine of the node `name`, which fences all others.
     fn open(&self, environment: &Environment, name: &str) -> Result<Engine, EngineError> {
-        let fabric = InProcessFabric::new(Epoch(environment.clock.wall_time_ms()));
-        let storage = Storage {
-            log: Arc::new(self.members.log(environment, name)),
-            epoch: WriterEpoch::Next,
-            pages: Arc::clone(&self.pages) as Arc<dyn PageStore>,
-            timestamps: Timestamps::Local,
-            fabric: Arc::new(fabric),
-        };
-        let mut options = EngineOptions { buffer_pool_bytes: 2 << 20, ..EngineOptions::default() };
-        options.log.buffer_bytes = 512 << 10;
-        options.transactions.transactions = 64;
-        options.transactions.table_slots = 16;
-        Engine::open(environment, storage, &options)
+        let log = Arc::new(self.members.log(environment, name));
+        open_small_engine(environment, log, Arc::clone(&self.pages) as _, 2 << 20)
     }
 
     /// What may happen to the members while an engine works.
@@ -102,10 +88,7 @@ impl Elsewhere {
 #[derive(Clone)]
 struct Outside {
     elsewhere: Elsewhere,
-    witness: Arc<Mutex<Witness>>,
-    trees: Trees,
-    shape: Shape,
-    stop: Arc<AtomicBool>,
+    crowd: Crowd,
 }
 
 impl Outside {
@@ -113,61 +96,18 @@ impl Outside {
         let seed = world.random().word();
         let shape =
             Shape { seed, threads: 3, keys: 40, accounts: 4, value_bytes: 2_500, long_steps: 40 };
-        let (elsewhere, own) = (Elsewhere::new(world, fault), shape.clone());
+        let elsewhere = Elsewhere::new(world, fault);
         let opened = elsewhere.clone();
         let created = world.start("creator", &world.new_disk()).run(move |environment| {
-            let engine = opened.open(environment, "creator").expect("an empty log");
-            let trees = Trees::create(&engine, &own).expect("an empty database");
-            engine.close().expect("nothing is wrong with the log");
-            trees
+            Crowd::create(opened.open(environment, "creator").expect("an empty log"), &shape)
         });
-        Outside {
-            elsewhere,
-            witness: Arc::new(Mutex::new(Witness::new(Model::new(&shape)))),
-            trees: created.expect("nobody kills it"),
-            shape,
-            stop: Arc::default(),
-        }
-    }
-
-    fn report(&self) -> Report {
-        let witness = Arc::clone(&self.witness);
-        Arc::new(move |thread, sequence, said| witness.lock().hear(thread, sequence, said))
-    }
-
-    /// Workers run until they are stopped or cannot continue.
-    fn work(&self, environment: &Environment, engine: &Arc<Engine>, random: &Random) {
-        let tasks = (0..self.shape.threads).map(|thread| {
-            let (engine, outside) = (Arc::clone(engine), self.clone());
-            let random = random.fork();
-            let body = move || {
-                let worker = Worker {
-                    engine: &engine,
-                    trees: outside.trees,
-                    shape: &outside.shape,
-                    thread,
-                    random: &random,
-                    report: outside.report(),
-                    stop: &outside.stop,
-                    lock_wait: Duration::from_millis(200),
-                    is_storage_bad: true,
-                };
-                worker.run();
-            };
-            environment.spawner.spawn("worker", Box::new(body))
-        });
-        let tasks: Vec<_> = tasks.collect();
-        for task in tasks {
-            task.join();
-        }
+        Outside { elsewhere, crowd: created.expect("nobody kills it") }
     }
 
     /// One life of an engine. It may not even open: too few members may answer.
     fn live(&self, environment: &Environment, random: &Random) {
         let Ok(engine) = self.elsewhere.open(environment, "node").map(Arc::new) else { return };
-        if end_prepared(&engine, random, &self.report()).is_ok() {
-            self.work(environment, &engine, random);
-        }
+        self.crowd.live(environment, &engine, random);
     }
 
     /// Opens an engine and compares it with everything that was acknowledged.
@@ -176,21 +116,11 @@ impl Outside {
         let verifier = world.start("verifier", &world.new_disk());
         let verified = verifier.run(move |environment| {
             let engine = outside.elsewhere.open(environment, "verifier").expect("a majority");
-            outside.check(&engine);
+            outside.crowd.check(&engine);
             engine.close().expect("a majority answers");
         });
         verified.expect("nobody kills the verifier");
         verifier.kill();
-    }
-
-    fn check(&self, engine: &Engine) {
-        // Taken out, because the check waits, and no task may wait while it holds a mutex.
-        let placeholder = Witness::new(Model::new(&self.shape));
-        let mut witness = std::mem::replace(&mut *self.witness.lock(), placeholder);
-        if let Err(complaint) = witness.check(engine, self.trees) {
-            panic!("{complaint}");
-        }
-        *self.witness.lock() = witness;
     }
 }
 
@@ -209,7 +139,7 @@ fn lives(world: &World, fault: Option<Fault>) -> u64 {
         }
     }
     outside.verify(world);
-    outside.witness.lock().committed()
+    outside.crowd.committed()
 }
 
 #[test]
@@ -246,8 +176,8 @@ fn an_engine_that_was_replaced_acknowledges_nothing_more() {
         let (own, choices) = (outside.clone(), random.fork());
         let replaced = old.spawn("live", move |environment| {
             let engine = Arc::new(own.elsewhere.open(environment, "old").expect("a majority"));
-            own.work(environment, &engine, &choices);
-            assert_ended(&engine, own.trees);
+            own.crowd.work(environment, &engine, &choices);
+            assert_ended(&engine, own.crowd.trees);
         });
         world.sleep(Duration::from_micros(random.between(5_000, 40_000)));
         outside.verify(world);
@@ -290,7 +220,7 @@ fn a_late_commit_is_refused_and_leaves_nothing() {
 fn late_commit(world: &World, fault: Option<Fault>) {
     let (outside, is_cut_off) = (Outside::create(world, fault), world.random().chance(0.5));
     let (old, new) = (world.start("old", &world.new_disk()), world.start("new", &world.new_disk()));
-    let (trees, elsewhere) = (outside.trees, outside.elsewhere.clone());
+    let (trees, elsewhere) = (outside.crowd.trees, outside.elsewhere.clone());
     let (own, successor) = (elsewhere.clone(), new.environment());
     let ended = old.run(move |environment| {
         let engine = own.open(environment, "old").expect("a majority");

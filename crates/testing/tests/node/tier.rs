@@ -1,0 +1,435 @@
+//! The whole storage tier under the simulator: a replicated log whose members come and go, each
+//! with its log service, two page nodes that follow it over links, and an engine at the member that
+//! leads, which reads pages from them. Everything may happen to everything: members are cut off,
+//! stall, are full and lose power, links lose messages, page nodes die, clocks drift and jump,
+//! members are replaced. Then the writer is taken over by another member. What was acknowledged is
+//! there, and both page nodes have the same pages.
+//!
+//! ```text
+//!   log-1, 2, 3 (4, 5, … join)   member of the group · log service · engine, where it leads
+//!        ▲ renewals, log              │ pages of at least this position
+//!   pages-1, pages-2  ◄───────────────┘
+//! ```
+//!
+//! Faults that are put in on purpose are found: a sync of votes and entries that does not sync, a
+//! term that is not checked, log that is applied before it is durable.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use firn_api::{LogError, LogStore};
+use firn_base::network::{Address, Role};
+use firn_base::task::sleep;
+use firn_base::{Environment, Lsn};
+use firn_consensus::{MemberChange, MemberId, Role as MemberRole};
+use firn_engine::{Engine, EngineError};
+use firn_link::{Caller, CallerSettings, Server, ServerSettings};
+use firn_log_service::{LogService, LogServiceOptions, RemoteLog, RemoteLogOptions};
+use firn_testing::group_log::{DiskFault, GroupCluster, GroupSettings, PeerFault};
+use firn_testing::random::Random;
+use firn_testing::simulation::{LinkFaults, World, assert_replays, first_failure, for_each_seed};
+use parking_lot::Mutex;
+
+use crate::crowd::{Crowd, open_small_engine};
+use crate::page_machines::{MS, NODES, PageLinks, PageMachines, host, local};
+use crate::plan::Shape;
+
+/// The port of the members' log services.
+const PORT: u16 = 7_100;
+/// A newcomer has caught up when it lacks no more log than this, in bytes.
+const NEAR_BYTES: u64 = 50_000;
+
+/// What a run breaks.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Disk(DiskFault),
+    Peer(PeerFault),
+}
+
+/// The members that vote, as readers of the log are told.
+type Voters = Arc<Mutex<Vec<u64>>>;
+
+/// How a process reaches the log services of the members.
+#[derive(Clone)]
+struct LogLinks {
+    world: World,
+    voters: Voters,
+}
+
+impl LogLinks {
+    fn caller(&self, environment: &Environment, name: &str, id: u64) -> Arc<Caller> {
+        let address: Address = self.world.network().address(&format!("log-{id}"), PORT);
+        let mut settings = CallerSettings::new(address);
+        (settings.connect_timeout, settings.most_delay) = (200 * MS, 50 * MS);
+        (settings.silence, settings.least_delay) = (300 * MS, 5 * MS);
+        Arc::new(Caller::new(environment, local(1000, name, Role::Pages), settings))
+    }
+
+    /// The log, for the page node of this name. Its members may be others later.
+    fn open(&self, environment: &Environment, name: &str) -> Result<Arc<dyn LogStore>, LogError> {
+        let mut callers = BTreeMap::new();
+        let now = self.callers(environment, name, &mut callers);
+        let options = RemoteLogOptions {
+            stays: vec![name.to_owned()],
+            attempt: 100 * MS,
+            patience: 500 * MS,
+            ..RemoteLogOptions::default()
+        };
+        let log = RemoteLog::open(environment, now, options)?;
+        let (followed, own) = (Arc::downgrade(&log), self.clone());
+        let (outside, name) = (environment.clone(), name.to_owned());
+        let follow = move || {
+            let mut before: Vec<u64> = callers.keys().copied().collect();
+            while let Some(log) = followed.upgrade() {
+                let now = own.voters.lock().clone();
+                if now != before {
+                    log.set_members(&own.callers(&outside, &name, &mut callers));
+                    before = now;
+                }
+                drop(log);
+                sleep(20 * MS);
+            }
+        };
+        environment.spawner.spawn("members", Box::new(follow));
+        Ok(log)
+    }
+
+    /// A caller of each member that votes; those that there are already are kept.
+    fn callers(
+        &self,
+        environment: &Environment,
+        name: &str,
+        callers: &mut BTreeMap<u64, Arc<Caller>>,
+    ) -> Vec<Arc<Caller>> {
+        let voters = self.voters.lock().clone();
+        callers.retain(|id, _| voters.contains(id));
+        for id in voters {
+            callers.entry(id).or_insert_with(|| self.caller(environment, name, id));
+        }
+        callers.values().cloned().collect()
+    }
+}
+
+/// What engines of all members share.
+#[derive(Clone)]
+struct Shared {
+    cluster: GroupCluster,
+    pages: PageLinks,
+}
+
+impl Shared {
+    /// An engine at a member of the group. It keeps few pages, so it reads what it dropped.
+    fn open(&self, environment: &Environment, id: u64) -> Result<Engine, EngineError> {
+        let log = self.cluster.store(id).expect("its own process runs");
+        open_small_engine(environment, log, self.pages.pages(environment, &NODES), 0)
+    }
+}
+
+struct Tier {
+    world: World,
+    random: Random,
+    shared: Shared,
+    machines: PageMachines,
+    voters: Voters,
+    crowd: Crowd,
+    next_member: u64,
+}
+
+impl Tier {
+    fn found(world: &World, fault: Option<Fault>) -> Tier {
+        let random = world.random();
+        let mut settings = GroupSettings {
+            max_sync: Duration::from_micros(*random.pick(&[50, 500, 2_000])),
+            round_bytes: *random.pick(&[4_000, 40_000]),
+            recent_bytes: *random.pick(&[0, 100_000]),
+            undurable_bytes: 400_000,
+            priority_step: 0,
+            drift_ppm: *random.pick(&[0, 1_000, 100_000]),
+            ..GroupSettings::new(3)
+        };
+        if let Some(Fault::Peer(fault)) = fault {
+            settings.peer_fault = Some(fault);
+        }
+        let cluster = GroupCluster::new(world, settings);
+        if let Some(Fault::Disk(fault)) = fault {
+            cluster.set_disk_fault(Some(fault));
+        }
+        let voters: Voters = Arc::new(Mutex::new(cluster.ids().collect()));
+        let links = LogLinks { world: world.clone(), voters: Arc::clone(&voters) };
+        let log = move |environment: &Environment, name: &str| links.open(environment, name);
+        let machines = PageMachines::start(world, random.fork(), Arc::new(log));
+        let shared = Shared { cluster, pages: machines.links() };
+        start_all(&shared.cluster);
+        let shape = Shape {
+            seed: random.word(),
+            threads: 3,
+            keys: 200,
+            accounts: 4,
+            value_bytes: 3_000,
+            long_steps: 60,
+        };
+        let crowd = create(&shared, &shape);
+        let world = world.clone();
+        Tier { world, random, shared, machines, voters, crowd, next_member: 4 }
+    }
+
+    fn cluster(&self) -> &GroupCluster {
+        &self.shared.cluster
+    }
+
+    /// A member, or its number if it is gone.
+    fn some_member(&self) -> u64 {
+        *self.random.pick(&self.voters.lock())
+    }
+
+    fn pause(&self, most_ms: u64) {
+        self.world.sleep(Duration::from_millis(self.random.between(1, most_ms)));
+    }
+
+    /// What may happen while an engine works at `home`.
+    fn disturb(&mut self, home: u64) {
+        for _ in 0..self.random.below(6) {
+            self.pause(40);
+            self.disturb_once(home);
+        }
+        self.pause(60);
+    }
+
+    fn disturb_once(&mut self, home: u64) {
+        let (other, node) = (self.some_member(), self.random.index(NODES.len()));
+        let (network, page_host) = (self.world.network(), host(NODES[node]));
+        match self.random.below(14) {
+            0 => self.cluster().cut([other]),
+            1 => self.cluster().cut(self.voters.lock().clone()),
+            2 => self.cluster().disk(other).set_stalled(true),
+            3 => self.cluster().disk(other).set_full(true),
+            4 | 5 if other != home => self.cluster().crash(other),
+            6 => start_all(self.cluster()),
+            7 | 8 => self.machines.restart(node),
+            9 => network.cut(&format!("log-{home}"), &page_host),
+            10 => {
+                let slow = LinkFaults { delay: MS..=30 * MS, ..LinkFaults::default() };
+                network.set_link(&page_host, &format!("log-{other}"), slow);
+            }
+            11 => network.set_faults(LinkFaults {
+                loss: 0.02,
+                reset: 0.005,
+                duplication: 0.02,
+                ..LinkFaults::default()
+            }),
+            12 => {
+                let hours = self.random.between(0, 100) as i64 - 50;
+                if let Some(process) = self.cluster().process(other) {
+                    process.jump(hours * 3_600_000);
+                }
+            }
+            _ => self.heal(),
+        }
+    }
+
+    fn heal(&self) {
+        self.cluster().heal();
+        self.world.network().set_faults(LinkFaults::default());
+    }
+
+    /// The member that another one takes the place of dies, if it leads; perhaps all lose power.
+    fn end_life(&mut self, home: u64) {
+        // Where another member leads by now, the engine may still believe in itself: it is not
+        // asked to stop before the log is checked elsewhere.
+        if self.random.chance(0.3) {
+            self.heal();
+            self.cluster().cut([home]);
+            start_all(self.cluster());
+            self.cluster().wait_for_leader_but(home);
+            self.heal();
+            self.pause(100);
+        }
+        match self.random.chance(0.3) {
+            true => self.cluster().crash_all(),
+            false => self.cluster().crash(home),
+        }
+        if self.random.chance(0.3) {
+            self.machines.restart(self.random.index(NODES.len()));
+        }
+    }
+
+    /// Another member takes the place of one, while an engine may work. Gives up if page nodes need
+    /// log that the newcomer will never have.
+    fn replace(&mut self) {
+        self.heal();
+        start_all(self.cluster());
+        let (old, new) = (self.some_member(), self.next_member);
+        self.next_member += 1;
+        self.cluster().add(new);
+        serve_log(self.cluster(), new);
+        let learner = MemberChange::Set(MemberId(new), MemberRole::Learner);
+        assert!(self.cluster().change_members(&[learner]), "the newcomer is not taken");
+        let has_caught_up = (0..500).any(|_| {
+            sleep(4 * MS);
+            self.has_caught_up(new)
+        });
+        let (gone, changes) = match has_caught_up {
+            true => {
+                let voter = MemberChange::Set(MemberId(new), MemberRole::Voter);
+                (old, vec![voter, MemberChange::Remove(MemberId(old))])
+            }
+            false => (new, vec![MemberChange::Remove(MemberId(new))]),
+        };
+        assert!(self.cluster().change_members(&changes), "the members do not change");
+        let mut voters = self.voters.lock();
+        if has_caught_up {
+            voters.retain(|id| *id != old);
+            voters.push(new);
+        }
+        drop(voters);
+        self.cluster().remove(gone);
+    }
+
+    fn has_caught_up(&self, new: u64) -> bool {
+        let stores = || self.cluster().ids().filter_map(|id| self.cluster().store(id));
+        let newest = stores().map(|store| store.durable_lsn()).max().unwrap_or_default();
+        let own = self.cluster().store(new).expect("it runs").durable_lsn();
+        let base = self.cluster().disk(new).synced().base;
+        base.lsn > Lsn(0) && own.0 + NEAR_BYTES >= newest.0 && self.machines.need_from() >= base.lsn
+    }
+
+    /// Opens an engine where the log is led, and compares it with everything that was acknowledged.
+    fn verify(&self) {
+        self.heal();
+        start_all(self.cluster());
+        for _ in 0..100 {
+            let id = self.cluster().wait_for_leader_but(0);
+            let (shared, crowd) = (self.shared.clone(), self.crowd.clone());
+            let process = self.cluster().process(id).expect("it leads");
+            let verified = process.run(move |environment| {
+                // Another one may be elected meanwhile.
+                let Ok(engine) = shared.open(environment, id) else { return None };
+                crowd.check(&engine);
+                let pool = engine.system().pages().pool.statistics();
+                assert_eq!(pool.evictions_offered, 0, "no page goes to a page node");
+                engine.close().expect("a majority answers");
+                Some(shared.cluster.store(id).expect("its own process runs").durable_lsn())
+            });
+            if let Some(durable) = verified.expect("nobody kills the verifier") {
+                return self.machines.compare(durable);
+            }
+            self.world.sleep(20 * MS);
+        }
+        panic!("no member opens the log");
+    }
+}
+
+/// Makes the trees of an empty database at the member that leads.
+fn create(shared: &Shared, shape: &Shape) -> Crowd {
+    shared.cluster.lead_at(1);
+    let (own, shape) = (shared.clone(), shape.clone());
+    let process = shared.cluster.process(1).expect("it runs");
+    let created = process.run(move |environment| {
+        Crowd::create(own.open(environment, 1).expect("an empty log"), &shape)
+    });
+    created.expect("nobody kills it")
+}
+
+/// Starts the members that do not run, with their log services.
+fn start_all(cluster: &GroupCluster) {
+    for id in cluster.ids() {
+        if cluster.store(id).is_none() {
+            cluster.start(id);
+            serve_log(cluster, id);
+        }
+    }
+}
+
+/// The member serves its log to readers elsewhere.
+fn serve_log(cluster: &GroupCluster, id: u64) {
+    let process = cluster.process(id).expect("it runs");
+    let store = cluster.store(id).expect("it runs") as Arc<dyn LogStore>;
+    let address = process.address(PORT);
+    drop(process.spawn("serve-log", move |environment| {
+        let options = LogServiceOptions::default();
+        let service = LogService::open(environment, store, Path::new("/readers"), options);
+        let service = service.expect("its list of readers can be read");
+        let node = local(id, &format!("log-{id}"), Role::Log);
+        let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
+        let server = Server::start(environment, node, &address, settings, vec![service.offer()]);
+        let _server = server.expect("nobody else listens there");
+        loop {
+            sleep(Duration::from_secs(3600));
+        }
+    }));
+}
+
+/// Engines at one member after the other. Returns how many transactions were committed, and how
+/// many members there were.
+fn lives(world: &World, fault: Option<Fault>) -> (u64, u64) {
+    let mut tier = Tier::found(world, fault);
+    for _ in 0..4 {
+        tier.heal();
+        start_all(tier.cluster());
+        let home = tier.some_member();
+        tier.cluster().lead_at(home);
+        let (shared, crowd) = (tier.shared.clone(), tier.crowd.clone());
+        let choices = tier.random.fork();
+        let process = tier.cluster().process(home).expect("it leads");
+        process.spawn("live", move |environment| {
+            // It may not even open: another member may lead by then.
+            if let Ok(engine) = shared.open(environment, home).map(Arc::new) {
+                crowd.live(environment, &engine, &choices);
+            }
+        });
+        drop(process);
+        tier.disturb(home);
+        if tier.random.chance(0.3) {
+            tier.replace();
+        }
+        tier.end_life(home);
+        if tier.random.chance(0.5) {
+            tier.verify();
+        }
+    }
+    tier.verify();
+    let members = tier.next_member - 1;
+    tier.cluster().crash_all();
+    (tier.crowd.committed(), members)
+}
+
+#[test]
+fn whatever_happens_to_the_tier_nothing_acknowledged_is_lost() {
+    let committed = Arc::new(AtomicU64::new(0));
+    let joined = Arc::new(AtomicU64::new(0));
+    let (all_committed, all_joined) = (Arc::clone(&committed), Arc::clone(&joined));
+    for_each_seed(0..8, move |world| {
+        let (committed, members) = lives(world, None);
+        all_committed.fetch_add(committed, Ordering::Relaxed);
+        all_joined.fetch_add(members - 3, Ordering::Relaxed);
+    });
+    let (committed, joined) = (committed.load(Ordering::Relaxed), joined.load(Ordering::Relaxed));
+    println!("{committed} transactions were committed, {joined} members came later");
+    assert!(committed > 0, "no transaction was committed");
+}
+
+#[test]
+fn lives_of_the_tier_replay_from_their_seeds() {
+    assert_replays(100..102, |world| {
+        lives(world, None);
+    });
+}
+
+#[test]
+fn faults_in_the_tier_are_found() {
+    let faults = [
+        Fault::Disk(DiskFault::NotSynced),
+        Fault::Peer(PeerFault::DurableTooEarly),
+        Fault::Peer(PeerFault::TermNotChecked),
+    ];
+    for fault in faults {
+        let failure = first_failure(0..100, move |world| {
+            lives(world, Some(fault));
+        });
+        let failure = failure.unwrap_or_else(|| panic!("{fault:?} was not noticed"));
+        println!("{fault:?}: seed {}, {:?}", failure.seed, failure.cause);
+    }
+}
