@@ -294,7 +294,7 @@ impl Shared {
                 self.orders.lock().current = None;
                 continue;
             }
-            if self.changes_log.swap(false, Ordering::SeqCst) {
+            if self.changes_log.swap(false, Ordering::SeqCst) || self.has_lost_its_place() {
                 self.close_node();
             }
             if self.epoch().is_some() && self.opened.read().is_none() {
@@ -303,6 +303,15 @@ impl Shared {
             self.parts.log.follow_members();
             stop.pause_or_wake(PAUSE);
         }
+    }
+
+    /// Whether the log's members let go of what the open node held there. After a restart it holds
+    /// what was last written down of it, which may be more than it needs, and more than members
+    /// that came since then have. Opened again, it holds what there is, and says if it lacks log.
+    fn has_lost_its_place(&self) -> bool {
+        let opened = self.opened.read();
+        let failure = opened.as_ref().and_then(|opened| opened.node.status().log.failure);
+        matches!(failure, Some(LogError::ReaderDropped { .. }))
     }
 
     /// Makes the pages that a founder begins with, if it has none yet.

@@ -85,26 +85,41 @@ fn serve(
     (number, address): (u64, Address),
     needs_from: &AtomicU64,
 ) {
-    let open = || {
-        let log = log(environment, &host(number))?;
-        PageNode::open(environment, Path::new("/pages"), DATABASE, log, options.clone())
-    };
-    let node = loop {
-        match open() {
-            Ok(node) => break node,
+    loop {
+        let node = open(environment, log, options, number);
+        let pages = Arc::clone(&node) as Arc<dyn PageStore>;
+        let service = PageService::new(environment, pages, PageServiceOptions::default());
+        let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
+        let local = local(number, &host(number), Role::Pages);
+        let server = Server::start(environment, local, &address, settings, vec![service.offer()]);
+        let server = server.expect("the port is free");
+        // The log's members may let go of more than the node needs; then it looks again.
+        while !matches!(node.status().log.failure, Some(LogError::ReaderDropped { .. })) {
+            needs_from.store(node.status().log.kept_from.0, Ordering::SeqCst);
+            sleep(20 * MS);
+        }
+        server.close();
+        node.close();
+    }
+}
+
+/// Opens a page node as soon as the log answers.
+fn open(
+    environment: &Environment,
+    log: &PageNodeLog,
+    options: &PageNodeOptions,
+    number: u64,
+) -> Arc<PageNode> {
+    let path = Path::new("/pages");
+    loop {
+        let opened = log(environment, &host(number)).map_err(OpenError::from);
+        let opened = opened
+            .and_then(|log| PageNode::open(environment, path, DATABASE, log, options.clone()));
+        match opened {
+            Ok(node) => return node,
             Err(OpenError::Log(_)) => sleep(5 * MS),
             Err(error) => panic!("{error}"),
         }
-    };
-    let pages = Arc::clone(&node) as Arc<dyn PageStore>;
-    let service = PageService::new(environment, pages, PageServiceOptions::default());
-    let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
-    let local = local(number, &host(number), Role::Pages);
-    let server = Server::start(environment, local, &address, settings, vec![service.offer()]);
-    let _server = server.expect("the port is free");
-    loop {
-        needs_from.store(node.status().log.kept_from.0, Ordering::SeqCst);
-        sleep(20 * MS);
     }
 }
 
