@@ -121,6 +121,8 @@ struct Shared {
     lag: Mutex<Lag>,
     /// The node is to be opened again over another log.
     changes_log: AtomicBool,
+    /// The log's members let go of what the node held; see [`ReceivedLogOptions::only_needed`].
+    lost_its_place: AtomicBool,
 }
 
 #[derive(Default)]
@@ -162,6 +164,7 @@ impl PageChunk {
             failure: Mutex::new(None),
             lag: Mutex::default(),
             changes_log: AtomicBool::new(false),
+            lost_its_place: AtomicBool::new(false),
         });
         let own = Arc::clone(&shared);
         let task = Task::start(environment, "page-node", move |stop| own.run(stop));
@@ -294,7 +297,11 @@ impl Shared {
                 self.orders.lock().current = None;
                 continue;
             }
-            if self.changes_log.swap(false, Ordering::SeqCst) || self.has_lost_its_place() {
+            if self.has_lost_its_place() {
+                self.lost_its_place.store(true, Ordering::SeqCst);
+                self.close_node();
+            }
+            if self.changes_log.swap(false, Ordering::SeqCst) {
                 self.close_node();
             }
             if self.epoch().is_some() && self.opened.read().is_none() {
@@ -307,7 +314,8 @@ impl Shared {
 
     /// Whether the log's members let go of what the open node held there. After a restart it holds
     /// what was last written down of it, which may be more than it needs, and more than members
-    /// that came since then have. Opened again, it holds what there is, and says if it lacks log.
+    /// that came since then have. Opened again, it begins where its pages need the log, and says if
+    /// that is gone.
     fn has_lost_its_place(&self) -> bool {
         let opened = self.opened.read();
         let failure = opened.as_ref().and_then(|opened| opened.node.status().log.failure);
@@ -371,6 +379,7 @@ impl Shared {
             name: options.name.clone(),
             pages: options.filter.clone(),
             memory_bytes: options.log_memory_bytes,
+            only_needed: self.lost_its_place.load(Ordering::SeqCst),
             ..ReceivedLogOptions::default()
         };
         let node = PageNodeOptions { log: log_options, pages: options.kept.pages.clone() };
@@ -379,6 +388,7 @@ impl Shared {
             Some(reader) => PageNode::open_sharing(environment, path, database, reader, node)?,
             None => PageNode::open(environment, path, database, Arc::clone(&log.store), node)?,
         };
+        self.lost_its_place.store(false, Ordering::SeqCst);
         *self.opened.write() = Some(Opened { log, node: Arc::clone(&node), user: Arc::default() });
         self.parts.open.opened(options.chunk, options.filter.clone(), &node);
         Ok(())

@@ -30,6 +30,7 @@ use firn_api::{
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::PageBuf;
 
+use crate::local::page_log::PageLog;
 use crate::local::{
     DatabaseId, LocalDirectory, LocalPages, OpenError, PageCopy, PageStoreOptions,
     pages::PageStoreStatus,
@@ -103,8 +104,19 @@ impl PageNode {
     ) -> Result<Arc<PageNode>, OpenError> {
         let directory = LocalDirectory::open_for(environment, path, database)?;
         let (name, filter) = (options.log.name.clone(), options.log.pages.clone());
-        let log = ReceivedLog::open(environment, source, options.log)?;
-        let pages = LocalPages::open(&directory, options.pages, Arc::clone(&log) as _)?;
+        let mut opened = None;
+        let open_log = |needed| {
+            let log = ReceivedLog::open(environment, source, options.log, needed)?;
+            Ok(opened.insert(log).clone() as Arc<dyn PageLog>)
+        };
+        let pages = LocalPages::open_with(&directory, options.pages, Box::new(open_log));
+        let (pages, log) = match (pages, opened) {
+            (Ok(pages), Some(log)) => (pages, log),
+            (Ok(_), None) => unreachable!("pages are opened with their log"),
+            // The log cannot be followed.
+            (Err(PageStoreError::Log(error)), None) => return Err(error.into()),
+            (Err(error), _) => return Err(error.into()),
+        };
         Ok(Arc::new(PageNode { name, filter, log, pages }))
     }
 

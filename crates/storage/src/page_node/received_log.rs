@@ -66,6 +66,9 @@ pub struct ReceivedLogOptions {
     pub hold_limit_bytes: u64,
     /// The longest that a read waits for log that has not arrived.
     pub patience: Duration,
+    /// Begin where the pages need the log, and not where an earlier life of the node held it for
+    /// older versions: members of the log's group that came since then do not have all of that.
+    pub only_needed: bool,
 }
 
 impl Default for ReceivedLogOptions {
@@ -76,6 +79,7 @@ impl Default for ReceivedLogOptions {
             memory_bytes: 256 << 20,
             hold_limit_bytes: 64 << 30,
             patience: Duration::from_secs(10),
+            only_needed: false,
         }
     }
 }
@@ -162,8 +166,9 @@ pub struct ReceivedLog {
 }
 
 impl ReceivedLog {
-    /// Registers the node as a reader of the log, from the oldest log that is kept there. Nothing
-    /// is received before [`PageLog::follow`]. Blocks like a read of the log.
+    /// Registers the node as a reader of the log, from the oldest log that is kept there, or from
+    /// where its pages need it: `needed`, if there are pages. Nothing is received before
+    /// [`PageLog::follow`]. Blocks like a read of the log.
     ///
     /// # Errors
     /// Those of [`LogStore::follow`].
@@ -171,12 +176,13 @@ impl ReceivedLog {
         environment: &Environment,
         source: LogSource,
         options: ReceivedLogOptions,
+        needed: Option<Lsn>,
     ) -> Result<Arc<ReceivedLog>, LogError> {
         let (store, reader) = match source {
             LogSource::Own(store) => (store, None),
             LogSource::Shared(reader) => (Arc::clone(reader.store()), Some(reader)),
         };
-        let follower = register(store.as_ref(), &options)?;
+        let follower = register(store.as_ref(), &options, needed)?;
         let from = follower.position();
         let state = State {
             pieces: VecDeque::new(),
@@ -252,8 +258,15 @@ impl Drop for ReceivedLog {
 fn register(
     store: &dyn LogStore,
     options: &ReceivedLogOptions,
+    needed: Option<Lsn>,
 ) -> Result<Box<dyn LogFollower>, LogError> {
-    let mut from = store.kept_for(&options.name).max(Lsn::FIRST);
+    let held = store.kept_for(&options.name).max(Lsn::FIRST);
+    // Too few members may have said what they keep: others may have what the pages need.
+    let mut from = match needed {
+        Some(needed) if options.only_needed => needed,
+        Some(needed) => held.min(needed),
+        None => held,
+    };
     loop {
         let followed = store.follow(FollowOptions {
             name: options.name.clone(),
@@ -264,7 +277,11 @@ fn register(
         });
         match followed {
             Err(LogError::OutOfRange { from: kept_from, .. }) if kept_from > from => {
-                from = kept_from;
+                // What the pages need may be at other members than those that were asked first.
+                from = match needed {
+                    Some(needed) if from < needed => kept_from.min(needed),
+                    _ => kept_from,
+                };
             }
             other => return other,
         }

@@ -85,8 +85,10 @@ fn serve(
     (number, address): (u64, Address),
     needs_from: &AtomicU64,
 ) {
+    let mut options = options.clone();
     loop {
-        let node = open(environment, log, options, number);
+        let node = open(environment, log, &options, number);
+        options.log.only_needed = false;
         let pages = Arc::clone(&node) as Arc<dyn PageStore>;
         let service = PageService::new(environment, pages, PageServiceOptions::default());
         let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
@@ -100,6 +102,7 @@ fn serve(
         }
         server.close();
         node.close();
+        options.log.only_needed = true;
     }
 }
 
@@ -226,16 +229,17 @@ fn compare(environment: &Environment, links: &PageLinks, at_least: Lsn) {
     assert!(pages > 0);
 }
 
-/// Whether the page is there. A node with little memory that was away may need its time.
+/// Whether the page is there. A node may need its time: one with little memory that was away, or one
+/// that is opened again.
 fn read(pages: &RemotePages, page: PageId, at_least: Lsn, into: &mut PageBuf) -> bool {
     const ATTEMPTS: usize = 12;
+    let mut last = None;
     for _ in 0..ATTEMPTS {
         match pages.read(page, PageRead::Latest { at_least }, into) {
             Ok(_) => return true,
             Err(PageStoreError::Absent(_)) => return false,
-            Err(PageStoreError::Unavailable { .. }) => {}
-            Err(error) => panic!("{page}: {error}"),
+            Err(error) => last = Some(error),
         }
     }
-    panic!("{page}: the log up to {at_least} does not arrive");
+    panic!("{page} as of {at_least}: {last:?}");
 }

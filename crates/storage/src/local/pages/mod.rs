@@ -59,8 +59,8 @@ use std::time::Duration;
 
 use firn_api::page_store::read_in_turn;
 use firn_api::{
-    ImageSource, LocalImages, Offer, PageLease, PageRead, PageRequest, PageSink, PageStore,
-    PageStoreError, PageVersion,
+    ImageSource, LocalImages, LogError, Offer, PageLease, PageRead, PageRequest, PageSink,
+    PageStore, PageStoreError, PageVersion,
 };
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
@@ -98,6 +98,9 @@ const COPY_REPORT: Duration = Duration::from_millis(200);
 
 /// The longest that [`LocalImages::wait_for_room`] blocks.
 const ROOM_WAIT: Duration = Duration::from_millis(20);
+
+/// Opens the log of pages that need it from a position on; `None`: there are no pages yet.
+pub type OpenLog<'l> = Box<dyn FnOnce(Option<Lsn>) -> Result<Arc<dyn PageLog>, LogError> + 'l>;
 
 /// The pages of a local directory.
 pub struct LocalPages {
@@ -157,6 +160,19 @@ impl LocalPages {
         LocalPages::open_over(directory, options, log, None)
     }
 
+    /// Like [`LocalPages::open`], for a log that is opened once it is known from where on the pages
+    /// need it. Blocks for I/O.
+    ///
+    /// # Errors
+    /// As there, and those of `log`.
+    pub fn open_with(
+        directory: &Arc<LocalDirectory>,
+        options: PageStoreOptions,
+        log: OpenLog<'_>,
+    ) -> Result<Arc<LocalPages>, PageStoreError> {
+        LocalPages::start(directory, options, log, None)
+    }
+
     /// Like [`LocalPages::open`], for a directory that began with pages from elsewhere and may not
     /// have copied them all. `log` of a new directory begins at the base's start and ends at its
     /// end or later. Blocks for I/O.
@@ -167,6 +183,15 @@ impl LocalPages {
         directory: &Arc<LocalDirectory>,
         options: PageStoreOptions,
         log: Arc<dyn PageLog>,
+        base: Option<Arc<dyn BasePages>>,
+    ) -> Result<Arc<LocalPages>, PageStoreError> {
+        LocalPages::start(directory, options, Box::new(|_| Ok(log)), base)
+    }
+
+    fn start(
+        directory: &Arc<LocalDirectory>,
+        options: PageStoreOptions,
+        log: OpenLog<'_>,
         base: Option<Arc<dyn BasePages>>,
     ) -> Result<Arc<LocalPages>, PageStoreError> {
         let environment = directory.environment();
@@ -320,7 +345,7 @@ fn open_parts(
     environment: &Environment,
     home: Home<'_>,
     options: PageStoreOptions,
-    log: Arc<dyn PageLog>,
+    log: OpenLog<'_>,
     base: Option<Arc<dyn BasePages>>,
     apply: ApplyRecord,
 ) -> Result<(Arc<Shared>, Materialiser), PageStoreError> {
@@ -345,6 +370,7 @@ fn open_parts(
             "the page map is missing, but page files are there",
         ));
     }
+    let log = log((!is_new).then_some(contents.applied.max(Lsn::FIRST)))?;
     let log_start = log.kept_from();
     if let Some(base) = base.as_ref().filter(|_| is_new) {
         contents.begin_with(base.start(), base.end());

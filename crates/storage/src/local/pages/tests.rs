@@ -98,7 +98,8 @@ fn open_with(
     };
     let log = Arc::clone(log) as Arc<dyn PageLog>;
     let options = options.clone();
-    let (shared, materialiser) = open_parts(&environment, home(), options, log, None, apply)?;
+    let (shared, materialiser) =
+        open_parts(&environment, home(), options, Box::new(|_| Ok(log)), None, apply)?;
     Ok((LocalPages { shared, task: Mutex::new(None) }, materialiser))
 }
 

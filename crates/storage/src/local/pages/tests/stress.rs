@@ -109,7 +109,8 @@ fn stress(history_window_ms: u64) {
     };
     let follow = Arc::clone(&log) as Arc<dyn PageLog>;
     let (shared, materialiser) =
-        open_parts(&environment, home(), options, follow, None, fake_log::apply).unwrap();
+        open_parts(&environment, home(), options, Box::new(|_| Ok(follow)), None, fake_log::apply)
+            .unwrap();
     let pages = LocalPages { shared, task: Mutex::new(None) };
     let truth = (0..PAGES).map(|_| Mutex::default()).collect();
     let stress = Stress { pages, log, truth, is_over: AtomicBool::new(false) };
