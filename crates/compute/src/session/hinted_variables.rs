@@ -81,6 +81,12 @@ const HINTABLE: [&str; 57] = [
 
 const INSERT_ID: &str = "insert_id";
 
+/// Whether a text has a comment that may be hints.
+#[inline]
+pub(super) fn may_have_hints(text: &str) -> bool {
+    text.contains("/*+")
+}
+
 /// What a session had before a statement with hints.
 pub(super) struct BeforeHints {
     variables: SessionVariables,
@@ -93,7 +99,7 @@ impl StatementRunner {
     /// [`StatementRunner::end_hints`] takes, if there are any hints.
     #[inline]
     pub(super) fn begin_hints(&mut self, text: &str) -> Option<Box<BeforeHints>> {
-        if text.contains("/*+") { self.set_hinted(text) } else { None }
+        if may_have_hints(text) { self.set_hinted(text) } else { None }
     }
 
     /// The statement of the hints has ended.

@@ -21,6 +21,7 @@ use super::answers::{Answered, wire_error};
 use super::arguments::Arguments;
 use super::document::WrittenStatement;
 use super::handler::Handlers;
+use super::hinted_variables::{BeforeHints, may_have_hints};
 use super::parameters;
 use super::planning::ParameterSource;
 use super::prepared_execution::{LastPlan, PlanBuffers, PreparedExecution, takes_parameters};
@@ -59,6 +60,7 @@ pub(super) struct PreparedStatement {
     pub(super) is_written_out: bool,
     /// Its key in the plan cache if that is not its text.
     pub(super) key_text: Option<Box<str>>,
+    may_have_hints: bool,
     /// The numbers of the parameters that are row counts of `LIMIT`.
     row_counts: Vec<usize>,
     /// The plan of the last execution.
@@ -99,10 +101,17 @@ impl PreparedStatement {
             long_texts: parsed.long_texts,
             parameter_count: parsed.parameter_count as usize,
             is_written_out,
+            may_have_hints: may_have_hints(text),
             row_counts: placeholders.row_counts,
             key_text: is_plain.then(|| normalised.text().into()),
             last: None,
         })
+    }
+
+    /// As [`StatementRunner::begin_hints`], for one execution.
+    #[inline]
+    pub(super) fn begin_hints(&self, runner: &mut StatementRunner) -> Option<Box<BeforeHints>> {
+        if self.may_have_hints { runner.begin_hints(&self.text) } else { None }
     }
 
     /// The stored parts; the rest is made again from them.
@@ -267,7 +276,7 @@ impl NamedStatements<'_> {
             return Err(self.runner.refused(error));
         }
         let (runner, handlers) = (&mut *self.runner, &mut *self.handlers);
-        let hinted = runner.begin_hints(&prepared.text);
+        let hinted = prepared.begin_hints(runner);
         let mut execution =
             PreparedExecution { runner, handlers, prepared, arguments: &arguments, buffers };
         let done = execution.run(replies);

@@ -56,7 +56,7 @@ impl PreparedExecution<'_> {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
         let began =
             StatementMeasurement::of(self.runner).begin(&self.prepared.text, Some(self.arguments));
-        let hinted = self.runner.begin_hints(&self.prepared.text);
+        let hinted = self.prepared.begin_hints(self.runner);
         let done = match self.runner.catch_up(&self.prepared.text) {
             Ok(()) => self.run_until_current(replies),
             Err(error) => Err(self.runner.refused(error)),

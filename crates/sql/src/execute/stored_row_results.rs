@@ -74,8 +74,12 @@ impl<'p> Direct<'p> {
             let ordinal = scan.slots[place].0;
             Some((ordinal, place, &scan.table.by_ordinal(ordinal)?.ty))
         };
-        let columns = query.columns.iter().map(|output| column(&output.value));
-        Some(Direct { scan, offset, count, columns: columns.collect::<Option<_>>()? })
+        // Pushed one by one: collecting a few costs as much as all the rest of the statement here.
+        let mut columns = SmallVec::new();
+        for output in &query.columns {
+            columns.push(column(&output.value)?);
+        }
+        Some(Direct { scan, offset, count, columns })
     }
 
     /// How many rows are skipped, and how many are wanted after that.
@@ -214,10 +218,11 @@ impl<'p> Direct<'p> {
     /// Readers of the columns in the rows of a table.
     pub(crate) fn readers(&self, table: &TableRef) -> Readers {
         let layout = &table.layout().row;
-        self.columns
-            .iter()
-            .map(|(ordinal, ..)| layout.column_reader(usize::from(*ordinal)))
-            .collect()
+        let mut readers = Readers::new();
+        for (ordinal, ..) in &self.columns {
+            readers.push(layout.column_reader(usize::from(*ordinal)));
+        }
+        readers
     }
 
     /// Passes a row's columns to the sink, from its bytes.

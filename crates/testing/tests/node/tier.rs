@@ -279,6 +279,7 @@ impl Tier {
             false => (new, vec![MemberChange::Remove(MemberId(new))]),
         };
         assert!(self.cluster().change_members(&changes), "the members do not change");
+        self.wait_until_durable();
         let mut voters = self.voters.lock();
         if has_caught_up {
             voters.retain(|id| *id != old);
@@ -286,6 +287,21 @@ impl Tier {
         }
         drop(voters);
         self.cluster().remove(gone);
+    }
+
+    /// Waits until a majority has what the leader has now. The members before a change elect, too,
+    /// until the change is durable.
+    fn wait_until_durable(&self) {
+        let leader = self.cluster().wait_for_leader_but(0);
+        let wanted = self.cluster().disk(leader).written_up_to();
+        for _ in 0..500 {
+            let leader = self.cluster().wait_for_leader_but(0);
+            if self.cluster().disk(leader).synced().durable >= wanted {
+                return;
+            }
+            sleep(4 * MS);
+        }
+        panic!("a change of members is not durable");
     }
 
     fn has_caught_up(&self, new: u64) -> bool {

@@ -96,7 +96,7 @@ impl<'r, 'a> ResultSet<'r, 'a> {
             }
             None => {}
         }
-        Ok(ResultSet { replies, kinds: columns.kinds().clone(), column: 0 })
+        Ok(ResultSet { replies, kinds: ColumnKinds::from_slice(columns.kinds()), column: 0 })
     }
 
     /// How many columns a row has.
