@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_api::{LogError, Room, Watermarks};
 use firn_base::{Lsn, task};
-use firn_consensus::{Base, Entry, Index, Saved, Write};
+use firn_consensus::{Base, Entry, Saved, Write};
 use firn_format::redo::Group;
 use firn_storage::group::MemberLog;
 use parking_lot::Mutex;
@@ -129,13 +129,6 @@ impl MemberDisk {
         }
         let range = from.since(begin) as usize..end.max(from).since(begin) as usize;
         Some(state.written.bytes.get(range).map_or_else(Vec::new, <[u8]>::to_vec))
-    }
-
-    /// The last entry that was written, synced or not.
-    #[must_use]
-    pub fn written_up_to(&self) -> Index {
-        let saved = &self.state.lock().written.saved;
-        saved.entries.last().map_or(saved.base.index, |entry| entry.index)
     }
 
     /// The synced entries with the base before them, to compare members.

@@ -24,7 +24,7 @@ use firn_api::{LogError, LogStore};
 use firn_base::network::{Address, Role};
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
-use firn_consensus::{MemberChange, MemberId, Role as MemberRole};
+use firn_consensus::{Index, MemberChange, MemberId, Role as MemberRole, Saved};
 use firn_engine::{Engine, EngineError};
 use firn_link::{Caller, CallerSettings, Server, ServerSettings};
 use firn_log_service::{LogService, LogServiceOptions, RemoteLog, RemoteLogOptions};
@@ -279,7 +279,7 @@ impl Tier {
             false => (new, vec![MemberChange::Remove(MemberId(new))]),
         };
         assert!(self.cluster().change_members(&changes), "the members do not change");
-        self.wait_until_durable();
+        self.wait_until_all_have_it(gone);
         let mut voters = self.voters.lock();
         if has_caught_up {
             voters.retain(|id| *id != old);
@@ -289,19 +289,25 @@ impl Tier {
         self.cluster().remove(gone);
     }
 
-    /// Waits until a majority has what the leader has now. The members before a change elect, too,
-    /// until the change is durable.
-    fn wait_until_durable(&self) {
-        let leader = self.cluster().wait_for_leader_but(0);
-        let wanted = self.cluster().disk(leader).written_up_to();
+    /// Waits until each member but `gone` has what the leader has now. The members before a change
+    /// elect, too, until the change is durable.
+    fn wait_until_all_have_it(&self, gone: u64) {
+        // What the leader has just appended is on its disk by then.
+        sleep(10 * MS);
+        let mut wanted = (0, Index(0));
         for _ in 0..500 {
             let leader = self.cluster().wait_for_leader_but(0);
-            if self.cluster().disk(leader).synced().durable >= wanted {
+            if wanted.0 != leader {
+                let saved = self.cluster().disk(leader).synced();
+                wanted = (leader, last_index(&saved));
+            }
+            let mut members = self.cluster().ids().filter(|id| *id != gone);
+            if members.all(|id| last_index(&self.cluster().disk(id).synced()) >= wanted.1) {
                 return;
             }
             sleep(4 * MS);
         }
-        panic!("a change of members is not durable");
+        panic!("a change of members does not reach all of them");
     }
 
     fn has_caught_up(&self, new: u64) -> bool {
@@ -336,6 +342,10 @@ impl Tier {
         }
         panic!("no member opens the log");
     }
+}
+
+fn last_index(saved: &Saved) -> Index {
+    saved.entries.last().map_or(saved.base.index, |entry| entry.index)
 }
 
 /// Makes the trees of an empty database at the member that leads.
