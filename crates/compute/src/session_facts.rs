@@ -50,6 +50,8 @@ pub struct Facts {
     waits_for: Mutex<Option<&'static str>>,
     /// The deadline of the running query, on the monotonic clock.
     deadline: Mutex<Option<Duration>>,
+    /// For the session itself: whether there is one.
+    has_deadline: AtomicBool,
     pub(crate) schema: Mutex<Option<Arc<str>>>,
     pub(crate) roles: Mutex<BTreeSet<AccountName>>,
     /// Counts `SET ROLE`.
@@ -59,8 +61,11 @@ pub struct Facts {
     pub(crate) encryption_mode: Mutex<Arc<str>>,
     /// The session's counters; only its own thread adds to them.
     pub status: Status,
-    /// The text of the running statement, for the process list.
-    statement: Mutex<RunningText>,
+    /// The text of the statement that runs or ran last, for the process list.
+    statement: Mutex<String>,
+    runs_statement: AtomicBool,
+    /// That text has more memory than is kept.
+    has_long_statement: AtomicBool,
     server: Arc<dyn ServerState>,
     sequence: Arc<AtomicU64>,
     node_id: u64,
@@ -71,13 +76,6 @@ impl fmt::Debug for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Facts").field("id", &self.id).field("user", &self.user).finish()
     }
-}
-
-/// A text in memory that is reused from one statement to the next.
-#[derive(Default)]
-struct RunningText {
-    text: String,
-    is_running: bool,
 }
 
 /// How much of a statement's text the process list shows, as MySQL's does.
@@ -125,6 +123,7 @@ impl Facts {
             woken: Event::new(),
             waits_for: Mutex::new(None),
             deadline: Mutex::new(None),
+            has_deadline: AtomicBool::new(false),
             schema: Mutex::new(None),
             roles: Mutex::new(BTreeSet::new()),
             role_changes: AtomicU64::new(0),
@@ -132,6 +131,8 @@ impl Facts {
             encryption_mode: Mutex::new("aes-128-ecb".into()),
             status: Status::default(),
             statement: Mutex::default(),
+            runs_statement: AtomicBool::new(false),
+            has_long_statement: AtomicBool::new(false),
             server: Arc::clone(&shared.server),
             sequence: Arc::clone(&shared.sequence),
             node_id: shared.node_id,
@@ -157,26 +158,29 @@ impl Facts {
     }
 
     pub(crate) fn begin_statement(&self, text: &str) {
-        let mut running = self.statement.lock();
-        running.text.clear();
-        running.text.push_str(&text[..text.floor_char_boundary(SHOWN_TEXT_BYTES)]);
-        running.is_running = true;
+        let mut shown = self.statement.lock();
+        shown.clear();
+        shown.push_str(&text[..text.floor_char_boundary(SHOWN_TEXT_BYTES)]);
+        if shown.capacity() > KEPT_TEXT_BYTES {
+            self.has_long_statement.store(true, Ordering::Relaxed);
+        }
+        self.runs_statement.store(true, Ordering::Release);
     }
 
     /// The statement has ended.
     pub(crate) fn end_statement(&self) {
-        let mut running = self.statement.lock();
-        running.is_running = false;
-        if running.text.capacity() > KEPT_TEXT_BYTES {
-            running.text = String::new();
+        self.runs_statement.store(false, Ordering::Release);
+        if self.has_long_statement.load(Ordering::Relaxed) {
+            self.has_long_statement.store(false, Ordering::Relaxed);
+            *self.statement.lock() = String::new();
         }
     }
 
     /// The text of the running statement, without passwords.
     pub(crate) fn statement(&self) -> Option<String> {
         let text = {
-            let running = self.statement.lock();
-            running.is_running.then(|| running.text.clone())
+            let shown = self.statement.lock();
+            self.runs_statement.load(Ordering::Acquire).then(|| shown.clone())
         };
         text.map(|text| secrets::masked(&text).into_owned())
     }
@@ -202,7 +206,10 @@ impl Facts {
 
     /// A query begins that may take this long.
     pub(crate) fn set_deadline(&self, deadline: Option<Duration>) {
-        *self.deadline.lock() = deadline;
+        if deadline.is_some() || self.has_deadline.load(Ordering::Relaxed) {
+            *self.deadline.lock() = deadline;
+            self.has_deadline.store(deadline.is_some(), Ordering::Relaxed);
+        }
     }
 
     /// How much time the running query has left, if it is limited.

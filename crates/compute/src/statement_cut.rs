@@ -23,7 +23,9 @@ pub(crate) struct Cut(AtomicU8);
 impl Cut {
     /// A command begins.
     pub(crate) fn begin_command(&self) {
-        self.0.store(CLOSED, Ordering::SeqCst);
+        if self.0.load(Ordering::SeqCst) != CLOSED {
+            self.0.store(CLOSED, Ordering::SeqCst);
+        }
     }
 
     /// A statement begins that may be cut, unless its command was killed.
@@ -57,7 +59,9 @@ impl Cut {
     }
 
     fn change(&self, from: u8, to: u8) -> bool {
-        self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        // The look is cheap, and most of these changes find nothing to change.
+        self.0.load(Ordering::SeqCst) == from
+            && self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 }
 

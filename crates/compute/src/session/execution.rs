@@ -309,7 +309,9 @@ impl StatementRunner {
         if let Some(super::transaction::XaState::Idle(_)) = self.transactions.xa {
             return Err(self.transactions.wrong_xa_state());
         }
-        self.state.grants = Arc::clone(&self.rights.grants);
+        if !Arc::ptr_eq(&self.state.grants, &self.rights.grants) {
+            self.state.grants = Arc::clone(&self.rights.grants);
+        }
         Ok(())
     }
 
@@ -333,7 +335,7 @@ impl StatementRunner {
             cancelled: self.facts.cancelled.flag(),
         };
         let scratch = self.scratch.take().unwrap_or_default();
-        let clock = Arc::clone(&self.instance.facts.environment.clock);
+        let clock = &*self.instance.facts.environment.clock;
         let mut execution = Execution::new(plan, context, scratch);
         if let Some(rows) = given {
             execution.given = Some(rows);
@@ -341,10 +343,9 @@ impl StatementRunner {
         execution.limits = self.settings.limits.clone();
         execution.memory().set_limit_bytes(self.settings.statement_memory_bytes);
         execution.workspace.spill = self.instance.spill.clone();
-        execution.interruption.deadline =
-            deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
+        execution.interruption.deadline = deadline.map(|deadline| (clock as &dyn Clock, deadline));
         if counts {
-            execution.measures.clock = Some(&*clock);
+            execution.measures.clock = Some(clock);
             execution.measures.operators = Some(Counters::default());
         }
         let (instance, status) = (&self.instance, &self.facts.status);
