@@ -6,9 +6,11 @@
 //! ```
 //!
 //! A plain form is used from 10^-15 up to 10^15, and above as long as there is something after the
-//! point: `1e15` but `1234567890123456.8`.
+//! point: `1e15` but `1234567890123456.8`. As a part of a text, a number whose plain form is longer
+//! than its type's longest number has an exponent: `-1.2345678901234568e-5`.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::ops::Deref;
 
 /// A number whose point is at most this many places from its first digit is written out.
@@ -17,8 +19,32 @@ const MAX_POINT: i32 = 15;
 const FLOAT_DIGITS: usize = 5;
 /// Digits that a double has at most.
 const MAX_DIGITS: usize = 17;
+/// Characters of a number as a part of a text.
+const DOUBLE_CHARS: usize = 22;
+const DOUBLE_COLUMN_CHARS: usize = 24;
+const FLOAT_CHARS: usize = 12;
 /// `-0.00000000000000` and 17 digits, or anything else that is written here.
 const MAX_BYTES: usize = 48;
+
+/// Appends a number with so many digits after the point. Those beyond the digits that identify the
+/// number are zeros.
+pub fn put_fixed(buffer: &mut Vec<u8>, number: f64, decimals: u8) {
+    let decimals = usize::from(decimals);
+    let begin = buffer.len();
+    // Writing to memory does not fail.
+    let _ = write!(buffer, "{number}");
+    let point = buffer[begin..].iter().position(|byte| *byte == b'.');
+    let written = point.map_or(0, |point| buffer.len() - begin - point - 1);
+    if written > decimals {
+        buffer.truncate(begin);
+        let _ = write!(buffer, "{number:.decimals$}");
+    } else if decimals > 0 {
+        if point.is_none() {
+            buffer.push(b'.');
+        }
+        buffer.resize(buffer.len() + decimals - written, b'0');
+    }
+}
 
 /// The text of a number, on the stack.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +79,8 @@ impl NumberText {
             let _ = write!(text, "{number:.digits$}");
             text.without_trailing_zeros()
         });
-        let scientific = (0..MAX_DIGITS).rev().map(|digits| {
+        // More digits than those that read back as the same number say nothing.
+        let scientific = (0..whole.digits().max(1)).rev().map(|digits| {
             let mut text = NumberText::EMPTY;
             let _ = write!(text, "{number:.digits$e}");
             text.without_trailing_zeros()
@@ -62,6 +89,10 @@ impl NumberText {
         let plain = plain.into_iter().find(fits);
         let scientific = scientific.into_iter().find(fits);
         match (plain, scientific) {
+            (Some(plain), _) if plain.digits() == 0 && scientific.is_none() => {
+                // What is rounded to zero has no sign.
+                (NumberText::of_double(0.0), true)
+            }
             (Some(plain), Some(other)) if other.digits() > plain.digits() => (other, true),
             (Some(text), _) => (text, true),
             (None, Some(text)) => {
@@ -98,12 +129,39 @@ impl NumberText {
         self
     }
 
+    /// The text of a `DOUBLE` that an expression has worked out, as a part of a text.
+    #[must_use]
+    pub fn of_double_in_text(number: f64) -> NumberText {
+        NumberText::of_double_within(number, DOUBLE_CHARS).0
+    }
+
+    /// The text of a `DOUBLE` column as a part of a text.
+    #[must_use]
+    pub fn of_double_column_in_text(number: f64) -> NumberText {
+        NumberText::of_double_within(number, DOUBLE_COLUMN_CHARS).0
+    }
+
     /// The text of a `FLOAT`.
     #[must_use]
     pub fn of_float(number: f64) -> NumberText {
+        NumberText::scientific_float(number).in_shorter_form()
+    }
+
+    /// The text of a `FLOAT` as a part of a text.
+    #[must_use]
+    pub fn of_float_in_text(number: f64) -> NumberText {
+        let whole = NumberText::of_float(number);
+        match whole.len() > FLOAT_CHARS {
+            true => NumberText::scientific_float(number).without_trailing_zeros(),
+            false => whole,
+        }
+    }
+
+    /// A `FLOAT` as `-d.ddddde-xx`.
+    fn scientific_float(number: f64) -> NumberText {
         let mut scientific = NumberText::EMPTY;
         let _ = write!(scientific, "{number:.FLOAT_DIGITS$e}");
-        scientific.in_shorter_form()
+        scientific
     }
 
     /// The shorter form of a number that is written as `-d.dddde-xx`.
@@ -238,6 +296,41 @@ mod tests {
         for (number, most, text) in others {
             let (found, fits) = NumberText::of_double_within(number, most);
             assert_eq!((&*String::from_utf8_lossy(&found), fits), (text, false));
+        }
+    }
+
+    #[test]
+    fn numbers_in_texts_have_an_exponent_where_they_are_long() {
+        let doubles = [
+            (-1.234_567_890_123_456_7e-3, "-0.0012345678901234567"),
+            (1.234_567_890_123_456_7e-5, "1.2345678901234568e-5"),
+            (-1.234_567_890_123_456_7e-10, "-1.234567890123457e-10"),
+            (8.230_452_600_823_045e-11, "8.230452600823045e-11"),
+        ];
+        for (number, text) in doubles {
+            assert_eq!(String::from_utf8_lossy(&NumberText::of_double_in_text(number)), text);
+        }
+        let column = NumberText::of_double_column_in_text(-1.234_567_890_123_456_7e-5);
+        assert_eq!(String::from_utf8_lossy(&column), "-0.000012345678901234568");
+        let floats = [(1e11, "100000000000"), (1e12, "1e12"), (-1.234_56e-5, "-1.23456e-5")];
+        for (number, text) in floats {
+            assert_eq!(String::from_utf8_lossy(&NumberText::of_float_in_text(number)), text);
+        }
+    }
+
+    #[test]
+    fn fixed_numbers_are_filled_with_zeros() {
+        let texts = [
+            (1.5, 2, "1.50"),
+            (-0.0, 2, "-0.00"),
+            (2.0, 0, "2"),
+            (0.126, 2, "0.13"),
+            (1e22, 1, "10000000000000000000000.0"),
+        ];
+        for (number, decimals, text) in texts {
+            let mut buffer = Vec::new();
+            super::put_fixed(&mut buffer, number, decimals);
+            assert_eq!(String::from_utf8_lossy(&buffer), text);
         }
     }
 

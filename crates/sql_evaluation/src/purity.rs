@@ -72,6 +72,7 @@ const OF_ANYTHING: &[&str] = &[
     "SPACE",
     "HEX",
     "ZEROFILL",
+    "FIXED DOUBLE",
     "MD5",
     "SHA1",
     "CRC32",

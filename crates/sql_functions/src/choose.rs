@@ -18,17 +18,20 @@ use crate::arguments::{decimal, double};
 use crate::arithmetic::{Domain, domain};
 use crate::signature::{self, Want, any_nullable, fixed, number_type};
 use crate::temporal::date_beside;
-use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
+use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 const MAX_FRACTION_DIGITS: u8 = 6;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("GREATEST", 2..=usize::MAX, resolve_greatest, |a: &[Datum], call: &Call<'_>| {
+    // What stands before a NULL is read as a date beside dates, and may warn.
+    lenient!("GREATEST", 2..=usize::MAX, resolve_greatest, |a: &[Datum], call: &Call<'_>| {
         chosen(a, call, Ordering::Greater)
-    }),
-    strict!("LEAST", 2..=usize::MAX, resolve_least, |a: &[Datum], call: &Call<'_>| {
+    })
+    .reading_before_null(),
+    lenient!("LEAST", 2..=usize::MAX, resolve_least, |a: &[Datum], call: &Call<'_>| {
         chosen(a, call, Ordering::Less)
-    }),
+    })
+    .reading_before_null(),
     // AND that evaluates both sides; the binder makes it of a BETWEEN.
     lenient!("BOTH", 2..=2, resolve_both, |a: &[Datum], _| Ok(both(a))),
     lenient!("INTERVAL", 2..=usize::MAX, resolve_interval, |a: &[Datum], _| Ok(interval(a)))
@@ -113,16 +116,21 @@ fn fraction_digits(ty: &SqlType) -> u8 {
     }
 }
 
-/// The first value that no other one beats.
+/// A value that no other one beats; NULL if one is NULL.
 fn chosen(a: &[Datum], call: &Call<'_>, wanted: Ordering) -> Result<Datum> {
     let types = || call.arguments.iter().copied();
+    let null = a.iter().position(Datum::is_null);
     let Some(date) = date_beside_others(types(), call.result) else {
-        return Ok(best(a, call.result, wanted));
+        return Ok(if null.is_some() { Datum::Null } else { best(a, call.result, wanted) });
     };
     let has_moments = date.kind != TypeKind::Date;
-    let moments = (0..a.len()).filter_map(|at| date_beside(a, at, has_moments, call).transpose());
+    let known = 0..null.unwrap_or(a.len());
+    let moments = known.filter_map(|at| date_beside(a, at, has_moments, call).transpose());
     let moments: Vec<Datum> =
         moments.map(|moment| moment.map(Datum::from)).collect::<Result<_>>()?;
+    if null.is_some() {
+        return Ok(Datum::Null);
+    }
     let moment = SqlType::new(TypeKind::DateTime { fsp: MAX_FRACTION_DIGITS });
     let Datum::DateTime(chosen) = best(&moments, &moment, wanted) else { return Ok(Datum::Null) };
     let chosen = DateTime::unpack(chosen);
@@ -135,8 +143,12 @@ fn chosen(a: &[Datum], call: &Call<'_>, wanted: Ordering) -> Result<Datum> {
     }))
 }
 
+/// The least value, the first one of several; or the greatest, the last one of several.
 fn best(values: &[Datum], ty: &SqlType, wanted: Ordering) -> Datum {
-    let better = |best, next| if compare_values(ty, next, best) == wanted { next } else { best };
+    let is_better = |ordering: Ordering| {
+        ordering == wanted || ordering == Ordering::Equal && wanted == Ordering::Greater
+    };
+    let better = |best, next| if is_better(compare_values(ty, next, best)) { next } else { best };
     values.iter().reduce(better).cloned().unwrap_or_default()
 }
 

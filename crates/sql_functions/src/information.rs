@@ -66,7 +66,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Datum::text(collation_of(call).name))
     }),
     lenient!("COERCIBILITY", 1..=1, [Any] => bigint, |_, call: &Call<'_>| {
-        Ok(Datum::Int(coercibility(call.arguments[0])))
+        Ok(Datum::Int(call.arguments[0].coercibility.rank().into()))
     }),
     lenient!("NAME_CONST", 2..=2, [Any] => second, |a: &[Datum], _| Ok(a[1].clone())),
     lenient!("BENCHMARK", 2..=2, [Int, Any] => signature::int, |a: &[Datum], _| {
@@ -120,18 +120,6 @@ fn collation_of(call: &Call<'_>) -> &'static collation::Collation {
         _ => ty.collation().unwrap_or(binary),
     };
     collation::get(id)
-}
-
-fn coercibility(ty: &SqlType) -> i64 {
-    match ty.coercibility {
-        Coercibility::Explicit => 0,
-        Coercibility::None => 1,
-        Coercibility::Implicit => 2,
-        Coercibility::SystemConstant => 3,
-        Coercibility::Coercible => 4,
-        Coercibility::Numeric => 5,
-        Coercibility::Ignorable => 6,
-    }
 }
 
 fn last_insert_id(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

@@ -47,7 +47,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LOG10", 1..=1, [Double] => signature::double, |a: &[Datum], call: &Call<'_>| {
         logarithm(a, call, f64::log10)
     }),
-    strict!("LOG", 1..=2, [Double] => signature::double, logarithm_to_base),
+    // A base that is none decides before the number is read.
+    lenient!("LOG", 1..=2, [Double] => signature::double, logarithm_to_base)
+        .reading_before_null()
+        .needing(|before| before.first().is_none_or(|base| base.is_null() || double(base) > 0.0)),
     strict!("POW", 2..=2, [Double] => signature::double, |a: &[Datum], _: &Call<'_>| {
         let (base, exponent) = (double(&a[0]), double(&a[1]));
         finite(base.powf(exponent), || format!("pow({},{})", shown(&a[0]), shown(&a[1])))
@@ -276,9 +279,19 @@ fn logarithm(arguments: &[Datum], call: &Call<'_>, function: fn(f64) -> f64) -> 
 }
 
 fn logarithm_to_base(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
     let [base, number] = arguments else { return logarithm(arguments, call, f64::ln) };
-    let (base, number) = (double(base), double(number));
-    if base <= 0.0 || base == 1.0 || number <= 0.0 {
+    let base = double(base);
+    if base <= 0.0 {
+        return invalid_logarithm(call);
+    }
+    if number.is_null() {
+        return Ok(Datum::Null);
+    }
+    let number = double(number);
+    if base == 1.0 || number <= 0.0 {
         return invalid_logarithm(call);
     }
     let logarithm = number.ln() / base.ln();

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use firn_format::value::CollationId;
-use firn_sql_collation as collation;
+use firn_sql_collation::{self as collation, Charset};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Coercibility, Datum, SqlType, TypeKind};
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::arguments::{int, text};
-use crate::signature::{self, Want, comparing_collation, fixed, long_text, text_of_first};
+use crate::signature::{self, Want, comparing_collation, decoded, fixed, long_text, text_of_first};
 use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -66,21 +66,34 @@ const SIZE_LIMIT_BYTES: usize = 4 << 20;
 fn resolve_like(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     comparing_collation(&types[..2], "regexp_like")?;
     one_character_set(&types[..2], "regexp_like")?;
-    fixed(types, context, &[Want::Text], signature::int)
+    in_one_set(fixed(types, context, &[Want::Text], signature::int)?)
+}
+
+/// The text and the expression in their common character set; what it has not is refused.
+fn in_one_set(mut signature: Signature) -> Result<Signature> {
+    let id = comparing_collation(&signature.arguments[..2], "regexp_like")?;
+    let charset = collation::get(id).charset;
+    let has_less = charset != Charset::Binary && !charset.is_all_of_unicode();
+    for text in signature.arguments[..2].iter_mut().filter(|ty| has_less && ty.kind.is_text()) {
+        if text.charset() != Some(charset) {
+            *text = decoded(text, id);
+        }
+    }
+    Ok(signature)
 }
 
 fn resolve_instr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     comparing_collation(&types[..2], "regexp_instr")?;
     one_character_set(&types[..2], "regexp_instr")?;
     let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Int, Want::Text];
-    fixed(types, context, &wants, signature::bigint)
+    in_one_set(fixed(types, context, &wants, signature::bigint)?)
 }
 
 fn resolve_substr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     comparing_collation(&types[..2], "regexp_substr")?;
     one_character_set(&types[..2], "regexp_substr")?;
     let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
-    let signature = fixed(types, context, &wants, text_of_first)?;
+    let signature = in_one_set(fixed(types, context, &wants, text_of_first)?)?;
     Ok(in_common_set(types, context, signature))
 }
 
@@ -89,13 +102,17 @@ fn resolve_replace(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
     one_character_set(&types[..2], "regexp_replace")?;
     let both = signature::text_of(&types[..2], 0, context);
     let is_weak = |ty: &SqlType| ty.kind.is_binary() || ty.coercibility > Coercibility::Implicit;
-    let has_bytes = types[..2].iter().any(|ty| ty.kind.is_binary());
+    // A column of bytes beside a number is let pass.
+    let has_bytes = types[..2].iter().any(|ty| matches!(ty.kind, TypeKind::Varbinary { .. }))
+        || types[..2].iter().all(|ty| ty.kind.is_string())
+            && types[..2].iter().any(|ty| ty.kind.is_binary());
     let replaces_bytes = both.kind.is_binary() && has_bytes && types[..2].iter().all(is_weak);
     let set = if replaces_bytes { SqlType::varbinary(0) } else { types[0].clone() };
     one_character_set(&[set, types[2].clone()], "regexp_replace")?;
     let wants = [Want::Text, Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
     let signature =
         fixed(types, context, &wants, |types, context| long_text(&types[..1], context))?;
+    let signature = in_one_set(signature)?;
     Ok(in_common_set(types, context, signature))
 }
 

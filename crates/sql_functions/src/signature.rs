@@ -37,8 +37,10 @@ pub(super) enum Want {
     Number,
     /// An exact number.
     Decimal,
-    /// A date, time or number unchanged; anything else as text.
+    /// A date, time or number unchanged, a document as a moment; anything else as text.
     Temporal,
+    /// As [`Want::Temporal`], but a document as a time.
+    Clock,
 }
 
 impl Want {
@@ -52,7 +54,8 @@ impl Want {
             Want::Double => SqlType::double().with_nullable(ty.nullable),
             Want::Number => number_type(ty),
             Want::Decimal => decimal_type(ty),
-            Want::Temporal => match &ty.kind {
+            Want::Clock if ty.kind == TypeKind::Json => SqlType::new(TypeKind::Time { fsp: 6 }),
+            Want::Temporal | Want::Clock => match &ty.kind {
                 TypeKind::Null | TypeKind::Year => ty.clone(),
                 TypeKind::Bit { .. } => text_type(ty, context.connection_collation),
                 TypeKind::Float => SqlType::double().with_nullable(ty.nullable),
@@ -236,12 +239,16 @@ pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContex
     text.with_coercibility(coercibility)
 }
 
-/// As [`text_of`], for a text into which others are inserted: bytes do not turn it into bytes.
+/// As [`text_of`], for a text into which others are inserted: bytes do not turn it into bytes, nor
+/// is it text if it is bytes.
 pub(super) fn text_into(
     types: &[SqlType],
     max_chars: u64,
     context: &ResolveContext<'_>,
 ) -> SqlType {
+    if types.first().is_some_and(|first| first.kind.is_binary()) {
+        return text_of(&types[..1], max_chars, context);
+    }
     let is_weak = |first: &SqlType| first.coercibility >= Coercibility::Coercible;
     if types.first().is_some_and(is_weak) && types.iter().all(|ty| ty.kind.is_text()) {
         // A literal, and the text of a number or a time, keep the connection's collation.

@@ -16,6 +16,24 @@ pub fn float_to_text(number: f64) -> ByteString {
     ByteString::from(&*NumberText::of_float(number))
 }
 
+/// A `DOUBLE` that an expression has worked out, as a part of a text.
+#[must_use]
+pub fn double_in_text(number: f64) -> ByteString {
+    ByteString::from(&*NumberText::of_double_in_text(number))
+}
+
+/// A `DOUBLE` column as a part of a text.
+#[must_use]
+pub fn double_column_in_text(number: f64) -> ByteString {
+    ByteString::from(&*NumberText::of_double_column_in_text(number))
+}
+
+/// A `FLOAT` as a part of a text.
+#[must_use]
+pub fn float_in_text(number: f64) -> ByteString {
+    ByteString::from(&*NumberText::of_float_in_text(number))
+}
+
 /// The number at the start of a text, and its length in bytes including the spaces before it; 0
 /// bytes if there is none. A number beyond the range of doubles becomes the largest one, with
 /// `overflow` set.

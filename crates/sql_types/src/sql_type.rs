@@ -83,8 +83,6 @@ impl std::hash::Hash for Before {
 pub enum Coercibility {
     /// `COLLATE` was written.
     Explicit = 0,
-    /// Two different collations met, and neither was stronger.
-    None = 1,
     /// A column, or a stored variable.
     Implicit = 2,
     /// `USER()`, `VERSION()` and the like.
@@ -95,6 +93,8 @@ pub enum Coercibility {
     Numeric = 5,
     /// NULL.
     Ignorable = 6,
+    /// Two different collations met, and neither was stronger.
+    None = 7,
 }
 
 impl Coercibility {
@@ -109,12 +109,12 @@ impl Coercibility {
     pub const fn of_rank(rank: u8) -> Option<Coercibility> {
         Some(match rank {
             0 => Coercibility::Explicit,
-            1 => Coercibility::None,
             2 => Coercibility::Implicit,
             3 => Coercibility::SystemConstant,
             4 => Coercibility::Coercible,
             5 => Coercibility::Numeric,
             6 => Coercibility::Ignorable,
+            7 => Coercibility::None,
             _ => return None,
         })
     }

@@ -278,7 +278,7 @@ fn types_are_unified() {
     );
     assert_eq!(unified(&[SqlType::new(TypeKind::Date), SqlType::varchar(3, AI_CI)]), "varchar(10)");
     assert_eq!(unified(&[SqlType::long_text(AI_CI), SqlType::varchar(3, AI_CI)]), "longtext");
-    assert_eq!(unified(&[SqlType::varbinary(4), SqlType::varchar(3, AI_CI)]), "varbinary(4)");
+    assert_eq!(unified(&[SqlType::varbinary(4), SqlType::varchar(3, AI_CI)]), "varbinary(12)");
     assert_eq!(unified(&[]), "null");
 }
 

@@ -136,8 +136,12 @@ fn unify_texts(types: &[&SqlType], connection: CollationId, operation: &str) -> 
         // Bits beside a value that is not a number are bytes.
         collation = CollationId::BINARY;
     }
-    let max_chars = types.iter().map(|ty| ty.max_text_chars()).max().unwrap_or(0);
     let charset = collation::get(collation).charset;
+    let max_chars = types.iter().map(|ty| match charset {
+        Charset::Binary if ty.kind.is_text() || ty.kind.is_enum_or_set() => ty.max_text_bytes(),
+        _ => ty.max_text_chars(),
+    });
+    let max_chars = max_chars.max().unwrap_or(0);
     let character_bytes = u64::from(charset.max_character_bytes());
     let bytes = |ty: &&SqlType| match ty.kind {
         // Its length is told in bytes.

@@ -15,9 +15,9 @@ use firn_sql_functions::{AggregateFunction, ResolveContext, resolve_aggregate};
 use firn_sql_grammar::ast::{Arguments, Expr, Function, Value};
 use firn_sql_logical::expression::equivalence::{same_expression, same_list};
 use firn_sql_logical::expression::visit::{SlotSet, reads_of};
-use firn_sql_logical::expression::{AggregateCall, Expression, Slot, SortKey};
-use firn_sql_types::SqlType;
+use firn_sql_logical::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
+use firn_sql_types::{SqlType, TypeKind};
 
 use super::function::json_truth;
 use super::mean;
@@ -163,8 +163,34 @@ pub(crate) fn aggregate_call(
         let stored = arguments.map(|one| number_as_stored(&mut binder.typing, one));
         call.arguments = stored.collect::<Result<_>>()?;
     }
+    if matches!(
+        of,
+        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
+    ) {
+        let arguments = std::mem::take(&mut call.arguments).into_iter();
+        let bytes = arguments.map(|one| combined_bytes(&mut binder.typing, one));
+        call.arguments = bytes.collect::<Result<_>>()?;
+    }
     type_aggregate(&mut binder.typing, &mut call)?;
     Ok(call)
+}
+
+/// An argument of `BIT_AND`, `BIT_OR` and `BIT_XOR`. NULL that is not written as such is a text of
+/// no bytes; longer texts of bytes than a group keeps are refused.
+fn combined_bytes(typing: &mut Typing<'_>, argument: Expression) -> Result<Expression> {
+    const MOST_BYTES: u32 = 511;
+    if argument.ty.kind == TypeKind::Null && !matches!(argument.kind, ExpressionKind::Literal(_)) {
+        return Ok(coerce::cast_to(typing, argument, SqlType::varbinary(0)));
+    }
+    let length = display::display(typing, &argument).length;
+    match argument.ty.kind.is_binary() && length > MOST_BYTES {
+        true => Err(SqlError::new(
+            3514,
+            "Bitwise aggregate functions cannot accept arguments longer than 511 bytes; \
+             consider using the SUBSTRING() function",
+        )),
+        false => Ok(argument),
+    }
 }
 
 /// A value whose distinct numbers are summed: a text is stored as a double first.

@@ -374,6 +374,9 @@ pub(crate) fn date_arithmetic(
     let count = match (is_compound, &count.ty.kind) {
         // As it is shown, with the digits of a column's definition.
         (true, TypeKind::Float | TypeKind::Double) => predicate::as_text(typing, count),
+        (true, TypeKind::Integer { .. }) if coerce::is_zero_filled(&typing.frame, &count) => {
+            predicate::as_text(typing, count)
+        }
         (true, _) => count,
         (false, _) => literal::as_number(typing.context, count),
     };

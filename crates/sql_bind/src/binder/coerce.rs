@@ -15,6 +15,7 @@ use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, 
 use firn_sql_types::collate::has_all;
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
 use firn_sql_types::{
     Before, Coercibility, ComparisonKind, Datum, IntWidth, SqlType, TypeKind, WorkedOut,
     compare::comparison_kind, unify::unify,
@@ -24,9 +25,6 @@ use super::held::Beside;
 use super::mean::unrounded;
 use super::{Frame, Typing, display, expression_builders, held, literal, parameter};
 use crate::binder::display::nullable;
-
-/// Digits after the point of the text of `PI()`.
-const PI_DECIMALS: u8 = 6;
 
 /// The expression as a value of a type.
 pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlType) -> Expression {
@@ -54,7 +52,7 @@ pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlTy
     }
     let nullable = ty.nullable || expression.ty.nullable;
     let expression = match &ty.kind {
-        kind if kind.is_numeric() => as_chosen_date(typing, expression),
+        kind if kind.is_numeric() => as_chosen(typing, expression),
         kind if kind.is_string() || kind.is_temporal() && *kind != TypeKind::Year => {
             number_of_year(typing, expression)
         }
@@ -216,16 +214,52 @@ pub(super) fn cut_to_definition(
 
 /// The text that `GREATEST` and `LEAST` make of a date beside other values, as the date: its number
 /// is the date's.
-fn as_chosen_date(typing: &mut Typing<'_>, expression: Expression) -> Expression {
+fn as_chosen(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     let ExpressionKind::Call { function, arguments } = &expression.kind else { return expression };
     if !matches!(function.name, "GREATEST" | "LEAST") {
         return expression;
     }
     let types = arguments.iter().map(|argument| &argument.ty);
-    match functions::date_beside_others(types, &expression.ty) {
-        Some(date) => cast_to(typing, expression, date.with_nullable(true)),
-        None => expression,
+    if let Some(date) = functions::date_beside_others(types, &expression.ty) {
+        return cast_to(typing, expression, date.with_nullable(true));
     }
+    let is_time = |argument: &Expression| {
+        matches!(display::written(typing, argument).0.kind, TypeKind::Time { .. })
+    };
+    match expression.ty.kind.is_string() && arguments.iter().any(is_time) {
+        true => chosen_number(typing, expression),
+        false => expression,
+    }
+}
+
+/// `GREATEST` and `LEAST` of a time beside other values, where a number is wanted: that of the
+/// numbers of all of them.
+fn chosen_number(typing: &mut Typing<'_>, choice: Expression) -> Expression {
+    const DOUBLE_CHARS: u32 = 23;
+    let plain = choice.clone();
+    let ExpressionKind::Call { function, arguments } = choice.kind else { return plain };
+    let numbers = arguments.into_iter().map(|one| {
+        let ty = display::written(typing, &one).0.clone();
+        let written = match one.kind {
+            ExpressionKind::Cast(inner)
+                if one.ty.coercibility != Coercibility::Implicit
+                    || inner.ty.kind.is_enum_or_set() =>
+            {
+                *inner
+            }
+            // The text of a time that is written.
+            ExpressionKind::Literal(_) if ty.kind.is_temporal() => cast_to(typing, one, ty),
+            kind => Expression { kind, ty: one.ty },
+        };
+        let wanted = SqlType::double().with_nullable(written.ty.nullable);
+        cast_to(typing, written, wanted)
+    });
+    let numbers = numbers.collect();
+    let Ok(mut number) = expression_builders::call_function(typing, function, numbers) else {
+        return plain;
+    };
+    number.ty.before = expression_builders::worked_out(&number.ty, DOUBLE_CHARS, true);
+    number
 }
 
 /// `UNIX_TIMESTAMP` truncates to whole seconds where an integer is wanted; it does not round.
@@ -262,8 +296,8 @@ pub(super) fn in_integers(
     expression_builders::call(typing, "WHOLE", vec![expression]).unwrap_or(plain)
 }
 
-/// A numeric column as it is displayed when it becomes text: with its zeros if it is
-/// `ZEROFILL`, with the digits of its definition if it is `FLOAT(M,D)`.
+/// A number as it is displayed when it becomes text: a column with its zeros if it is `ZEROFILL`, a
+/// double with its digits after the point if their number is fixed, as that of `FLOAT(M,D)`.
 pub(super) fn zero_filled(
     typing: &mut Typing<'_>,
     expression: Expression,
@@ -272,13 +306,21 @@ pub(super) fn zero_filled(
     if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
         return expression;
     }
-    if matches!(&expression.kind, ExpressionKind::Call { function, .. } if function.name == "PI") {
-        return with_fixed_decimals(expression, PI_DECIMALS);
+    if matches!(expression.ty.kind, TypeKind::Float | TypeKind::Double) {
+        let decimals = match expression.kind {
+            ExpressionKind::Slot(slot) => fixed_decimals(&typing.frame, slot),
+            _ => Some(display::display(typing, &expression).decimals),
+        };
+        return match decimals {
+            Some(decimals) if decimals < NOT_FIXED_DECIMALS => {
+                let plain = expression.clone();
+                let arguments = vec![expression, expression_builders::integer(decimals.into())];
+                expression_builders::call(typing, "FIXED DOUBLE", arguments).unwrap_or(plain)
+            }
+            _ => expression,
+        };
     }
     let ExpressionKind::Slot(slot) = expression.kind else { return expression };
-    if let Some(decimals) = fixed_decimals(&typing.frame, slot) {
-        return with_fixed_decimals(expression, decimals);
-    }
     let Some(width) = zero_filled_width(&typing.frame, slot) else { return expression };
     let collation = typing.context.evaluation.connection_collation;
     let text = SqlType::varchar(expression.ty.max_text_chars().max(width), collation)
@@ -304,6 +346,14 @@ fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
         .with_nullable(number.ty.nullable)
         .with_coercibility(number.ty.coercibility);
     Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
+}
+
+/// Whether an expression is a column whose numbers are filled with zeros.
+pub(super) fn is_zero_filled(frame: &Frame, expression: &Expression) -> bool {
+    match expression.kind {
+        ExpressionKind::Slot(slot) => zero_filled_width(frame, slot).is_some(),
+        _ => false,
+    }
 }
 
 /// The display width of a zero-filled column.
@@ -431,7 +481,7 @@ pub(crate) fn compare_leniently(
 }
 
 /// As [`compare_leniently`], for a value that is compared with several: a column of dates does not
-/// read a number beside it as it would store it.
+/// read a number beside it as it would store it, nor does one of times cut the digits of a text.
 ///
 /// # Errors
 /// 1267
@@ -442,8 +492,10 @@ pub(crate) fn compare_in_list(
     right: Expression,
 ) -> Result<Expression> {
     let is_number = |side: &Expression| side.ty.kind.is_numeric();
+    let is_time = |side: &Expression| matches!(side.ty.kind, TypeKind::Time { .. });
     let beside = match left.ty.kind.has_date() && is_number(&right)
         || is_number(&left) && right.ty.kind.has_date()
+        || is_time(&left) && right.ty.kind.is_text()
     {
         true => Beside::List,
         false => Beside::Value,

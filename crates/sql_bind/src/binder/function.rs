@@ -5,9 +5,12 @@ use firn_sql_functions as functions;
 use firn_sql_grammar::ast::{Arguments, BinaryOperator, Expr, Function, UnaryOperator, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
-use firn_sql_types::{Before, Coercibility, ComparisonKind, Datum, IntWidth, SqlType, TypeKind};
+use firn_sql_types::{
+    Before, Coercibility, ComparisonKind, Datum, Decimal, IntWidth, SqlType, TypeKind,
+};
 
 use super::cast::typed_null;
 use super::merge::is_large;
@@ -79,6 +82,15 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
 /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
 fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let arguments = arguments(binder, function)?;
+    if let Some(document) = arguments.first()
+        && (is_number_or_time(document) || document.ty.kind.is_enum_or_set())
+    {
+        return Err(SqlError::new(
+            3146,
+            "Invalid data type for JSON data in argument 1 to function json_value; a JSON string \
+             or JSON type is required.",
+        ));
+    }
     let arguments = documents::with_documents(&mut binder.typing, "JSON_VALUE", arguments)?;
     let path = argument_expressions(function)?.get(1).copied();
     let is_written_path = |path: &Expr| {
@@ -100,6 +112,84 @@ fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<E
     let mut call = expression_builders::unfolded_call(&mut binder.typing, json_value, arguments)?;
     call.ty = returned.unwrap_or(call.ty).with_nullable(true);
     Ok(coerce::fold(&binder.typing, call))
+}
+
+/// Whether an expression is a text that was made of numbers or times alone.
+fn is_text_of_numbers(expression: &Expression) -> bool {
+    let is_made = match &expression.kind {
+        ExpressionKind::Call { function, .. } => {
+            !function.name.starts_with("REGEXP_") && function.name != "QUOTE"
+        }
+        ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
+        _ => false,
+    };
+    let ty = &expression.ty;
+    is_made && ty.kind.is_text() && ty.coercibility == Coercibility::Numeric
+}
+
+/// The first value of `NULLIF`: a constant beside a column that stores it as a whole number, a date
+/// or a time is what the column would store.
+fn constant_as_compared(
+    context: &PlanContext<'_>,
+    constant: Expression,
+    test: &Expression,
+) -> Expression {
+    const WHOLE_CHARS: u32 = 22;
+    let ExpressionKind::Compare { sides, .. } = &test.kind else { return constant };
+    let [left, right] = &**sides;
+    let ExpressionKind::Slot(_) = compared_column(right).kind else { return constant };
+    let column = &compared_column(right).ty;
+    let is_large = matches!(column.kind, TypeKind::Integer { width: IntWidth::Eight, .. });
+    let is_stored = is_large
+        || matches!(column.kind, TypeKind::Year | TypeKind::Time { .. })
+        || column.kind.has_date() && constant.ty.kind.is_numeric();
+    let ExpressionKind::Literal(written) = &constant.kind else { return constant };
+    let stored = match (&left.kind, written) {
+        (ExpressionKind::Literal(stored), _) if left.ty.kind == column.kind => Some(stored.clone()),
+        (_, Datum::Text(text)) if is_large && constant.ty.kind.is_text() => {
+            whole_number_of(text, column)
+        }
+        (_, Datum::Text(_)) if is_large => {
+            match literal::as_number(context, constant.clone()).kind {
+                ExpressionKind::Literal(Datum::UInt(number)) => stored_whole(number.into(), column),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let is_plain = constant.ty.kind == column.kind;
+    let Some(stored) = stored.filter(|stored| is_stored && !is_plain && !stored.is_null()) else {
+        return constant;
+    };
+    let ty = SqlType::new(column.kind.clone());
+    let before = match ty.kind.is_temporal() {
+        true => Before::default(),
+        false => expression_builders::worked_out(&ty, WHOLE_CHARS, true),
+    };
+    Expression { kind: ExpressionKind::Literal(stored), ty: SqlType { before, ..ty } }
+}
+
+/// A side of a comparison before it was converted for it.
+fn compared_column(side: &Expression) -> &Expression {
+    match &side.kind {
+        ExpressionKind::Cast(inner) if side.ty.coercibility != Coercibility::Implicit => inner,
+        _ => side,
+    }
+}
+
+/// The whole number at the start of a text, if a column of a type stores it; what follows it is
+/// left out, but for a fraction.
+fn whole_number_of(text: &[u8], column: &SqlType) -> Option<Datum> {
+    let number = Decimal::parse_prefix(text).number;
+    let whole = number.round(0, Rounding::Truncate).filter(|whole| *whole == number)?;
+    stored_whole(whole.to_i128()?, column)
+}
+
+fn stored_whole(whole: i128, column: &SqlType) -> Option<Datum> {
+    match column.kind.is_unsigned() {
+        true => u64::try_from(whole).ok().map(Datum::UInt),
+        false => i64::try_from(whole).ok().map(Datum::Int),
+    }
 }
 
 fn named_call(
@@ -134,6 +224,7 @@ fn named_call(
             let binds_weaker = one.ty.coercibility == Coercibility::Coercible
                 && (two.ty.coercibility == Coercibility::Implicit || two.ty.kind.is_binary());
             let test = coerce::compare(typing, CompareOperator::Equal, first, two)?;
+            let one = constant_as_compared(typing.context, one, &test);
             let one = match binds_weaker {
                 true => under_common_collation(typing, one, &test)?,
                 false => one,
@@ -191,6 +282,23 @@ fn named_call(
         ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
             expression_builders::call(typing, name, vec![typed_null(SqlType::varbinary(0))])
         }
+        // The text of bits binds like a column's.
+        ("COERCIBILITY", 1)
+            if matches!(arguments[0].ty.kind, TypeKind::Bit { .. })
+                && matches!(arguments[0].kind, ExpressionKind::Slot(_)) =>
+        {
+            let ty = arguments[0].ty.clone().with_coercibility(Coercibility::Implicit);
+            expression_builders::call(typing, name, vec![typed_null(ty)])
+        }
+        // A text for the number of digits is known as soon as it is written.
+        ("ROUND" | "TRUNCATE", 2)
+            if matches!(arguments[1].kind, ExpressionKind::Literal(Datum::Text(_))) =>
+        {
+            let digits = arguments.remove(1);
+            let ty = SqlType::bigint().with_nullable(digits.ty.nullable);
+            arguments.push(coerce::cast_to(typing, digits, ty));
+            expression_builders::call(typing, name, arguments)
+        }
         // Of these the type alone counts: the argument is not worked out, and does not warn.
         ("CHARSET" | "COLLATION" | "COERCIBILITY", 1) if is_worked_out(&arguments[0]) => {
             let ty = arguments[0].ty.clone();
@@ -198,6 +306,9 @@ fn named_call(
             let is_cast = matches!(arguments[0].kind, ExpressionKind::Cast(_));
             let ty = match is_cast && (ty.kind.is_numeric() || ty.kind.is_temporal()) {
                 true => ty.with_coercibility(Coercibility::Numeric),
+                false if is_text_of_numbers(&arguments[0]) => {
+                    ty.with_coercibility(Coercibility::Coercible)
+                }
                 false => ty,
             };
             expression_builders::call(typing, name, vec![typed_null(ty)])
@@ -254,21 +365,31 @@ fn is_number_or_time(argument: &Expression) -> bool {
     argument.ty.kind.is_numeric() || argument.ty.kind.is_temporal()
 }
 
-/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT` as
-/// the column would store it.
+/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT`, or
+/// a date beside one of times, as the column would store it.
 fn constants_as_stored(typing: &mut Typing<'_>, arguments: Vec<Expression>) -> Vec<Expression> {
-    let is_large = |side: &Expression| {
-        let kind = &side.ty.kind;
-        matches!(side.kind, ExpressionKind::Slot(_))
-            && matches!(kind, TypeKind::Integer { width: IntWidth::Eight, .. })
-    };
-    let columns: Vec<bool> = arguments.iter().map(is_large).collect();
+    let columns: Vec<Option<SqlType>> = arguments
+        .iter()
+        .map(|side| match (&side.kind, &side.ty.kind) {
+            (
+                ExpressionKind::Slot(_),
+                TypeKind::Integer { width: IntWidth::Eight, .. } | TypeKind::Time { .. },
+            ) => Some(side.ty.clone()),
+            _ => None,
+        })
+        .collect();
     let stored = arguments.into_iter().enumerate().map(|(at, value)| {
         let is_constant = matches!(&value.kind, ExpressionKind::Literal(datum) if !datum.is_null());
-        let is_read = value.ty.kind.is_text() || value.ty.kind.is_temporal();
-        match is_constant && is_read && columns.get(1 - at.min(1)) == Some(&true) {
-            true => coerce::cast_to(typing, value, SqlType::bigint()),
-            false => value,
+        let of = &value.ty.kind;
+        let is_read = of.is_text() || of.is_temporal();
+        match columns.get(1 - at.min(1)).and_then(Option::as_ref).filter(|_| is_constant) {
+            Some(column) if column.kind.is_integer() && is_read => {
+                coerce::cast_to(typing, value, SqlType::bigint())
+            }
+            Some(column) if column.kind.is_temporal() && of.has_date() => {
+                coerce::cast_to(typing, value, column.clone())
+            }
+            _ => value,
         }
     });
     stored.collect()

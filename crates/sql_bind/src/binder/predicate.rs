@@ -233,6 +233,7 @@ fn in_singles(
         let only = list.into_iter().next().unwrap_or_else(expression_builders::null);
         return coerce::compare(typing, operator, operand, only);
     }
+    let list = beside_whole(typing, &operand, list);
     held::warn_of_numbers(typing, &operand.ty.kind, &list);
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
         return in_any(typing, operand, list, negated);
@@ -263,6 +264,25 @@ fn in_singles(
     }
     let operand = beside_all(typing, operand, &list, "in")?;
     in_values(typing, operand, list, negated)
+}
+
+/// The items of a list in which a whole number is searched. If all of them are texts that are
+/// written, they are read as whole numbers too.
+fn beside_whole(
+    typing: &mut Typing<'_>,
+    operand: &Expression,
+    list: Vec<Expression>,
+) -> Vec<Expression> {
+    let is_literal = |one: &Expression| matches!(one.kind, ExpressionKind::Literal(_));
+    let is_whole = is_literal(operand) && matches!(operand.ty.kind, TypeKind::Integer { .. });
+    if !is_whole || !list.iter().all(|item| is_literal(item) && item.ty.kind.is_text()) {
+        return list;
+    }
+    let read = |item: Expression| {
+        let nullable = item.ty.nullable;
+        coerce::cast_to(typing, item, SqlType::bigint().with_nullable(nullable))
+    };
+    list.into_iter().map(read).collect()
 }
 
 /// Whether a time is searched among texts, or a text among times: all are compared as times then.
@@ -414,10 +434,12 @@ fn in_values(
     let mut kind: Option<ComparisonKind> = None;
     let mut items = Vec::with_capacity(list.len());
     let mut operand = operand;
-    if operand.ty.kind == TypeKind::Year {
-        // In a list, a two-digit year is that number.
-        operand.ty.kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
-    }
+    // In a list, a two-digit year is that number.
+    operand = number_of_year(operand);
+    let list = match is_constant(&operand) {
+        true => list.into_iter().map(number_of_year).collect(),
+        false => list,
+    };
     let mut left = operand.clone();
     for item in &list {
         if matches!(item.kind, ExpressionKind::Literal(Datum::Null)) {
@@ -513,6 +535,7 @@ fn between_ends(
     negated: bool,
 ) -> Result<Expression> {
     let (operand, ends) = of_one_domain(typing, operand, ends)?;
+    let ends = if is_constant(&operand) { ends.map(number_of_year) } else { ends };
     let operand = beside_all(typing, operand, &ends, "between")?;
     let [low, high] = ends;
     let (first, again) = for_two(&mut typing.frame, operand);
@@ -605,6 +628,14 @@ fn of_one_domain(
     Ok((operand, [low, high]))
 }
 
+/// A year as a number, beside which a number of two digits is no year.
+fn number_of_year(mut year: Expression) -> Expression {
+    if year.ty.kind == TypeKind::Year {
+        year.ty.kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
+    }
+    year
+}
+
 /// The number of a column of dates or times.
 fn number_of_moment(typing: &mut Typing<'_>, bound: Expression) -> Expression {
     const MOMENT_DIGITS: u8 = 14;
@@ -692,6 +723,9 @@ fn beside_all(
     let Some((collation, strength)) = merge_collations(types, operation)? else {
         return Ok(operand);
     };
+    if collation != CollationId::BINARY {
+        refuse_mixed(&operand, others, operation)?;
+    }
     let of_pair = |other: &Expression| comparison_collation(&operand.ty, &other.ty, operation).ok();
     if strength == Coercibility::None || others.iter().all(|one| of_pair(one) == Some(collation)) {
         return Ok(operand);
@@ -699,6 +733,23 @@ fn beside_all(
     let mut operand = under(typing, operand, collation);
     operand.ty.coercibility = Coercibility::Explicit;
     Ok(operand)
+}
+
+/// Refuses texts of which two have no common collation, though each may be compared with the
+/// operand.
+fn refuse_mixed(operand: &Expression, others: &[Expression], operation: &str) -> Result<()> {
+    let mut distinct: Vec<&SqlType> = Vec::new();
+    for ty in std::iter::once(operand).chain(others).map(|one| &one.ty) {
+        let binding = |ty: &SqlType| (ty.collation(), ty.coercibility);
+        if distinct.iter().any(|other| binding(other) == binding(ty)) {
+            continue;
+        }
+        for other in &distinct {
+            comparison_collation(other, ty, operation)?;
+        }
+        distinct.push(ty);
+    }
+    Ok(())
 }
 
 /// The value as text, as it is written.
@@ -714,9 +765,14 @@ pub(crate) fn as_text(typing: &mut Typing<'_>, expression: Expression) -> Expres
     }
     let collation =
         expression.ty.collation().unwrap_or(typing.context.evaluation.connection_collation);
+    // A number binds like one, also if a cast to it is written.
+    let coercibility = match expression.ty.kind.is_numeric() {
+        true => Coercibility::Numeric,
+        false => expression.ty.coercibility,
+    };
     let ty = SqlType::varchar(expression.ty.max_text_chars(), collation)
         .with_nullable(expression.ty.nullable)
-        .with_coercibility(expression.ty.coercibility);
+        .with_coercibility(coercibility);
     coerce::cast_to(typing, expression, ty)
 }
 

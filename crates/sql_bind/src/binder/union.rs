@@ -287,10 +287,24 @@ fn as_stored_number(
     width: u32,
 ) -> Expression {
     let nullable = value.ty.nullable;
+    if let TypeKind::Binary { max_bytes } = to.kind {
+        // The zero bytes stand behind the number.
+        let text = SqlType::varbinary(max_bytes).with_coercibility(to.coercibility);
+        let kind = match as_stored_number(typing, value.clone(), &text, width) {
+            stored if stored.ty.kind.is_binary() => ExpressionKind::Cast(Box::new(stored)),
+            _ => return value,
+        };
+        return Expression { kind, ty: to.clone().with_nullable(nullable) };
+    }
     if !matches!(to.kind, TypeKind::Varchar { .. } | TypeKind::Varbinary { .. }) {
         return value;
     }
     let number = match value.ty.kind {
+        // A cast of its own keeps the digits of the type.
+        TypeKind::Time { .. } if matches!(value.kind, ExpressionKind::Call { .. }) => {
+            let ty = value.ty.clone();
+            return Expression { kind: ExpressionKind::Cast(Box::new(value)), ty };
+        }
         TypeKind::Bit { .. } | TypeKind::Year => SqlType::bigint_unsigned(),
         TypeKind::Integer { .. } | TypeKind::Decimal { .. } => value.ty.clone(),
         TypeKind::Float | TypeKind::Double => {

@@ -14,9 +14,9 @@
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{ErrorKind, Result};
 use firn_sql_types::moment_text::moment_of_text;
-use firn_sql_types::{Coercibility, Datum, Decimal, EvaluationContext, SqlType, TypeKind, cast};
+use firn_sql_types::{Coercibility, Datum, EvaluationContext, SqlType, TypeKind, cast};
 
-use super::{Evaluate, cast_operand};
+use super::{Evaluate, cast_operand, moves_moments};
 use crate::frame::Frame;
 
 /// Whether a cast of an operand is one of these.
@@ -25,7 +25,8 @@ pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
         _ if is_text_of_moment(operand) => true,
         ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
         ExpressionKind::Call { function, .. } => {
-            matches!(function.name, "ANY_VALUE" | "GREATEST" | "LEAST")
+            // Bytes that were combined bit by bit are a text as well.
+            matches!(function.name, "ANY_VALUE" | "GREATEST" | "LEAST" | "&" | "|" | "^" | "~")
         }
         _ => false,
     };
@@ -44,6 +45,12 @@ pub(super) fn number_of_choice(
     }
     Some(match &operand.kind {
         _ if is_text_of_moment(operand) => number_of_moment(operand, ty, frame),
+        // The text of a document is read.
+        ExpressionKind::Case { .. }
+            if operand.ty.kind == TypeKind::Json && is_written_integer(ty) =>
+        {
+            quiet_number(operand, ty, frame)
+        }
         ExpressionKind::Case { branches, otherwise } => {
             number_of_case(branches, otherwise.as_deref(), ty, frame)
         }
@@ -64,11 +71,7 @@ fn is_written_integer(ty: &SqlType) -> bool {
 fn is_text_of_moment(operand: &Expression) -> bool {
     match &operand.kind {
         ExpressionKind::Call { function, .. } => {
-            operand.ty.kind.is_text()
-                && matches!(
-                    function.name,
-                    "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDTIME" | "SUBTIME"
-                )
+            operand.ty.kind.is_text() && moves_moments(function.name)
         }
         ExpressionKind::Literal(_) => {
             let before = operand.ty.before.get();
@@ -109,13 +112,10 @@ fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) ->
         {
             number_of_branch(inner, ty, frame)
         }
-        // A zero-filled column.
-        ExpressionKind::Call { function, arguments } if function.name == "ZEROFILL" => {
-            match arguments.first().map(|text| &text.kind) {
-                Some(ExpressionKind::Cast(number)) => cast_operand(number, ty, frame),
-                _ => cast_operand(value, ty, frame),
-            }
-        }
+        ExpressionKind::Call { .. } => match value.number_behind_text() {
+            Some(number) => cast_operand(number, ty, frame),
+            None => cast_operand(value, ty, frame),
+        },
         // A date, a time or a document that the planner has made a text.
         ExpressionKind::Literal(Datum::Text(text)) => match value.ty.before.get() {
             // Written bytes are a number beside numbers.
@@ -146,7 +146,7 @@ fn quiet_number(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> R
         Datum::Json(_) => {
             let text_type = SqlType::long_text(context.connection_collation);
             let text = cast::cast(&value, &operand.ty, &text_type, context)?;
-            if is_written_integer(ty) {
+            if is_written_integer(ty) || ty.kind == TypeKind::Year {
                 return cast::cast(&text, &text_type, ty, context);
             }
             if matches!(ty.kind, TypeKind::Decimal { .. }) {
@@ -154,15 +154,12 @@ fn quiet_number(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> R
             }
             cast::cast(&text, &text_type, ty, context)
         }
+        Datum::Text(_) if matches!(ty.kind, TypeKind::Decimal { .. }) => {
+            return cast::exact_of(&value, &operand.ty, ty, context);
+        }
         _ => cast::cast(&value, &operand.ty, ty, context),
     };
     context.forget_conditions_after(told);
-    if let Datum::Text(text) = &value
-        && matches!(ty.kind, TypeKind::Decimal { .. })
-        && Decimal::parse_prefix(text).length_bytes == 0
-    {
-        context.warn(1366, || "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned());
-    }
     match number {
         Err(error) if error.kind == ErrorKind::BadValue => {
             cast::cast(&value, &operand.ty, ty, &EvaluationContext::default())

@@ -254,6 +254,11 @@ fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> R
         return Ok(Datum::Null);
     }
     match (&operand.kind, datum) {
+        (ExpressionKind::Call { function, .. }, Datum::Time(time_us))
+            if ty.kind.is_string() && moves_moments(function.name) =>
+        {
+            moved_time_as_text(*time_us, &operand.ty, ty, frame.context())
+        }
         (ExpressionKind::Slot(_), Datum::Text(_) | Datum::Double(_)) => {
             cast::cast_column(datum, &operand.ty, ty, frame.context())
         }
@@ -268,6 +273,32 @@ fn cast_operand(operand: &Expression, ty: &SqlType, frame: &mut impl Frame) -> R
         }
         _ => cast::cast(datum, &operand.ty, ty, frame.context()),
     }
+}
+
+/// Whether a function adds to dates, times and moments.
+pub(crate) fn moves_moments(function: &str) -> bool {
+    matches!(function, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDTIME" | "SUBTIME")
+}
+
+/// The text of a time that such a function has made: the fraction of a second has all of its digits
+/// or none, and the length of the type does not cut it.
+fn moved_time_as_text(
+    time_us: i64,
+    from: &SqlType,
+    ty: &SqlType,
+    context: &EvaluationContext,
+) -> Result<Datum> {
+    let fsp = if time_us % 1_000_000 == 0 { 0 } else { 6 };
+    let time = SqlType::new(TypeKind::Time { fsp });
+    let whole = match &ty.kind {
+        TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => {
+            *max_chars >= from.max_text_chars()
+        }
+        TypeKind::Varbinary { max_bytes } => *max_bytes >= from.max_text_chars(),
+        _ => false,
+    };
+    let text = SqlType::long_text(ty.collation().unwrap_or(context.connection_collation));
+    cast::cast(&Datum::Time(time_us), &time, if whole { &text } else { ty }, context)
 }
 
 /// Whether a constant stands in the statement, and is not what a call of it was evaluated to.

@@ -11,7 +11,8 @@ use crate::{Call, Function, ResolveContext, Signature, lenient};
 pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("JSON_SET", 3..=usize::MAX, resolve_set, |a: &[Datum], call: &Call<'_>| {
         change(a, call, "json_set", |document, path, value| put(document, path, value, true, true))
-    }),
+    })
+    .needing(|before| uses_value(before, |_, _| Some(true))),
     lenient!("JSON_INSERT", 3..=usize::MAX, resolve_insert, |a: &[Datum], call: &Call<'_>| {
         change(a, call, "json_insert", |document, path, value| {
             put(document, path, value, true, false)
@@ -20,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .needing(|before| {
         uses_value(before, |path, document| {
             let (last, parents) = path.0.split_last()?;
-            let is_new = path.find_first(document).is_none();
+            let is_new = Path::find_mut(&path.0, &mut document.clone()).is_none();
             Some(
                 is_new
                     && match (last, found(parents, document)?) {
@@ -35,7 +36,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         change(a, call, "json_replace", |document, path, value| {
             put(document, path, value, false, true)
         })
-    }),
+    })
+    .needing(|before| uses_value(before, |_, _| Some(true))),
     lenient!(
         "JSON_ARRAY_APPEND",
         3..=usize::MAX,
@@ -101,7 +103,8 @@ fn resolve_remove(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
 }
 
 /// Whether the value behind the first path is used, given the document and the path: what is not
-/// used does not warn. `is_used` finds that out; for `None` it is not. Faults are left to the call.
+/// used does not warn, nor does the value behind a path that is none. `is_used` finds that out; for
+/// `None` it is not.
 fn uses_value(before: &[Datum], is_used: fn(&Path, &JsonValue) -> Option<bool>) -> bool {
     const VALUE: usize = 2;
     if before.len() != VALUE {
@@ -110,7 +113,7 @@ fn uses_value(before: &[Datum], is_used: fn(&Path, &JsonValue) -> Option<bool>) 
     let document = document(before, 0, "");
     match (document, single_path(before, 1)) {
         (Ok(Some(document)), Ok(Some(path))) => is_used(&path, &document).unwrap_or(false),
-        _ => true,
+        _ => false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Strings among strings: `ELT`, `FIELD`, `FIND_IN_SET`, `MAKE_SET`, `EXPORT_SET`.
 
+use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Collation};
 use firn_sql_types::error::Result;
 use firn_sql_types::{ByteString, Datum, Members, SqlType, TypeKind};
@@ -7,7 +8,7 @@ use firn_sql_types::{ByteString, Datum, Members, SqlType, TypeKind};
 use crate::arguments::{bytes, decimal, double, fits_packet, int, room, word};
 use crate::arithmetic::{Domain, domain};
 use crate::signature::{
-    self, Want, comparing_collation, fixed, merge_text, number_type, text_chars, text_of,
+    self, Want, comparing_collation, decoded, fixed, merge_text, number_type, text_chars, text_of,
 };
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
@@ -74,7 +75,15 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     if known().all(text) {
         let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
         merge_text(&strings, "field")?;
-        return fixed(types, context, &[Want::Text], signature::int);
+        let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
+        // The text that is sought says how texts are compared; bytes beside it are text.
+        let collation = signature.arguments[0].collation();
+        if let Some(collation) = collation.filter(|id| *id != CollationId::BINARY) {
+            for bytes in signature.arguments[1..].iter_mut().filter(|ty| ty.kind.is_binary()) {
+                *bytes = decoded(bytes, collation);
+            }
+        }
+        return Ok(signature);
     }
     let exact = known().all(|ty| domain(&number_type(ty).kind) != Domain::Double);
     fixed(types, context, &[if exact { Want::Number } else { Want::Double }], signature::int)
@@ -82,7 +91,7 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
 
 fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let wanted = &arguments[0];
-    let collation = merge_text(call.arguments, "field")?.0;
+    let collation = call.arguments[0].collation().unwrap_or(CollationId::BINARY);
     let same = |other: &Datum| match (wanted, other) {
         (Datum::Null, _) | (_, Datum::Null) => false,
         (Datum::Text(a), Datum::Text(b)) => collation::get(collation).equal(a, b),

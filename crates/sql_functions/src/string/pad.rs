@@ -1,6 +1,6 @@
 //! Functions that make strings longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
 
-use firn_base::number_text::NumberText;
+use firn_base::number_text::{NumberText, put_fixed};
 use firn_sql_collation::Charset;
 use firn_sql_types::collate::has_all;
 use firn_sql_types::error::{Result, SqlError};
@@ -37,6 +37,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("STORED DOUBLE", 2..=2, [Any, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         let most = usize::try_from(int(&a[1])).unwrap_or(0);
         Ok(Datum::text(&*NumberText::of_double_within(double(&a[0]), most).0))
+    }),
+    // The text of a double with so many digits after the point; the binder puts this call around
+    // the double.
+    strict!("FIXED DOUBLE", 2..=2, [Any, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
+        let mut text = Vec::new();
+        put_fixed(&mut text, double(&a[0]), u8::try_from(int(&a[1])).unwrap_or(0));
+        Ok(Datum::text(text))
     }),
     // Bytes as text for an operation; the binder puts this call around them.
     strict!("DECODED", 1..=1, [Any] => decoded_type, |a: &[Datum], call: &Call<'_>| {

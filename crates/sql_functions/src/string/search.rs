@@ -72,8 +72,16 @@ fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
 }
 
 fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(types, "strcmp")?;
+    if types.iter().all(|ty| ty.kind.is_string() || ty.kind.is_enum_or_set()) {
+        comparing_collation(types, "strcmp")?;
+    }
     let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
+    if types.iter().any(|ty| ty.kind.is_numeric() || ty.kind.is_temporal()) {
+        // Beside a number or a time, characters are compared by their code points.
+        for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_text()) {
+            *argument = decoded(argument, Charset::Utf8mb4.binary_collation());
+        }
+    }
     let id = comparing_collation(&signature.arguments, "strcmp")?;
     let charset = collation::get(id).charset;
     for argument in &mut signature.arguments {

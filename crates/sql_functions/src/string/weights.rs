@@ -19,7 +19,7 @@ use crate::signature::{Want, text_chars};
 use crate::{Call, Function, ResolveContext, Signature, strict};
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
-use firn_sql_types::{Datum, SqlType, TypeKind};
+use firn_sql_types::{Coercibility, Datum, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] =
     &[strict!("WEIGHT_STRING", 1..=1, resolve_weights, |a: &[Datum], call: &Call<'_>| {
@@ -48,8 +48,18 @@ fn resolve_weights(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
         TypeKind::Json | TypeKind::Geometry => Want::Text.of(ty, context),
         _ => ty.clone(),
     };
-    let result = SqlType::varbinary(text_chars(ty).saturating_mul(8)).with_nullable(true);
+    let result = SqlType::varbinary(text_chars(ty).saturating_mul(8))
+        .with_nullable(true)
+        .with_coercibility(weights_coercibility(ty));
     Ok(Signature { arguments: vec![argument], result })
+}
+
+/// The weights bind as the text does.
+fn weights_coercibility(text: &SqlType) -> Coercibility {
+    match text.kind.is_enum_or_set() {
+        true => Coercibility::Implicit,
+        false => text.coercibility,
+    }
 }
 
 fn of_signed(number: i64) -> Datum {

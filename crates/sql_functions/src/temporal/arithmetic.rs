@@ -6,12 +6,12 @@ use firn_sql_types::temporal::format::date_text;
 use firn_sql_types::temporal::interval::{self, IntervalUnit};
 use firn_sql_types::temporal::parse::DateRules;
 use firn_sql_types::temporal::round;
-use firn_sql_types::{Datum, SqlType, TypeKind};
+use firn_sql_types::{Datum, Decimal, SqlType, TypeKind};
 
 use super::value::{
     Moment, any_date, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of,
-    fsp_of_read, fuzzy, interval, is_written_moment, may_be_moment, moment, moved_span, overflow,
-    time, time_or_moment, unit, whole_double, written_moment,
+    fsp_of_read, fuzzy, integer_prefix, interval, is_written_moment, may_be_moment, moment,
+    moved_span, overflow, time, time_or_moment, unit, whole_double, written_moment,
 };
 use crate::arguments::shown;
 use crate::signature::Want;
@@ -214,6 +214,10 @@ fn is_too_long(amount: &Datum, unit: IntervalUnit, ty: &SqlType) -> bool {
             let whole = number.round(0, Rounding::HalfUp).and_then(|whole| whole.to_i64());
             whole.unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
         }
+        Datum::Text(text) if !unit.is_compound() => {
+            let number = Decimal::parse_prefix(integer_prefix(text)).number;
+            number.to_i64().unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
+        }
         _ => return false,
     };
     let parts = match unit {
@@ -231,6 +235,7 @@ fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
         // A document's text, with the quotation marks of its strings.
         arguments[0] = Want::Text.of(&types[0], context);
     }
+    arguments[1] = Want::Clock.of(&types[1], context);
     let fsp = fsp_of(types, 0, context).max(fsp_of_read(types, 1, false, context));
     let result = match &types[0].kind {
         TypeKind::Time { .. } => SqlType::new(TypeKind::Time { fsp }),

@@ -73,7 +73,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(span_result(microseconds(&a[0]), call))
     })
     .shaped_by(&[0]),
-    strict!("TIME_TO_SEC", 1..=1, [Temporal] => bigint, |a: &[Datum], call: &Call<'_>| {
+    strict!("TIME_TO_SEC", 1..=1, [Clock] => bigint, |a: &[Datum], call: &Call<'_>| {
         Ok(time(a, 0, call).map_or(Datum::Null, |value| Datum::Int(value.pack() / SECOND_US)))
     }),
     lenient!("UNIX_TIMESTAMP", 0..=1, resolve_unix_timestamp, unix_timestamp)
@@ -111,7 +111,7 @@ fn one(types: &[SqlType], want: Want, context: &ResolveContext<'_>, result: Type
 
 fn resolve_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let fsp = fsp_of_read(types, 0, false, context);
-    Ok(one(types, Want::Temporal, context, TypeKind::Time { fsp }))
+    Ok(one(types, Want::Clock, context, TypeKind::Time { fsp }))
 }
 
 fn resolve_seconds_to_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

@@ -9,7 +9,7 @@ use firn_sql_types::temporal::parse::time_of_day;
 use firn_sql_types::{Datum, SqlType};
 
 use super::parts::{MONTHS, WEEKDAYS, weekday};
-use super::value::{any_date, date_time_of_long_months, fuzzy, is_written_moment, moment, time};
+use super::value::{any_date, clock, date_time_of_long_months, fuzzy, is_written_moment, moment};
 use crate::arguments::{room, text};
 use crate::signature::{self, text_chars, text_of};
 use crate::{Call, Function, ResolveContext, lenient, strict};
@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         value.map_or(Ok(Datum::Null), |value| format_date_time(&text(&a[1]), value, call))
     })
     .reading_before_null(),
-    lenient!("TIME_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
+    lenient!("TIME_FORMAT", 2..=2, [Clock, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
         let value = time_and_date(a, call).filter(|_| !a[1].is_null());
         value.map_or(Ok(Datum::Null), |(value, date)| format_time(&text(&a[1]), value, date, call))
     })
@@ -56,7 +56,7 @@ fn time_and_date(a: &[Datum], call: &Call<'_>) -> Option<(Time, Date)> {
     };
     match moment {
         Some(moment) => Some((time_of_day(moment.value), moment.value.date)),
-        None => Some((time(a, 0, call)?, Date::default())),
+        None => Some((clock(a, 0, call)?, Date::default())),
     }
 }
 

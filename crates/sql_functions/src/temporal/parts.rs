@@ -1,19 +1,19 @@
 //! Parts of dates and times: `YEAR`, `WEEK`, `HOUR`, `EXTRACT`, `DAYNAME`, …
 
 use firn_format::value::{Date, DateTime, Time};
-use firn_sql_types::Datum;
 use firn_sql_types::calendar::{self, WeekMode};
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::interval::IntervalUnit as Unit;
 use firn_sql_types::temporal::parse::{DateRules, parse_date_time, time_of_day};
+use firn_sql_types::{Datum, SqlType};
 
 use super::value::{
-    complete, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy, may_be_moment,
-    time, unit,
+    complete, constant_unit, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy,
+    may_be_moment, time, unit,
 };
-use crate::arguments::int;
-use crate::signature::{self, bigint};
-use crate::{Call, Function, lenient, strict};
+use crate::arguments::{int, word};
+use crate::signature::{self, Want, bigint, fixed};
+use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("YEAR", 1..=1, [Temporal] => signature::year, |a: &[Datum], call: &Call<'_>| {
@@ -48,16 +48,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     lenient!("YEARWEEK", 1..=2, [Temporal, Int] => signature::int, year_week)
         .needing(|before| before.first().is_none_or(may_be_moment)),
-    strict!("HOUR", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
+    strict!("HOUR", 1..=1, [Clock] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(time_part(a, call, |value| value.hours.into()))
     }),
-    strict!("MINUTE", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
+    strict!("MINUTE", 1..=1, [Clock] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(time_part(a, call, |value| value.minutes.into()))
     }),
-    strict!("SECOND", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
+    strict!("SECOND", 1..=1, [Clock] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(time_part(a, call, |value| value.seconds.into()))
     }),
-    strict!("MICROSECOND", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
+    strict!("MICROSECOND", 1..=1, [Clock] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(time_part(a, call, |value| value.microseconds.into()))
     }),
     strict!("DAYNAME", 1..=1, [Temporal] => signature::text::<9>, |a: &[Datum], call: &Call<'_>| {
@@ -69,7 +69,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let month = value.and_then(|value| usize::from(value.date.month).checked_sub(1));
         Ok(month.and_then(|month| MONTHS.get(month)).map_or(Datum::Null, |name| Datum::text(*name)))
     }),
-    strict!("EXTRACT", 2..=2, [Text, Temporal] => bigint, extract).shaped_by(&[0]),
+    strict!("EXTRACT", 2..=2, resolve_extract, extract).shaped_by(&[0]),
 ];
 
 /// `HHMMSS` of the largest time.
@@ -147,6 +147,14 @@ fn is_date_unit(unit: Unit) -> bool {
     )
 }
 
+fn resolve_extract(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let of = match constant_unit(context, 0) {
+        Some(unit) if !is_date_unit(unit) => Want::Clock,
+        _ => Want::Temporal,
+    };
+    fixed(types, context, &[Want::Text, of], bigint)
+}
+
 fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let unit = unit(&a[0])?;
     if is_date_unit(unit) {
@@ -162,7 +170,8 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
             let Some(value) = date_time(a, 1, call, fuzzy(call)) else { return Ok(Datum::Null) };
             Some(value)
         }
-        Datum::Int(_) | Datum::UInt(_) if int(&a[1]) > LARGEST_TIME_NUMBER => {
+        // The 64 bits of an unsigned number are read as a signed one.
+        Datum::Int(_) | Datum::UInt(_) if word(&a[1]).cast_signed() > LARGEST_TIME_NUMBER => {
             let value = date_time_of_long_months(a, 1, call, fuzzy(call));
             let Some(value) = value else { return Ok(Datum::Null) };
             Some(value)

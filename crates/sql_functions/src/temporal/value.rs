@@ -272,8 +272,18 @@ fn today_at(packed_time: i64, call: &Call<'_>) -> Option<DateTime> {
     round::add_microseconds(DateTime { date: today.date, ..DateTime::default() }, packed_time)
 }
 
-/// An argument as a time; `None` for NULL and, with a warning, for an invalid one.
+/// An argument as a time; `None` for NULL and, with a warning, for an invalid one. A year has no
+/// time of day.
 pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
+    let is_year = call.arguments.get(at).is_some_and(|ty| ty.kind == TypeKind::Year);
+    match arguments.get(at)? {
+        Datum::UInt(_) if is_year => Some(Time::default()),
+        _ => clock(arguments, at, call),
+    }
+}
+
+/// As [`time`], but a year is a number.
+pub(super) fn clock(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
     let datum = arguments.get(at)?;
     let mut parsed = match datum {
         Datum::Time(packed) => return Some(Time::unpack(*packed)),
@@ -346,11 +356,11 @@ fn is_faultless_time(text: &[u8], parsed: &Parsed<Time>) -> bool {
     parsed.value.is_some() && parsed.fault.is_none() && delimiter::in_time(text, true).is_none()
 }
 
-/// As [`time`], for an argument that could have been a moment: a space that does not belong there
+/// As [`clock`], for an argument that could have been a moment: a space that does not belong there
 /// counts as something that follows the time.
 pub(super) fn time_or_moment(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
     let datum = arguments.get(at)?;
-    let Datum::Text(octets) = datum else { return time(arguments, at, call) };
+    let Datum::Text(octets) = datum else { return clock(arguments, at, call) };
     let parsed = parse_time(octets, fuzzy(call));
     if parsed.value.is_none() {
         incorrect("datetime", datum, call);
@@ -385,6 +395,11 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
         // Beyond the range of a BIGINT the sign changes, as in MySQL.
         Datum::UInt(count) => Some(Interval::from_number(unit, *count as i64)),
         Datum::Text(octets) if unit.is_compound() => Interval::from_text(unit, octets),
+        Datum::Text(octets) if call.arguments[1].is_text_of_moment() => {
+            let (moment, ty) = moment_text::moment_of_text(octets)?;
+            let count = cast::to_decimal(&moment, &ty, call.context).ok()?;
+            Interval::from_decimal(unit, &count)
+        }
         Datum::Text(octets) => {
             // Only seconds have a fraction.
             let (text, kind) = match unit {
@@ -396,7 +411,10 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
             let is_long =
                 matches!(call.arguments[1].kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
             let is_empty = octets.trim_ascii().is_empty();
-            if !is_long && (is_empty || count.length_bytes < octets.trim_ascii_end().len()) {
+            // Of seconds, what follows the number of a text that was worked out has no warning.
+            let is_quiet =
+                is_long || unit == IntervalUnit::Second && call.arguments[1].before.get().is_some();
+            if !is_quiet && (is_empty || count.length_bytes < octets.trim_ascii_end().len()) {
                 truncated(kind, amount, call);
             }
             let whole = count.number.round(0, Rounding::Truncate);
@@ -444,7 +462,7 @@ pub(super) fn whole_double(number: f64, ty: &SqlType) -> i64 {
 }
 
 /// The whole number at the start of a text.
-fn integer_prefix(text: &[u8]) -> &[u8] {
+pub(super) fn integer_prefix(text: &[u8]) -> &[u8] {
     let start = text.len() - text.trim_ascii_start().len();
     let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
     let digits = text[start + sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();

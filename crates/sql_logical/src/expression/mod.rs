@@ -60,6 +60,19 @@ impl Expression {
         }
     }
 
+    /// The number behind the text of a zero-filled column, or of a double with fixed digits after
+    /// the point.
+    #[must_use]
+    pub fn number_behind_text(&self) -> Option<&Expression> {
+        let ExpressionKind::Call { function, arguments } = &self.kind else { return None };
+        let argument = arguments.first()?;
+        match (function.name, &argument.kind) {
+            ("ZEROFILL", ExpressionKind::Cast(number)) => Some(number),
+            ("FIXED DOUBLE", _) => Some(argument),
+            _ => None,
+        }
+    }
+
     /// The function that made these documents.
     fn maker_of_documents(&self) -> Option<&'static str> {
         if self.ty.kind != TypeKind::Json {

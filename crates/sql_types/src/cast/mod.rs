@@ -33,7 +33,7 @@ use crate::error::Result;
 use super::context::EvaluationContext;
 use super::datum::Datum;
 use super::decimal::Decimal;
-use super::number_text::parse_double_prefix;
+use super::number_text::{double_column_in_text, parse_double_prefix};
 use super::sql_type::{Coercibility, SqlType, TypeKind};
 
 pub use assign::{FloatLimits, Source, Target, assign, assign_within, implicit_default};
@@ -124,7 +124,7 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     Ok(converted)
 }
 
-/// As [`cast`], for a text or a double of a column. A long text becomes a double without a warning,
+/// As [`cast`], for a text or a double of a column. A double has more digits in a text. A long text becomes a double without a warning,
 /// and also an integer if no cast is written; exact numbers are as in [`exact_of`]. A `FLOAT`
 /// beyond all integers becomes the lowest one, a `DOUBLE` the nearest, with a warning.
 ///
@@ -150,6 +150,11 @@ pub fn cast_column(
             }
             truncated("INTEGER", datum, from, ctx)?;
             cast(datum, from, to, ctx)
+        }
+        (Datum::Double(number), kind) if kind.is_string() && from.kind == TypeKind::Double => {
+            let text = Datum::Text(double_column_in_text(*number));
+            let ty = SqlType::varchar(from.max_text_chars(), ctx.connection_collation);
+            cast(&text, &ty, to, ctx)
         }
         (Datum::Text(text), TypeKind::Double) if is_long => Ok(Datum::Double(double_of(text))),
         (Datum::Text(text), TypeKind::Float)

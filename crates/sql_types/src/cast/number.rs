@@ -49,8 +49,8 @@ pub(super) fn number_of(datum: &Datum, from: &SqlType) -> Option<Number> {
     })
 }
 
-/// The value inside a JSON scalar, with its SQL type; `None`, and a warning, for arrays, objects
-/// and null.
+/// The value inside a JSON scalar that may be a number; `None`, and a warning, for dates, times,
+/// bytes, arrays, objects and null.
 fn json_inner(json: &JsonValue, wanted: &str, ctx: &EvaluationContext) -> Result<Option<Datum>> {
     let inner = match json {
         JsonValue::Bool(truth) => Datum::Int((*truth).into()),
@@ -59,11 +59,13 @@ fn json_inner(json: &JsonValue, wanted: &str, ctx: &EvaluationContext) -> Result
         JsonValue::Double(number) => Datum::Double(*number),
         JsonValue::Decimal(number) => Datum::Decimal(*number),
         JsonValue::String(text) => Datum::text(&**text),
-        JsonValue::Date(packed) => Datum::Date(*packed),
-        JsonValue::Time(packed) => Datum::Time(*packed),
-        JsonValue::DateTime(packed) => Datum::DateTime(*packed),
-        JsonValue::Opaque { bytes, .. } => Datum::text(&**bytes),
-        JsonValue::Null | JsonValue::Array(_) | JsonValue::Object(_) => {
+        JsonValue::Date(_)
+        | JsonValue::Time(_)
+        | JsonValue::DateTime(_)
+        | JsonValue::Opaque { .. }
+        | JsonValue::Null
+        | JsonValue::Array(_)
+        | JsonValue::Object(_) => {
             invalid_json(wanted, ctx)?;
             return Ok(None);
         }

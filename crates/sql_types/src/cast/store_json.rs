@@ -13,7 +13,7 @@ use crate::json::JsonValue;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::temporal::parse::DateRules;
 
-use super::assign::{Target, assign};
+use super::assign::{Source, Target, assign};
 use super::number::plain_type;
 use super::temporal::{read_date_time, read_time};
 
@@ -46,6 +46,13 @@ pub(super) fn scalar(json: &JsonValue, wanted: &str, target: Target<'_>) -> Resu
     }
     match value {
         Some(value) => assign(&value, &plain_type(&value), target),
+        // A document that is chosen among others is not stored as the zero date.
+        None if target.source == Source::Choice
+            && target.ty.kind.is_temporal()
+            && target.ty.nullable =>
+        {
+            Ok(Datum::Null)
+        }
         None => Ok(super::implicit_default(&target.ty.clone().not_null())),
     }
 }

@@ -15,6 +15,7 @@ use crate::temporal::round::{round_date_time, round_time};
 use crate::time_zone::MAX_TIMESTAMP_US;
 
 use super::assign::{Source, Target, number_text};
+use super::number::to_double;
 use super::temporal::{has_date_digits, read_date_time, read_time, warn_of_delimiter};
 use super::text::text_of;
 
@@ -53,9 +54,21 @@ fn read(kind: &str, datum: &Datum, from: &SqlType, target: Target<'_>) -> Result
         warn_of_delimiter(text, delimiter::in_date_time(text), target.row, target.ctx);
     }
     if let Some(fault) = parsed.fault.or(parsed.value.is_none().then_some(Fault::Truncated)) {
+        let fault = if has_digits_of_date(datum, target) { Fault::Truncated } else { fault };
         incorrect(kind, fault, datum, from, target)?;
     }
     Ok(parsed.value.unwrap_or_default())
+}
+
+/// Whether a value is a number whose digits are read as those of a date. One that is none is not out
+/// of range.
+fn has_digits_of_date(datum: &Datum, target: Target<'_>) -> bool {
+    let is_number =
+        matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_));
+    let largest = i64::MAX as f64;
+    is_number
+        && to_double(datum, &SqlType::double(), target.ctx)
+            .is_ok_and(|number| number >= 1.0 && number < largest)
 }
 
 /// Notes that a part of the value does not go into the column.

@@ -6,6 +6,7 @@ use firn_sql_collation::{self as collation, Charset, prefix_length};
 use crate::byte_string::ByteString;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError};
+use crate::number_text::double_column_in_text;
 use crate::sql_type::{SqlType, TypeKind};
 
 use super::assign::{Source, Target};
@@ -55,14 +56,21 @@ pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<
 }
 
 /// The text of a number whose stored form differs from its displayed form, for a column of `most`
-/// characters; a column without a limit is a long text, which takes the displayed form.
+/// characters; a column without a limit is a long text, which takes the form of a part of a text.
 fn stored_number(
     datum: &Datum,
     from: &SqlType,
     most: Option<u32>,
     target: Target<'_>,
 ) -> Result<Option<ByteString>> {
-    let Some(most) = most else { return Ok(None) };
+    let Some(most) = most else {
+        return Ok(match (datum, &from.kind, target.source) {
+            (Datum::Double(number), TypeKind::Double, Source::Column) => {
+                Some(double_column_in_text(*number))
+            }
+            _ => None,
+        });
+    };
     Ok(match (datum, &from.kind) {
         (Datum::Double(number), _) => {
             let (text, fits) = NumberText::of_double_within(*number, most as usize);

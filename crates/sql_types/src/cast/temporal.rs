@@ -42,8 +42,10 @@ pub(super) fn read_date_time(
         }
         (Datum::Text(text), _) => local(parse_date_time(text, rules), ctx),
         (Datum::Json(json), _) => match json_inner(json) {
-            Some(inner) => read_date_time(&inner, &plain_type(&inner), rules, ctx),
-            None => Parsed { value: None, fault: Some(Fault::Truncated) },
+            Some(inner) if !matches!(inner, Datum::Time(_)) => {
+                read_date_time(&inner, &plain_type(&inner), rules, ctx)
+            }
+            _ => Parsed { value: None, fault: Some(Fault::Truncated) },
         },
         (_, Some(number)) => read_number(&number, rules),
         (_, None) => Parsed { value: None, fault: None },
@@ -158,8 +160,10 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
         (Datum::UInt(_), _) if from.kind == TypeKind::Year => good(Time::default()),
         (Datum::Text(text), _) => parse_time(text, rules),
         (Datum::Json(json), _) => match json_inner(json) {
-            Some(inner) => read_time(&inner, &plain_type(&inner), ctx),
-            None => Parsed { value: None, fault: Some(Fault::Truncated) },
+            Some(inner) if !matches!(inner, Datum::Date(_) | Datum::DateTime(_)) => {
+                read_time(&inner, &plain_type(&inner), ctx)
+            }
+            _ => Parsed { value: None, fault: Some(Fault::Truncated) },
         },
         (_, Some(number)) => {
             let (whole, microseconds) = split_fraction(&number, rules);
@@ -219,7 +223,13 @@ pub fn to_date_time(
     let parsed = read_date_time(datum, from, DateRules::from_mode(ctx.sql_mode), ctx);
     let value = reported(parsed, "datetime", datum, from, ctx)?;
     let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
-    Ok(value.and_then(|value| round_date_time(value, fsp, truncate)))
+    Ok(value.and_then(|value| {
+        let rounded = round_date_time(value, fsp, truncate)?;
+        // No second is added to a date without a month or a day.
+        let is_complete = value.date.month > 0 && value.date.day > 0;
+        let second = |of: DateTime| DateTime { microsecond: 0, ..of };
+        (is_complete || second(rounded) == second(value)).then_some(rounded)
+    }))
 }
 
 fn reported(

@@ -10,7 +10,7 @@ use crate::byte_string::ByteString;
 use crate::context::EvaluationContext;
 use crate::datum::Datum;
 use crate::error::Result;
-use crate::number_text::{double_to_text, float_to_text};
+use crate::number_text::{double_in_text, float_in_text};
 use crate::sql_type::{SqlType, TypeKind};
 use crate::temporal::format;
 
@@ -40,8 +40,8 @@ pub(super) fn text_of(datum: &Datum, from: &SqlType) -> ByteString {
         (Datum::UInt(year), TypeKind::Year) => write!(text, "{year:04}"),
         (Datum::Int(number), _) => write!(text, "{number}"),
         (Datum::UInt(number), _) => write!(text, "{number}"),
-        (Datum::Double(number), TypeKind::Float) => return float_to_text(*number),
-        (Datum::Double(number), _) => return double_to_text(*number),
+        (Datum::Double(number), TypeKind::Float) => return float_in_text(*number),
+        (Datum::Double(number), _) => return double_in_text(*number),
         (Datum::Decimal(number), _) => write!(text, "{number}"),
         (Datum::Date(packed), _) => return format::date_text(Date::unpack(*packed)).into(),
         (Datum::Time(packed), _) => return format::time_text(Time::unpack(*packed), fsp).into(),

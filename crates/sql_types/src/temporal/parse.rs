@@ -314,6 +314,9 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     if let Some((written, fault)) = parse_behind_date(text, rules) {
         return Parsed { value: Some(time_of_day(written.date_time)), fault };
     }
+    if !negative && is_broken_date(text) {
+        return Parsed::bad(Fault::Truncated);
+    }
     if !unsigned.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') {
         return Parsed::bad(Fault::Truncated);
     }
@@ -341,6 +344,21 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     let up = seventh_digit >= 5 && !rules.truncate_fraction;
     let clipped = round::clip_time(time.pack() + round::away_from_zero(time.negative, up.into()));
     Parsed { fault: clipped.fault.or(garbage), ..clipped }
+}
+
+/// Whether a text is long enough for a date and time, and begins with the digits of a date that a
+/// letter breaks off.
+fn is_broken_date(text: &[u8]) -> bool {
+    const YEAR: usize = 4;
+    const DATE: usize = 8;
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_broken =
+        text.get(digits).is_some_and(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+    if text.len() < SHORTEST_FULL_TIMESTAMP || digits == 0 || !is_broken {
+        return false;
+    }
+    let month = text.get(YEAR..YEAR + 2).filter(|_| digits > YEAR + 1);
+    digits < DATE - 1 || month.is_some_and(|month| month > b"12".as_slice())
 }
 
 /// Whether a text for a time also has a date.

@@ -214,12 +214,13 @@ impl ForeignKeys {
         in_own_table: bool,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        let is_wanted = |key: &ForeignKeyModel| {
-            let is_own =
-                key.parent_schema == self.model.schema && key.parent_table == self.model.name;
-            is_own == in_own_table
-        };
+        let is_wanted = |key: &ForeignKeyModel| self.is_own_parent(key) == in_own_table;
         self.check_parents(value, None, &is_wanted, execution)
+    }
+
+    /// Whether a key's parents are rows of the table itself.
+    fn is_own_parent(&self, key: &ForeignKeyModel) -> bool {
+        key.parent_schema == self.model.schema && key.parent_table == self.model.name
     }
 
     /// Looks for the parents of a row. `changed`: only for keys that include these ordinals.
@@ -268,7 +269,23 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// Looks for the parents of a row that was updated, and does what its children's keys require.
+    /// Looks for the parents, in other tables, of a row that is about to be updated.
+    pub(super) fn before_update(
+        &self,
+        table: &TableRef,
+        old: &[u8],
+        changes: &StoredChanges<'_>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        if !self.is_child() {
+            return Ok(());
+        }
+        let is_wanted = |key: &ForeignKeyModel| !self.is_own_parent(key);
+        self.check_parents_of_update(table, old, changes, &is_wanted, execution)
+    }
+
+    /// Looks for the parents, in its own table, of a row that was updated, and does what its
+    /// children's keys require. A row that follows its parent has had no other check before.
     pub(super) fn after_update(
         &mut self,
         table: &TableRef,
@@ -278,7 +295,8 @@ impl ForeignKeys {
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         if self.is_child() {
-            self.check_parents_of_update(table, old, changes, execution)?;
+            let is_wanted = |key: &ForeignKeyModel| above.is_some() || self.is_own_parent(key);
+            self.check_parents_of_update(table, old, changes, &is_wanted, execution)?;
         }
         let Some(children) = self.children(execution)? else { return Ok(()) };
         let cause = self.cause(true, above);
@@ -311,6 +329,7 @@ impl ForeignKeys {
         table: &TableRef,
         old: &[u8],
         changes: &StoredChanges<'_>,
+        is_wanted: &dyn Fn(&ForeignKeyModel) -> bool,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let mut kept: SmallVec<[(u16, Value); 4]> = SmallVec::new();
@@ -328,7 +347,7 @@ impl ForeignKeys {
             let found = kept.iter().find(|(of, _)| *of == ordinal);
             found.map_or(ValueRef::Null, |(_, value)| value.as_ref())
         };
-        self.check_parents(&value, Some(changes), &|_| true, execution)
+        self.check_parents(&value, Some(changes), is_wanted, execution)
     }
 
     /// Does what the keys of a deleted row's children require.

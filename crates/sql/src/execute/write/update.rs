@@ -65,6 +65,8 @@ pub(super) fn update_row(
         .map_err(Refusal::Other)?;
     let values: SmallVec<[(usize, ValueRef<'_>); 4]> =
         stored.iter().map(|(ordinal, value)| (*ordinal, value.as_ref())).collect();
+    // A row without its parents is refused even if another one has its key.
+    keys.before_update(table, payload, &values, execution).map_err(Refusal::Other)?;
     if let Err(error) = execution.data.transaction.update(table, key, payload, &values) {
         let mut value =
             |ordinal: u16| new_value(ordinal, model, table, payload, changes, execution);

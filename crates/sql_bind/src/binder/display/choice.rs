@@ -185,19 +185,15 @@ fn of_null_or(typing: &Typing<'_>, value: &Expression) -> Option<Display> {
     }
 }
 
-/// The number behind the text that a zero-filled column becomes beside texts.
+/// The number behind the text that a zero-filled column, or a double with fixed digits, becomes
+/// beside texts.
 fn without_zeros(value: &Expression) -> &Expression {
     match &value.kind {
         ExpressionKind::Cast(inner) if matches!(inner.kind, ExpressionKind::Call { .. }) => {
             let number = without_zeros(inner);
             if std::ptr::eq(number, &**inner) { value } else { number }
         }
-        ExpressionKind::Call { function, arguments } if function.name == "ZEROFILL" => {
-            match arguments.first().map(|text| &text.kind) {
-                Some(ExpressionKind::Cast(number)) => number,
-                _ => value,
-            }
-        }
+        ExpressionKind::Call { .. } => value.number_behind_text().unwrap_or(value),
         _ => value,
     }
 }

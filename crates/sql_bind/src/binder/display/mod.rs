@@ -175,28 +175,24 @@ pub(super) fn shown_operand<'e>(
         && !is_written_text(inner, &expression.ty)
         && is_implied(&inner.ty, &expression.ty)
     {
-        // A double with fixed digits becomes text through an exact number.
-        if let ExpressionKind::Cast(number) = &inner.kind
-            && matches!(number.ty.kind, TypeKind::Float | TypeKind::Double)
-            && matches!(inner.ty.kind, TypeKind::Decimal { .. })
-            && matches!(number.kind, ExpressionKind::Slot(_))
-            && !is_written_cast(inner)
-        {
-            return shown_operand(typing, number);
-        }
-        return (&inner.ty, shown_operand(typing, inner).1);
+        let shown = shown_operand(typing, inner);
+        // A double with fixed digits becomes a text of its own first.
+        return match inner.number_behind_text() {
+            Some(number) if number.ty.kind == shown.0.kind => shown,
+            _ => (&inner.ty, shown.1),
+        };
     }
     if matches!(expression.kind, ExpressionKind::Literal(_))
         && let Some(before) = expression.ty.before.get()
     {
         return (&before.operand.0, before.operand.1);
     }
-    // The digits of a zero-filled column are those of a number.
-    if let ExpressionKind::Call { function, arguments } = &expression.kind
-        && function.name == "ZEROFILL"
-        && let Some(ExpressionKind::Cast(number)) = arguments.first().map(|text| &text.kind)
-    {
-        return (&number.ty, display(typing, expression));
+    if let Some(number) = expression.number_behind_text() {
+        return match number.ty.kind {
+            TypeKind::Float | TypeKind::Double => shown_operand(typing, number),
+            // The digits of a zero-filled column are those of a number.
+            _ => (&number.ty, display(typing, expression)),
+        };
     }
     let display = display(typing, expression);
     match (&expression.kind, &expression.ty.kind) {

@@ -1,0 +1,92 @@
+"""What `unlike_rows` asks: expressions over the table of `unlike_values`, and whole queries."""
+
+EXPRESSIONS = """
+concat(-1.2345678901234567e-5)
+concat(-1.2345678901234567e-10), length(-1.2345678901234567e-10), 1.2345678901234567e-10
+concat(db), concat(db / 3e10), if(1, db / 3e10, 'a'), cast(db / 3e10 as char)
+concat(fl), concat(cast(1e12 as float)), concat(cast(-1.23456e-5 as float))
+concat(pi()), concat(dm / ts), concat(-dm), coalesce(dm, 'a'), if(1, dm, 'a') + 0
+greatest('a', ch), greatest(ch, 'a'), least('A', 'a', v9), greatest(v9, 'A'), greatest(vl, _latin1'e')
+time(ye), hour(ye), minute(ye), second(ye), microsecond(ye), time_to_sec(ye), extract(hour_minute from ye), extract(day_second from ye)
+timediff(ye, ye), time_format(ye, '%T'), addtime(ye, '1:1:1'), subtime('1:1:1', ye)
+extract(minute_second from bu), extract(hour from bu), extract(second from 18446744073709551615)
+1 between ye and 3000, 1999 between ye and 3000, 70 between 60 and ye, ye between 1 and 70, 1 in (ye, 5), ye in (1, 5), '1' between ye and 3000
+concat(date_sub(t3, interval b9 hour)), concat(date_add(t3, interval '1' second)), t3 + interval 1 second, length(addtime(t3, '1'))
+cast(addtime(t3, t0) as char), cast(subtime(t3, '1:1:1.5') as binary), concat(timestampadd(second, 1, t3)), if(1, addtime(t3, '1'), 'a')
+cast(0.5 as datetime), cast(0.4 as datetime), cast('2024-00-00 00:00:00.5' as datetime), cast(0.125 as datetime(2)), cast(0.5 as datetime(1))
+date_add(t3, interval iz second_microsecond), date_add(d0, interval iz second_microsecond), date_add(d0, interval iz + 0 second_microsecond)
+greatest(t3, 5) + 0, greatest(time'00:01:20', 130) + 0, least(it, t3) + 0
+greatest(it, time'12:30:45') + 0, greatest('10', '9') + 0, greatest(st, t3) + 0
+field(vc, 'Ab', vb), field('AB', vc), field(vc, vb, 'Ab'), field(vb, vc), field(vn, 'a')
+field(vc, vn)
+field(da, x'FF')
+field(5, x'FF')
+regexp_substr('漢字', vl)
+regexp_replace(bn, null, vc), regexp_replace(bb, 5, 'a')
+regexp_replace(bb, 'b', 'c')
+nullif('12x', bi), nullif('1.5', bi), nullif('é', bu), nullif('12', it), nullif('12', ye), nullif(12, ye), nullif(x'41', bi)
+nullif(date'9999-12-31', bi), nullif(20240229, da), nullif('2024-02-29', da), nullif('12', t0), nullif(5.5, t3), nullif(json_array(1), bi)
+bit_or(bb)
+bit_and(uncompress(compress('abc')))
+bit_xor(from_base64('YWJj'))
+bit_and(if(1, null, null)), bit_or(case id when 9 then null end), bit_and(null)
+cast(date'2024-02-29' as signed) like x'FF'
+ifnull(bn, '漢字'), if(1, '漢字', bn), coalesce('漢字', bn), ifnull(vn, '漢字漢字漢字漢字')
+coercibility(bl), coercibility(concat(it)), coercibility(trim(it)), coercibility(if(1, it, da)), coercibility(it), coercibility(weight_string(vc))
+coercibility(concat(v9, vc)), coercibility(concat(concat(v9, vc), 'a')), coercibility(concat(concat(v9, vc), vc)), collation(concat(concat(v9, vc), vc))
+'a' = concat(v9, vc), vc = concat(v9, vc), 'a' in (concat(v9, vc), 'b')
+concat(v9, vc) = concat(v9, vc)
+'a' in (v9, vc)
+'a' between v9 and vc
+strcmp(5, concat(v9, vc)), strcmp(5, '[1'), strcmp('5', '[1'), strcmp(1e20, '1E20' collate utf8mb4_0900_ai_ci), strcmp(date'1999-12-31', t0)
+truncate(de, '1'), round(de, '1'), truncate(de, '-1'), truncate(de, cast(1 as char))
+1 in ('10', '1e2'), 4 in ('4.9', 'x'), 5 in ('50', '5e0'), 1 in ('1e2'), it in ('10', '1e2')
+rpad(_binary'ab', 2, vc), insert(x'61', 1, 1, v9), replace(_binary'ab', 'a', vc), lpad(vc, 3, 'x')
+date_sub(da, interval date_sub('2024-02-29 12:30:00', interval 1 second) second)
+cast(cast(m6 as json) as signed), cast(cast(da as json) as decimal(20, 3)), cast(m6 as json) + 0, cast(vn as json) + 0, left('abcdef', cast(t3 as json))
+time(cast(d0 as json)), hour(cast(d0 as json)), time(cast(t3 as json)), hour(cast(t3 as json)), cast(cast(t3 as json) as datetime)
+cast(case when 1 then js else js end as unsigned), cast(js as unsigned), cast(if(1, js, js) as signed)
+cast(ifnull(js, js) as year), cast(ifnull(bb, 'x') as decimal)
+json_value(it, '$.a')
+cast('1AAAAAAAAAAA' as time), cast('1AAAAAAAAAA' as time), cast('123456AAAAAA' as time), cast('20240101AAAAAA' as time)
+greatest(1, null, timestamp'2024-02-29 12:30:00')
+log(-1.25, js), log(ye, null)
+json_insert(js, null, (v + 0)), json_insert(null, '$', (v + 0)), json_insert(js, '$[last]', (v + 0))
+json_replace(js, '$**.a', json_object(bn, lt))
+(vn & vn) + 0
+""".strip().split("\n")
+
+QUERIES = [
+    "(SELECT 'a') UNION (SELECT 8.2304526008230452e-11)",
+    "(SELECT 'a') UNION (SELECT dm / ts FROM t)",
+    "(SELECT tx FROM t) UNION (SELECT db / 3e10 FROM t)",
+    "(SELECT bn FROM t) UNION (SELECT dm FROM t)",
+    "(SELECT bn FROM t) UNION (SELECT iz FROM t)",
+    "(SELECT ye FROM t) UNION ALL (SELECT bn FROM t)",
+    "(SELECT '漢字') EXCEPT (SELECT 0x41)",
+    "(SELECT js FROM t) UNION (SELECT weight_string(st) FROM t)",
+    "(SELECT bb FROM t) UNION (SELECT concat(v9, vc) FROM t)",
+    "SELECT id FROM t WHERE t3 IN (5, '10:11:12.9991')",
+]
+WRITES = [
+    "UPDATE IGNORE mine SET d = 20240230 WHERE id = 1",
+    "UPDATE IGNORE mine SET d = '2024-02-30' WHERE id = 1",
+    "UPDATE IGNORE mine SET d = 99999999999 WHERE id = 1",
+    "UPDATE IGNORE mine SET d = -1 WHERE id = 1",
+    "UPDATE IGNORE mine SET m = NULLIF(j, NULL)",
+    "SELECT m FROM mine",
+    "UPDATE IGNORE mine SET m = j",
+    "SELECT m FROM mine",
+    "UPDATE mine SET o = -0.05 WHERE id = 1",
+    "UPDATE mine SET o = -f WHERE id = 1",
+    "SELECT o FROM mine WHERE id = 1",
+    "UPDATE mine SET tx = f / -3e10, v = f / -3e10 WHERE id = 1",
+    "SELECT tx, v FROM mine WHERE id = 1",
+    "UPDATE child SET id = 2, r = 77 WHERE id = 1",
+    "UPDATE child SET u = 2, r = 77 WHERE id = 1",
+    "UPDATE IGNORE child SET u = 2, r = 77 WHERE id = 1",
+    "INSERT INTO child VALUES (1, 77, 9)",
+    "UPDATE child SET r = 77, id = 1 WHERE id = 1",
+    "UPDATE mine SET c = GREATEST(c, n) WHERE id = 1",
+    "UPDATE mine SET v = GREATEST(1, n) WHERE id = 1",
+]
