@@ -238,7 +238,10 @@ fn read(pages: &RemotePages, page: PageId, at_least: Lsn, into: &mut PageBuf) ->
         match pages.read(page, PageRead::Latest { at_least }, into) {
             Ok(_) => return true,
             Err(PageStoreError::Absent(_)) => return false,
-            Err(error) => last = Some(error),
+            Err(error) => {
+                last = Some(error);
+                sleep(50 * MS);
+            }
         }
     }
     panic!("{page} as of {at_least}: {last:?}");
