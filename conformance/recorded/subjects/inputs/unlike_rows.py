@@ -54,8 +54,6 @@ log(-1.25, js), log(ye, null)
 json_insert(js, null, (v + 0)), json_insert(null, '$', (v + 0)), json_insert(js, '$[last]', (v + 0))
 json_replace(js, '$**.a', json_object(bn, lt))
 (vn & vn) + 0
-locate('B', vc), locate(vb, vc), locate(vc, vb), instr('ABC', vc), instr(vc, vb), locate('A' collate utf8mb4_general_ci, 'xa')
-strcmp(t0, v9), strcmp(da, v9)
 """.strip().split("\n")
 
 QUERIES = [

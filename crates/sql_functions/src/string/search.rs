@@ -3,7 +3,7 @@
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset, Collation};
 use firn_sql_types::error::Result;
-use firn_sql_types::{Coercibility, Datum, SqlType};
+use firn_sql_types::{Datum, SqlType};
 
 use crate::arguments::{bytes, int};
 use crate::signature::{self, Want, comparing_collation, decoded, fixed, merge_text};
@@ -13,11 +13,11 @@ use crate::{Call, Function, ResolveContext, Signature, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LOCATE", 2..=3, with_text_needle::<1, 0>, |a: &[Datum], call: &Call<'_>| {
-        locate(a, [1, 0], a.get(2).map_or(1, int), call)
+        locate(&a[1], &a[0], a.get(2).map_or(1, int), call)
     })
     .in_order(&[1, 0]),
     strict!("INSTR", 2..=2, with_text_needle::<0, 1>, |a: &[Datum], call: &Call<'_>| {
-        locate(a, [0, 1], 1, call)
+        locate(&a[0], &a[1], 1, call)
     }),
     strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
         let collation = collation::get(comparing_collation(call.arguments, "strcmp")?);
@@ -76,8 +76,8 @@ fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
         comparing_collation(types, "strcmp")?;
     }
     let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
-    if types.iter().any(|ty| ty.kind.is_numeric() || ty.kind.has_date()) {
-        // Beside a number or a date, characters are compared by their code points.
+    if types.iter().any(|ty| ty.kind.is_numeric() || ty.kind.is_temporal()) {
+        // Beside a number or a time, characters are compared by their code points.
         for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_text()) {
             *argument = decoded(argument, Charset::Utf8mb4.binary_collation());
         }
@@ -93,20 +93,9 @@ fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
     Ok(signature)
 }
 
-/// The text in which is searched says how texts are compared, unless a collation is written for
-/// what is sought.
-fn searching_collation(haystack: &SqlType, needle: &SqlType) -> Result<CollationId> {
-    match haystack.collation().filter(|id| *id != CollationId::BINARY) {
-        Some(collation) if needle.coercibility != Coercibility::Explicit => Ok(collation),
-        _ => Ok(merge_text(&[haystack, needle], "locate")?.0),
-    }
-}
-
-/// Where a text is in another one; `places` are those of both among the arguments.
-fn locate(a: &[Datum], places: [usize; 2], position: i64, call: &Call<'_>) -> Result<Datum> {
-    let [haystack, needle] = places.map(|at| &a[at]);
-    let [haystack_type, needle_type] = places.map(|at| call.arguments[at]);
-    let id = searching_collation(haystack_type, needle_type)?;
+fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {
+    // Of two collations, that which compares bytes.
+    let id = merge_text(&call.arguments[..2], "locate")?.0;
     let collation = collation::get(id);
     let binary = SqlType::varbinary(0);
     let ty = if id == CollationId::BINARY { &binary } else { call.result };
