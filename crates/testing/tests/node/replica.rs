@@ -16,7 +16,7 @@ use std::time::Duration;
 use firn_api::page_store::page_service::{SimulatedOptions, SimulatedPages};
 use firn_api::rows::{Cancellation, DatabaseNode, ReadConsistency};
 use firn_api::{LogStore, PageStore, Timestamps, WriterEpoch};
-use firn_base::network::{ClusterId, NodeId, NodeIdentity, Role, Roles};
+use firn_base::network::Role;
 use firn_base::task::sleep;
 use firn_base::{Environment, IndexId, SpaceId, TableId};
 use firn_consensus::Term;
@@ -29,16 +29,17 @@ use firn_engine::{Engine, EngineError, EngineOptions, Storage};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_format::key::BinaryCollation;
 use firn_format::space::SpacePurpose;
-use firn_link::{Caller, CallerSettings, LocalNode, Server, ServerSettings};
+use firn_link::{Caller, CallerSettings, Server, ServerSettings};
 use firn_log_service::{LogService, LogServiceOptions, RemoteLog, RemoteLogOptions};
 use firn_testing::group_log::{GroupCluster, GroupSettings};
 use firn_testing::random::Random;
 use firn_testing::simulation::{LinkFaults, World, first_failure, for_each_seed};
 use firn_writer_service::{RemoteWriter, SurelyLeads, WriterService};
 
+use crate::page_machines::{MS, local};
+
 /// The port of the members' servers.
 const PORT: u16 = 7_100;
-const MS: Duration = Duration::from_millis(1);
 const SPACE: SpaceId = SpaceId(100);
 const KEYS: usize = 4;
 /// How long a strong read waits here.
@@ -87,12 +88,6 @@ struct Outside {
     stop: Arc<AtomicBool>,
     /// Nobody writes for a moment.
     pauses: Arc<AtomicBool>,
-}
-
-fn local(node: u64, name: &str, role: Role) -> Arc<LocalNode> {
-    let (cluster, node) = (ClusterId(1), NodeId(node));
-    let identity = NodeIdentity { cluster, node, name: name.to_owned(), roles: Roles::of(&[role]) };
-    Arc::new(LocalNode::new(identity, 0))
 }
 
 fn key(number: usize) -> [u8; 1] {

@@ -180,7 +180,7 @@ impl Tier {
         &self.shared.cluster
     }
 
-    /// A member, or its number if it is gone.
+    /// One of the members that vote.
     fn some_member(&self) -> u64 {
         *self.random.pick(&self.voters.lock())
     }
@@ -235,7 +235,7 @@ impl Tier {
         self.world.network().set_faults(LinkFaults::default());
     }
 
-    /// The member that another one takes the place of dies, if it leads; perhaps all lose power.
+    /// The engine's member loses power, or all do. Perhaps another member leads before that.
     fn end_life(&mut self, home: u64) {
         // Where another member leads by now, the engine may still believe in itself: it is not
         // asked to stop before the log is checked elsewhere.
