@@ -48,7 +48,7 @@ pub(crate) fn sent_type(ty: &SqlType) -> Option<ValueType> {
         | TypeKind::Json
         | TypeKind::Geometry => return None,
     };
-    let collation_rank = ty.coercibility.rank();
+    let collation_rank = ty.coercibility.code();
     Some(ValueType { kind, is_nullable: ty.nullable, collation_rank })
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn received_type(ty: &ValueType) -> Option<SqlType> {
         ValueKind::Time { fsp } => TypeKind::Time { fsp: known_fsp(fsp)? },
         ValueKind::DateTime { fsp } => TypeKind::DateTime { fsp: known_fsp(fsp)? },
     };
-    let coercibility = Coercibility::of_rank(ty.collation_rank)?;
+    let coercibility = Coercibility::of_code(ty.collation_rank)?;
     Some(SqlType::new(kind).with_nullable(ty.is_nullable).with_coercibility(coercibility))
 }
 

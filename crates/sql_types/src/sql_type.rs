@@ -104,17 +104,26 @@ impl Coercibility {
         self as u8
     }
 
-    /// The coercibility of this rank; `None` if there is no such rank.
+    /// The number in messages and in the state of sessions.
     #[must_use]
-    pub const fn of_rank(rank: u8) -> Option<Coercibility> {
-        Some(match rank {
+    pub const fn code(self) -> u8 {
+        match self {
+            Coercibility::None => 1,
+            other => other.rank(),
+        }
+    }
+
+    /// The coercibility of this code; `None` if there is no such code.
+    #[must_use]
+    pub const fn of_code(code: u8) -> Option<Coercibility> {
+        Some(match code {
             0 => Coercibility::Explicit,
+            1 => Coercibility::None,
             2 => Coercibility::Implicit,
             3 => Coercibility::SystemConstant,
             4 => Coercibility::Coercible,
             5 => Coercibility::Numeric,
             6 => Coercibility::Ignorable,
-            7 => Coercibility::None,
             _ => return None,
         })
     }

@@ -350,3 +350,21 @@ fn messages_show_doubles_as_results_do() {
     assert_eq!(Datum::Double(1e20).plain_text(), "1e20");
     assert_eq!(Datum::Double(-0.5).plain_text(), "-0.5");
 }
+
+#[test]
+fn codes_of_coercibilities_are_as_their_format_has_them() {
+    let codes = [
+        (Coercibility::Explicit, 0),
+        (Coercibility::None, 1),
+        (Coercibility::Implicit, 2),
+        (Coercibility::SystemConstant, 3),
+        (Coercibility::Coercible, 4),
+        (Coercibility::Numeric, 5),
+        (Coercibility::Ignorable, 6),
+    ];
+    for (coercibility, code) in codes {
+        assert_eq!(coercibility.code(), code);
+        assert_eq!(Coercibility::of_code(code), Some(coercibility));
+    }
+    assert_eq!(Coercibility::of_code(7), None);
+}

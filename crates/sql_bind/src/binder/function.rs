@@ -365,8 +365,8 @@ fn is_number_or_time(argument: &Expression) -> bool {
     argument.ty.kind.is_numeric() || argument.ty.kind.is_temporal()
 }
 
-/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT`, or
-/// a date beside one of times, as the column would store it.
+/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT`,
+/// or a date beside one of times, as the column would store it.
 fn constants_as_stored(typing: &mut Typing<'_>, arguments: Vec<Expression>) -> Vec<Expression> {
     let columns: Vec<Option<SqlType>> = arguments
         .iter()

@@ -124,9 +124,10 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     Ok(converted)
 }
 
-/// As [`cast`], for a text or a double of a column. A double has more digits in a text. A long text becomes a double without a warning,
-/// and also an integer if no cast is written; exact numbers are as in [`exact_of`]. A `FLOAT`
-/// beyond all integers becomes the lowest one, a `DOUBLE` the nearest, with a warning.
+/// As [`cast`], for a text or a double of a column. A double has more digits in a text than one
+/// that was worked out. A long text becomes a double without a warning, and also an integer if no
+/// cast is written; exact numbers are as in [`exact_of`]. A `FLOAT` beyond all integers becomes the
+/// lowest one, a `DOUBLE` the nearest, with a warning.
 ///
 /// # Errors
 /// As [`cast`].

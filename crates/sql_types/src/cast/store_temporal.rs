@@ -60,8 +60,8 @@ fn read(kind: &str, datum: &Datum, from: &SqlType, target: Target<'_>) -> Result
     Ok(parsed.value.unwrap_or_default())
 }
 
-/// Whether a value is a number whose digits are read as those of a date. One that is none is not out
-/// of range.
+/// Whether a value is a number whose digits are read as those of a date. One that is none is not
+/// out of range.
 fn has_digits_of_date(datum: &Datum, target: Target<'_>) -> bool {
     let is_number =
         matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_));

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   engine 1: workers ──┤ power cut      engine 2, elsewhere: the same workers go on
-//!               └── acknowledged: 7, 12, 3 ──► check: each of these is there, and nothing half done
+//!               └── acknowledged: 7, 12, 3 ──► check: each is there, and nothing half done
 //! ```
 
 use std::sync::Arc;

@@ -229,8 +229,8 @@ fn compare(environment: &Environment, links: &PageLinks, at_least: Lsn) {
     assert!(pages > 0);
 }
 
-/// Whether the page is there. A node may need its time: one with little memory that was away, or one
-/// that is opened again.
+/// Whether the page is there. A node may need its time: one with little memory that was away, or
+/// one that is opened again.
 fn read(pages: &RemotePages, page: PageId, at_least: Lsn, into: &mut PageBuf) -> bool {
     const ATTEMPTS: usize = 12;
     let mut last = None;

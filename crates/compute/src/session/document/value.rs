@@ -23,7 +23,7 @@ pub(in crate::session) fn encode_value(value: &Datum, ty: &SqlType) -> Value {
     json!({
         "type": encode_kind(&ty.kind),
         "nullable": ty.nullable,
-        "coercibility": ty.coercibility.rank(),
+        "coercibility": ty.coercibility.code(),
         "value": encode_datum(value),
     })
 }
@@ -32,8 +32,8 @@ pub(super) fn decode_value(value: &Value) -> Read<(Datum, SqlType)> {
     let fields = Fields(value.as_object().ok_or_else(|| missing("a user variable"))?);
     let parts = fields.list("type")?;
     let kind = decode_kind(parts).ok_or_else(|| missing("a user variable's type"))?;
-    let rank = u8::try_from(fields.unsigned("coercibility")?).ok();
-    let coercibility = rank.and_then(Coercibility::of_rank);
+    let code = u8::try_from(fields.unsigned("coercibility")?).ok();
+    let coercibility = code.and_then(Coercibility::of_code);
     let mut ty = SqlType::new(kind);
     ty.coercibility = coercibility.ok_or_else(|| missing("a user variable's coercibility"))?;
     let nullable = fields.value("nullable")?.as_bool();
