@@ -212,8 +212,8 @@ pub(super) fn cut_to_definition(
     Ok(with_fixed_decimals(cut, decimals))
 }
 
-/// The text that `GREATEST` and `LEAST` make of a date beside other values, as the date: its number
-/// is the date's.
+/// The text that `GREATEST` and `LEAST` make of a date or a time beside other values, where a number
+/// is wanted: of a date, its number; of a time, that of the numbers of all values.
 fn as_chosen(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     let ExpressionKind::Call { function, arguments } = &expression.kind else { return expression };
     if !matches!(function.name, "GREATEST" | "LEAST") {
@@ -232,8 +232,7 @@ fn as_chosen(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     }
 }
 
-/// `GREATEST` and `LEAST` of a time beside other values, where a number is wanted: that of the
-/// numbers of all of them.
+/// `GREATEST` or `LEAST` of the numbers of its values.
 fn chosen_number(typing: &mut Typing<'_>, choice: Expression) -> Expression {
     const DOUBLE_CHARS: u32 = 23;
     let plain = choice.clone();

@@ -11,8 +11,8 @@ use firn_sql_types::{Coercibility, Datum, JsonValue, SqlType, TypeKind};
 
 use super::scope::ColumnPath;
 use super::{
-    Binder, Typing, cast, coerce, expression_builders, function, literal, predicate, scope,
-    subquery,
+    Binder, Typing, cast, coerce, expression_builders, function, literal, patterns, predicate,
+    scope, subquery,
 };
 
 /// The warning for deprecated syntax.
@@ -61,10 +61,10 @@ pub(crate) fn bind(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression> {
             predicate::between(binder, expr, *negated, low, high)
         }
         Expr::Like { negated, expr, pattern, escape } => {
-            predicate::like(binder, expr, pattern, escape.as_ref(), *negated)
+            patterns::like(binder, expr, pattern, escape.as_ref(), *negated)
         }
         Expr::Regexp { negated, expr, pattern } => {
-            predicate::regexp(binder, expr, pattern, *negated)
+            patterns::regexp(binder, expr, pattern, *negated)
         }
         Expr::Quantified { left, op, all, subquery } => {
             subquery::quantified(binder, left, *op, subquery, *all)

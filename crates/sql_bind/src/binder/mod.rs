@@ -40,6 +40,7 @@ mod nesting;
 mod null_test;
 mod parameter;
 mod parts;
+mod patterns;
 mod predicate;
 mod query;
 pub(crate) mod scope;

@@ -1,4 +1,4 @@
-//! Comparisons of rows, `IN`, `BETWEEN`, `LIKE`, `CASE`.
+//! Comparisons of rows, `IN`, `BETWEEN`, `CASE`.
 //!
 //! ```text
 //!   (a, b) = (1, 2)     a = 1 AND b = 2
@@ -9,7 +9,7 @@
 use firn_format::value::CollationId;
 
 use firn_sql_functions::Volatility;
-use firn_sql_grammar::ast::{CaseWhen, Expr, Value};
+use firn_sql_grammar::ast::{CaseWhen, Expr};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::volatility::is_row_dependent;
 use firn_sql_logical::expression::{
@@ -17,9 +17,8 @@ use firn_sql_logical::expression::{
 };
 use firn_sql_types::collate::{among_several, comparison_collation, merge_collations};
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
+use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlType, TypeKind};
 
-use super::coerce::refuse_no_text;
 use super::function::json_truth;
 use super::merge::is_large;
 use super::{
@@ -661,36 +660,6 @@ fn one_collation(values: &[&Expression]) -> Result<()> {
     }
 }
 
-pub(crate) fn like(
-    binder: &mut Binder<'_>,
-    text: &Expr,
-    pattern: &Expr,
-    escape: Option<&Value>,
-    negated: bool,
-) -> Result<Expression> {
-    let text = expressions::bind_single(binder, text)?;
-    let pattern = expressions::bind_single(binder, pattern)?;
-    let escape = escape_character(binder.typing.context, escape)?;
-    let (text, pattern) = (as_text(&mut binder.typing, text), as_text(&mut binder.typing, pattern));
-    let collation = comparison_collation(&text.ty, &pattern.ty, "like")?;
-    let kind = ComparisonKind::Text(collation);
-    refuse_no_text(kind, &text)?;
-    refuse_no_text(kind, &pattern)?;
-    let [text, pattern] = [text, pattern].map(|side| {
-        let ty = kind.operand_type(&side.ty);
-        coerce::cast_to(&mut binder.typing, side, ty)
-    });
-    let nullable = text.ty.nullable || pattern.ty.nullable;
-    let kind = ExpressionKind::Like {
-        text: Box::new(text),
-        pattern: Box::new(pattern),
-        collation,
-        escape,
-        negated,
-    };
-    Ok(Expression { kind, ty: SqlType::boolean().with_nullable(nullable) })
-}
-
 /// A text with a collation, with the same coercibility as its own.
 fn under(typing: &mut Typing<'_>, side: Expression, collation: CollationId) -> Expression {
     if side.ty.collation() == Some(collation) {
@@ -774,39 +743,6 @@ pub(crate) fn as_text(typing: &mut Typing<'_>, expression: Expression) -> Expres
         .with_nullable(expression.ty.nullable)
         .with_coercibility(coercibility);
     coerce::cast_to(typing, expression, ty)
-}
-
-fn escape_character(context: &PlanContext<'_>, escape: Option<&Value>) -> Result<Option<char>> {
-    let mode = context.evaluation.sql_mode;
-    let Some(escape) = escape else {
-        return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
-    };
-    let wrong = || SqlError::new(1210, "Incorrect arguments to ESCAPE");
-    let text = match escape {
-        Value::Text(text) => text,
-        // An unknown or NULL value counts as if it were not written.
-        Value::Parameter(_) | Value::LongText(_) | Value::Null => {
-            return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
-        }
-        _ => return Err(wrong()),
-    };
-    let mut characters = text.chars();
-    match (characters.next(), characters.next()) {
-        (first, None) => Ok(first),
-        _ => Err(wrong()),
-    }
-}
-
-pub(crate) fn regexp(
-    binder: &mut Binder<'_>,
-    text: &Expr,
-    pattern: &Expr,
-    negated: bool,
-) -> Result<Expression> {
-    let arguments =
-        vec![expressions::bind_single(binder, text)?, expressions::bind_single(binder, pattern)?];
-    let matches = expression_builders::call(&mut binder.typing, "REGEXP_LIKE", arguments)?;
-    Ok(if negated { expression_builders::not(matches) } else { matches })
 }
 
 pub(crate) fn case(

@@ -333,7 +333,8 @@ impl ForeignKeys {
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let mut kept: SmallVec<[(u16, Value); 4]> = SmallVec::new();
-        for foreign_key in self.parents.iter().map(|parent| &self.model.foreign_keys[parent.key]) {
+        let keys = self.parents.iter().map(|parent| &self.model.foreign_keys[parent.key]);
+        for foreign_key in keys.filter(|key| is_wanted(key)) {
             for ordinal in &foreign_key.columns {
                 let value = changes.iter().find(|(of, _)| *of == usize::from(*ordinal));
                 let value = match value {
