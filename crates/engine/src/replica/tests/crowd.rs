@@ -16,6 +16,11 @@ const REPLICAS: usize = 4;
 const COMPARISONS: usize = 12;
 /// How long every third snapshot stays open before it is compared; purge comes by every 10 ms.
 const HELD: Duration = Duration::from_millis(25);
+/// The pause between two changes of definitions.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Every tenth pause. What is visible under timestamps with gaps lags 40 ms behind the definitions,
+/// so it never meets those that change all the time.
+const REST: Duration = Duration::from_millis(150);
 /// Attempts to meet a snapshot with the definitions as of it, while definitions change.
 const ATTEMPTS: usize = 400;
 /// The most rounds in which a fault must be found.
@@ -125,10 +130,10 @@ impl<'a> Crowd<'a> {
         let below = |bound: u64| random.next_u64() % bound;
         let mut number = 0;
         while !self.is_over() {
-            firn_base::task::sleep(Duration::from_millis(20));
+            number += 1;
+            firn_base::task::sleep(if number % 10 == 0 { REST } else { PAUSE });
             let tables = self.writer.dictionary.tables();
             let table = &tables[below(tables.len() as u64) as usize];
-            number += 1;
             let name = format!("t{number}");
             if tables.len() < 4 {
                 self.writer.create(&name);
