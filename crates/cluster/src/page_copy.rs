@@ -6,12 +6,17 @@
 //!
 //! All pages are those of one position. The log from there on is held until the node follows it, so
 //! the copy takes as long as it takes, and the other nodes serve readers meanwhile.
+//!
+//! Relation: `held log ≤ position of the pages ≤ durable`. The other nodes keep no versions that
+//! nobody wants, and may be ahead of what this node knows to be durable. So the position is theirs,
+//! if they refuse the first one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use firn_api::{
-    FollowOptions, LogError, LogFollower, LogStore, PageFilter, PageRead, PageRequest, PageSink,
-    PageStore, PageStoreError, PageVersion,
+    FollowOptions, LogError, LogFollower, LogStore, PageFilter, PageLease, PageRead, PageRequest,
+    PageSink, PageStore, PageStoreError, PageVersion,
 };
 use firn_base::{Environment, Lsn, PageId};
 use firn_control::{ChunkId, Progress};
@@ -24,6 +29,8 @@ use crate::page_list::{self, Listed};
 
 /// Pages that are read at once.
 const READ_PAGES: usize = 256;
+/// How often a position is asked for before the copy is begun again.
+const HOLD_TRIES: usize = 16;
 /// How much log a node may hold back while it copies, in bytes.
 const HOLD_LIMIT_BYTES: u64 = 256 << 30;
 
@@ -70,16 +77,18 @@ pub(crate) fn copy_pages(
     if sources.is_empty() {
         return Err(CopyError::NoSource);
     }
-    let position = log.durable_lsn().max(Lsn::FIRST);
+    let from = log.durable_lsn().max(Lsn::FIRST);
     let kept = log.follow(FollowOptions {
         name: place.name.clone(),
-        from: position,
+        from,
         until: None,
         pages: PageFilter::All,
         hold_limit_bytes: HOLD_LIMIT_BYTES,
     })?;
     let placement = Placement::everywhere(sources.clone()).map_err(|_| CopyError::NoSource)?;
     let pages = RemotePages::open(place.environment, placement, RemotePagesOptions::default());
+    // The members that hold the log have just said what is durable.
+    let position = log.durable_lsn().max(from);
     let copied = copy_as_of(place, position, &pages, &sources, go_on);
     pages.close();
     copied.map(|()| kept)
@@ -87,12 +96,13 @@ pub(crate) fn copy_pages(
 
 fn copy_as_of(
     place: &CopyPlace<'_>,
-    position: Lsn,
+    wanted: Lsn,
     pages: &RemotePages,
     sources: &[PageNodeLink],
     go_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(), CopyError> {
-    let held = pages.hold(&place.name, position)?;
+    let held = hold(pages, &place.name, wanted)?;
+    let position = held.position();
     let (environment, database) = (place.environment, place.database);
     let mut copy = PageNode::begin_copy(environment, place.path, database, position)?;
     let mut after = None;
@@ -112,6 +122,23 @@ fn copy_as_of(
     copy.finish()?;
     drop(held);
     Ok(())
+}
+
+/// Holds the pages as of a position, or as of the next one that is kept.
+fn hold(
+    pages: &dyn PageStore,
+    reader: &str,
+    mut position: Lsn,
+) -> Result<Arc<dyn PageLease>, PageStoreError> {
+    for _ in 1..HOLD_TRIES {
+        match pages.hold(reader, position) {
+            Err(PageStoreError::NotKept { kept_from, .. }) if kept_from > position => {
+                position = kept_from;
+            }
+            other => return other,
+        }
+    }
+    pages.hold(reader, position)
 }
 
 /// Asks one node after the other.
@@ -168,5 +195,77 @@ impl PageSink for CopySink<'_> {
         if let Err(error) = added {
             self.failure.get_or_insert(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use firn_base::SpaceId;
+
+    use super::*;
+
+    /// Pages whose versions go while a position is asked for.
+    struct Moving {
+        kept_from: AtomicU64,
+        refusals: u64,
+    }
+
+    struct Held(Lsn);
+
+    impl PageLease for Held {
+        fn position(&self) -> Lsn {
+            self.0
+        }
+
+        fn advance(&self, _: Lsn) {}
+    }
+
+    impl PageStore for Moving {
+        fn hold(&self, _: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+            let kept_from = Lsn(self.kept_from.load(Ordering::Relaxed) * Lsn::ALIGNMENT);
+            if position >= kept_from {
+                return Ok(Arc::new(Held(position)));
+            }
+            if kept_from.0 / Lsn::ALIGNMENT < self.refusals {
+                self.kept_from.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(PageStoreError::NotKept { position, kept_from })
+        }
+
+        fn read(
+            &self,
+            page: PageId,
+            _: PageRead,
+            _: &mut PageBuf,
+        ) -> Result<PageVersion, PageStoreError> {
+            Err(PageStoreError::Absent(page))
+        }
+
+        fn applied_lsn(&self, _: PageId) -> Lsn {
+            Lsn(0)
+        }
+
+        fn is_covered(&self, _: PageId, _: Lsn) -> bool {
+            false
+        }
+
+        fn spaces(&self) -> Vec<SpaceId> {
+            Vec::new()
+        }
+    }
+
+    fn position_of_a_copy(refusals: u64) -> Option<u64> {
+        let pages = Moving { kept_from: 1.into(), refusals };
+        let held = hold(&pages, "copy", Lsn(0)).ok()?;
+        Some(held.position().0 / Lsn::ALIGNMENT)
+    }
+
+    #[test]
+    fn a_copy_goes_along_with_what_the_other_nodes_keep() {
+        assert_eq!(position_of_a_copy(1), Some(1));
+        assert_eq!(position_of_a_copy(9), Some(9));
+        assert_eq!(position_of_a_copy(1000), None, "it does not ask for ever");
     }
 }

@@ -112,7 +112,8 @@ impl Leases {
             holders.extract_if(|_, holder| holder.ends <= now).map(|(_, holder)| holder).collect();
         let next = holders.values().map(|holder| holder.ends).min();
         drop(holders);
-        for holder in overdue {
+        // A client whose leases were all refused has ended nothing by its silence.
+        for holder in overdue.iter().filter(|holder| !holder.leases.is_empty()) {
             tracing::warn!(
                 leases = holder.leases.len(),
                 "leases on pages ended: their holder is silent"
