@@ -31,6 +31,9 @@ pub struct ZoneReport {
     /// What would be lost if the zone took over now; `None` if nobody leads who could say it, or no
     /// member of the zone answers.
     pub loss: Option<Loss>,
+    /// Of how many chunks it has no copy, if it is to go on without the others: it cannot until it
+    /// has one of each.
+    pub missing_chunks: usize,
 }
 
 /// What a zone is for.
@@ -89,7 +92,11 @@ fn reports<'a>(
                 end.zip(leader).map(|(end, (_, leader))| loss(leader, end))
             }
         };
-        ZoneReport { zone: zone.to_owned(), place, loss }
+        let missing_chunks = match place {
+            ZonePlace::Asynchronous => missing_chunks(layout, zone),
+            _ => 0,
+        };
+        ZoneReport { zone: zone.to_owned(), place, loss, missing_chunks }
     };
     zones.into_iter().map(report).collect()
 }
@@ -117,6 +124,11 @@ fn place(layout: &Layout, zone: &str, home: Option<&str>) -> ZonePlace {
         true => ZonePlace::Synchronous,
         false => ZonePlace::Votes,
     }
+}
+
+fn missing_chunks(layout: &Layout, zone: &str) -> usize {
+    let is_there = |node: &NodeId| layout.node(*node).is_some_and(|node| node.zone == zone);
+    layout.chunks().filter(|(_, part)| !part.nodes.iter().any(is_there)).count()
 }
 
 fn loss(leader: &LogStatus, end: Lsn) -> Loss {

@@ -1,5 +1,7 @@
 //! Layouts of nodes in zones, for tests.
 
+use firn_base::network::NodeId;
+
 use super::Layout;
 
 pub(crate) const ALL: &str = "\"database\", \"log\", \"pages\", \"control\"";
@@ -20,4 +22,10 @@ pub(crate) fn zoned<'a>(nodes: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     }
     let cluster = "cluster = \"0000000000000000000000000000000a\"\n";
     Layout::parse(&format!("{cluster}{follows}{text}")).unwrap()
+}
+
+/// The layout before the node has got its pages.
+pub(crate) fn without_pages(mut layout: Layout, node: NodeId) -> Layout {
+    layout.chunks.values_mut().for_each(|part| _ = part.nodes.remove(&node));
+    layout
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::layout::zoned::{ALL, zoned};
+use crate::layout::zoned::{ALL, without_pages, zoned};
 
 fn layout(nodes: &[(&str, &str)]) -> Layout {
     zoned(nodes.iter().copied())
@@ -37,7 +37,8 @@ fn seen(layout: &Layout, ends: &[(u64, u64)]) -> Vec<String> {
     let reports = reports(layout, &|node| told.get(&node));
     let line = |one: &ZoneReport| {
         let loss = one.loss.map_or("?".to_owned(), |loss| format!("{}/{}", loss.bytes, loss.ms));
-        format!("{} {:?} {loss}", one.zone, one.place)
+        let pages = if one.missing_chunks > 0 { " without pages" } else { "" };
+        format!("{} {:?} {loss}{pages}", one.zone, one.place)
     };
     reports.iter().map(line).collect()
 }
@@ -67,4 +68,15 @@ fn a_zone_that_follows_loses_what_it_lacks() {
     assert_eq!(seen(&[(1, 1000), (4, 1010)]), "far Asynchronous 0/0", "it has it all");
     assert_eq!(seen(&[(1, 1000)]), "far Asynchronous ?", "it does not answer");
     assert_eq!(seen(&[(2, 1000), (4, 1000)]), "far Asynchronous ?", "nobody leads");
+}
+
+#[test]
+fn a_zone_that_follows_needs_all_pages() {
+    let follows = layout(&[("a", ALL), ("a", ALL), ("far", ALL), ("far", ALL)]);
+    let ends = [(1, 1000), (3, 1000)];
+    let one_lacks = without_pages(follows, NodeId(3));
+    assert_eq!(seen(&one_lacks, &ends)[1], "far Asynchronous 0/0");
+    let both_lack = without_pages(one_lacks, NodeId(4));
+    let expected = ["a Writes 0/0", "far Asynchronous 0/0 without pages"];
+    assert_eq!(seen(&both_lack, &ends), expected);
 }

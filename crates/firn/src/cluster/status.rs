@@ -154,7 +154,7 @@ fn table(nodes: &[SurveyedNode], end: Lsn) -> String {
 
 /// One line for each zone, if there are several.
 fn lines_of_zones(survey: &Survey) -> String {
-    let lines = zones(survey).into_iter().map(|ZoneReport { zone, place, loss }| {
+    let lines = zones(survey).into_iter().map(|ZoneReport { zone, place, loss, missing_chunks }| {
         let lost = loss.map_or_else(
             || "it is not known what it would lose".to_owned(),
             |loss| match loss {
@@ -171,6 +171,9 @@ fn lines_of_zones(survey: &Survey) -> String {
             ZonePlace::Votes => format!(
                 "votes, and has no majority without the zone that writes; {lost} if it took over now"
             ),
+            ZonePlace::Asynchronous if missing_chunks > 0 => {
+                format!("asynchronous; it cannot take over, {missing_chunks} chunks have no copy there")
+            }
             ZonePlace::Asynchronous => format!("asynchronous; {lost} if it took over now"),
             ZonePlace::WithoutLog => "has no log".to_owned(),
         };
