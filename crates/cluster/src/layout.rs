@@ -4,6 +4,7 @@
 //! cluster = "5f0c…"                      # 32 hexadecimal digits
 //! page_chunks = 16                       # parts of all pages; 1 if it is not there
 //! page_copies = 2                        # nodes of each part; all nodes with the role if not
+//! page_nodes = [[1, 2], [1, 4], …]       # instead: by number, those of each part
 //! extent_pages = 4096                    # neighbouring pages that lie in one part
 //! asynchronous_zones = ["west"]          # these follow, and no commit waits for them
 //!
@@ -174,7 +175,9 @@ impl Layout {
             let _ = writeln!(text, "page_chunks = {}", division.chunks);
             let _ = writeln!(text, "extent_pages = {}", division.extents.pages);
         }
-        if let Some(copies) = division.copies {
+        if !self.is_spread() {
+            let _ = writeln!(text, "{PAGE_NODES} = [{}]", self.places_text());
+        } else if let Some(copies) = division.copies {
             let _ = writeln!(text, "page_copies = {copies}");
         }
         let standbys: Vec<_> =
@@ -219,7 +222,7 @@ impl Layout {
         for node in nodes {
             layout.add(node).map_err(refuse)?;
         }
-        layout.found(division).map_err(refuse)?;
+        layout.found(division, None).map_err(refuse)?;
         Ok(layout)
     }
 
@@ -268,7 +271,11 @@ impl Layout {
     }
 
     /// All nodes are there: those with the roles for it become the members of the groups.
-    fn found(&mut self, division: PageDivision) -> Result<(), String> {
+    fn found(
+        &mut self,
+        division: PageDivision,
+        places: Option<Vec<BTreeSet<NodeId>>>,
+    ) -> Result<(), String> {
         for role in [Role::Database, Role::Pages, Role::Control] {
             if !self.with_role(role).any(|node| !node.is_standby) {
                 return Err(format!("no node has the role {}", role.name()));
@@ -286,11 +293,15 @@ impl Layout {
         let control = nodes().filter(|(_, node)| node.has(Role::Control) && !node.is_standby);
         let control = control.map(|(member, node)| (member, node.number)).collect();
         (self.log, self.control) = (log.collect(), control);
-        self.divide(division)
+        self.divide(division, places)
     }
 
-    /// Gives each part of the pages its nodes.
-    fn divide(&mut self, division: PageDivision) -> Result<(), String> {
+    /// Gives each part of the pages its nodes: `places`, if they are given.
+    fn divide(
+        &mut self,
+        division: PageDivision,
+        places: Option<Vec<BTreeSet<NodeId>>>,
+    ) -> Result<(), String> {
         let PageDivision { chunks, copies, extents } = division;
         let nodes: BTreeSet<NodeId> = self.with_role(Role::Pages).map(|node| node.number).collect();
         let copies = copies.map_or(nodes.len(), |copies| copies as usize);
@@ -307,10 +318,53 @@ impl Layout {
             ));
         }
         self.extents = if chunks == 1 { ALL_TOGETHER } else { extents };
-        let parts = equal_parts(chunks).into_iter().zip(spread(&nodes, chunks as usize, copies));
+        let places = match places {
+            Some(places) => self.check_places(places, chunks)?,
+            None => spread(&nodes, chunks as usize, copies),
+        };
+        let parts = equal_parts(chunks).into_iter().zip(places);
         let parts = parts.map(|((first, end), nodes)| PagePart { first, end, nodes });
         self.chunks = (1..).map(ChunkId).zip(parts).collect();
         self.check_copies()
+    }
+
+    /// Whether `places` are for so many parts, and on page nodes.
+    fn check_places(
+        &self,
+        places: Vec<BTreeSet<NodeId>>,
+        chunks: u32,
+    ) -> Result<Vec<BTreeSet<NodeId>>, String> {
+        if places.len() != chunks as usize {
+            let count = places.len();
+            return Err(format!("{PAGE_NODES} has {count} lists, and page_chunks is {chunks}"));
+        }
+        if let Some(place) = places.iter().find(|place| !(1..=MAX_COPIES).contains(&place.len())) {
+            let count = place.len();
+            return Err(format!(
+                "{PAGE_NODES} has {count} nodes in a list; 1 to {MAX_COPIES} may be"
+            ));
+        }
+        let has_pages =
+            |number: &NodeId| self.nodes.get(number).is_some_and(|node| node.has(Role::Pages));
+        match places.iter().flatten().find(|number| !has_pages(number)) {
+            Some(number) => Err(format!("{PAGE_NODES} has {number}, which is no page node")),
+            None => Ok(places),
+        }
+    }
+
+    /// Whether the pages lie as they are spread when a cluster begins.
+    fn is_spread(&self) -> bool {
+        let mut spread = self.clone();
+        spread.divide(self.division(), None).is_ok() && spread.chunks == self.chunks
+    }
+
+    /// The nodes of each part, as a layout says them.
+    fn places_text(&self) -> String {
+        let place = |part: &PagePart| {
+            let numbers: Vec<_> = part.nodes.iter().map(ToString::to_string).collect();
+            format!("[{}]", numbers.join(", "))
+        };
+        self.chunks.values().map(place).collect::<Vec<_>>().join(", ")
     }
 
     /// Every standby has all pages, and so have the other zones together.
@@ -559,6 +613,8 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
     None
 }
 
+/// The key that lists the nodes of each part of the pages.
+const PAGE_NODES: &str = "page_nodes";
 /// The key that lists the zones which follow the others.
 const ASYNCHRONOUS_ZONES: &str = "asynchronous_zones";
 
@@ -575,7 +631,7 @@ impl Reader<'_> {
         })?;
         let whole = table.span();
         let table = table.into_inner();
-        let division = ["page_chunks", "page_copies", "extent_pages"];
+        let division = ["page_chunks", "page_copies", PAGE_NODES, "extent_pages"];
         let known = [&["cluster", "origin", "node", ASYNCHRONOUS_ZONES][..], &division].concat();
         self.check_keys(&table, &known)?;
         let cluster = self.string(&table, &whole, "cluster")?;
@@ -601,8 +657,8 @@ impl Reader<'_> {
         {
             return Err(self.refuse(&whole, format!("no node is in zone '{zone}'")));
         }
-        let division = self.division(&table)?;
-        layout.found(division).map_err(|reason| self.refuse(&whole, reason))?;
+        let (division, places) = (self.division(&table)?, self.places(&table)?);
+        layout.found(division, places).map_err(|reason| self.refuse(&whole, reason))?;
         layout.origin = match table.iter().find(|(key, _)| key.get_ref() == "origin") {
             None => None,
             Some((_, origin)) => match origin.get_ref() {
@@ -647,6 +703,31 @@ impl Reader<'_> {
             copies: number("page_copies")?,
             extents: extents.unwrap_or(usual.extents),
         })
+    }
+
+    /// The nodes of each part of the pages, if the text says them.
+    fn places(&self, table: &DeTable<'_>) -> Result<Option<Vec<BTreeSet<NodeId>>>, LayoutError> {
+        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == PAGE_NODES) else {
+            return Ok(None);
+        };
+        let numbers = |list: &DeValue<'_>| {
+            let DeValue::Array(numbers) = list else { return None };
+            let number = |number: &DeValue<'_>| match number {
+                DeValue::Integer(digits) => digits.as_str().parse().ok().map(NodeId),
+                _ => None,
+            };
+            numbers.iter().map(|value| number(value.get_ref())).collect::<Option<BTreeSet<_>>>()
+        };
+        let lists = match value.get_ref() {
+            DeValue::Array(lists) => lists.iter().map(|list| numbers(list.get_ref())).collect(),
+            _ => None,
+        };
+        let refused = || {
+            let what =
+                format!("{PAGE_NODES} lists the numbers of nodes for each part: [[1, 2], [2, 3]]");
+            self.refuse(&value.span(), what)
+        };
+        lists.map(Some).ok_or_else(refused)
     }
 
     fn node(&self, fields: &DeTable<'_>, span: &Range<usize>) -> Result<NodeEntry, LayoutError> {

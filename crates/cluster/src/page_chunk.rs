@@ -121,8 +121,9 @@ struct Shared {
     lag: Mutex<Lag>,
     /// The node is to be opened again over another log.
     changes_log: AtomicBool,
-    /// The log's members let go of what the node held; see [`ReceivedLogOptions::only_needed`].
-    lost_its_place: AtomicBool,
+    /// The log's members let go of what the node held, or its pages were just copied; see
+    /// [`ReceivedLogOptions::only_needed`].
+    only_needed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -164,7 +165,7 @@ impl PageChunk {
             failure: Mutex::new(None),
             lag: Mutex::default(),
             changes_log: AtomicBool::new(false),
-            lost_its_place: AtomicBool::new(false),
+            only_needed: AtomicBool::new(false),
         });
         let own = Arc::clone(&shared);
         let task = Task::start(environment, "page-node", move |stop| own.run(stop));
@@ -298,7 +299,7 @@ impl Shared {
                 continue;
             }
             if self.has_lost_its_place() {
-                self.lost_its_place.store(true, Ordering::SeqCst);
+                self.only_needed.store(true, Ordering::SeqCst);
                 self.close_node();
             }
             if self.changes_log.swap(false, Ordering::SeqCst) {
@@ -379,7 +380,7 @@ impl Shared {
             name: options.name.clone(),
             pages: options.filter.clone(),
             memory_bytes: options.log_memory_bytes,
-            only_needed: self.lost_its_place.load(Ordering::SeqCst),
+            only_needed: self.only_needed.load(Ordering::SeqCst),
             ..ReceivedLogOptions::default()
         };
         let node = PageNodeOptions { log: log_options, pages: options.kept.pages.clone() };
@@ -388,7 +389,7 @@ impl Shared {
             Some(reader) => PageNode::open_sharing(environment, path, database, reader, node)?,
             None => PageNode::open(environment, path, database, Arc::clone(&log.store), node)?,
         };
-        self.lost_its_place.store(false, Ordering::SeqCst);
+        self.only_needed.store(false, Ordering::SeqCst);
         *self.opened.write() = Some(Opened { log, node: Arc::clone(&node), user: Arc::default() });
         self.parts.open.opened(options.chunk, options.filter.clone(), &node);
         Ok(())
@@ -451,6 +452,8 @@ impl Shared {
             self.is_wanted(order, stop)
         };
         let copied = copy_pages(&place, &*log.store, (self.parts.links)(sources), &mut go_on);
+        // The copy has no older versions, so it needs no log before its position.
+        self.only_needed.store(true, Ordering::SeqCst);
         // What holds the log goes after the node follows it.
         let opened = copied.map(|kept| (self.open(), kept));
         let opened = opened.map(|(opened, kept)| {

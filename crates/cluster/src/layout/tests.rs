@@ -70,6 +70,32 @@ fn pages_are_divided_as_the_layout_says() {
 }
 
 #[test]
+fn a_layout_says_which_nodes_have_pages_that_were_moved() {
+    let text = |lists: &str| {
+        let more = format!("\npage_nodes = {lists}\nasynchronous_zones = [\"far\"]\n");
+        let far = |number: u64| {
+            format!(
+                "\n[[node]]\nnumber = {number}\nname = \"far-{number}\"\n\
+                 address = \"10.0.0.{number}:7400\"\nclient_address = \"10.0.0.{number}:3306\"\n\
+                 roles = [\"database\", \"log\", \"pages\", \"control\"]\nzone = \"far\"\n"
+            )
+        };
+        TEXT.replacen('\n', &more, 1) + &far(7) + &far(9)
+    };
+    let moved = Layout::parse(&text("[[1, 9]]")).unwrap();
+    assert_eq!(moved.to_text(), text("[[1, 9]]"));
+    assert_eq!([1, 7, 9].map(|node| moved.chunks_on(NodeId(node)).count()), [1, 0, 1]);
+    let spread = Layout::parse(&text("[[1, 7]]")).unwrap().to_text();
+    assert!(spread.contains("page_copies = 2") && !spread.contains("page_nodes"), "{spread}");
+    let refused = |lists| Layout::parse(&text(lists)).unwrap_err().reason;
+    assert!(refused("[[1]]").contains("zone 'far' would have no copy"));
+    assert!(refused("[[1, 2, 7]]").contains("2, which is no page node"));
+    assert!(refused("[[1, 7], [1, 7]]").contains("2 lists, and page_chunks is 1"));
+    assert!(refused("[[]]").contains("0 nodes in a list"));
+    assert!(refused("[1, 7]").contains("lists the numbers"));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     refuse("number = 2", "number = 1", 10, "has the number, name or address of 'node-1'");
     refuse("name = \"node-2\"", "name = \"-\"", 10, "no name of a node");
