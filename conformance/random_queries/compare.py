@@ -42,7 +42,7 @@ def near(one, other, tolerance):
 # Types and flags of the protocol.
 INTEGERS, NUMBERS, TEXTS, LONG_TEXTS = (1, 2, 3, 8, 9, 13), (1, 2, 3, 4, 5, 8, 9, 13, 246), (247, 252, 253, 254), (249, 250, 251, 252)
 NULL, LONGLONG, BLOB, VAR_STRING = 6, 8, 252, 253
-LONGEST_KEPT_BYTES = 2048
+LONGEST_KEPT_CHARACTERS, BINARY = 512, 63
 KEY_FLAGS, BLOB_FLAG, BINARY_FLAG, DEFAULT_FLAG = 2 | 4 | 8 | 512 | 16384, 16, 128, 4096
 # What MySQL may keep in a temporary table on the way, or in none: its plan decides.
 MAY_BE_KEPT = re.compile(r"ORDER BY|GROUP BY|DISTINCT|OVER \(|UNION|INTERSECT|EXCEPT|WITH|(FROM|JOIN) \(SELECT")
@@ -62,7 +62,8 @@ def kept(column, is_derived):
         flags &= ~(DEFAULT_FLAG | BLOB_FLAG)
         # Long texts that are worked out are told of in bytes or in characters, and are no VARCHAR
         # there.
-        kind = BLOB if kind in TEXTS and length > LONGEST_KEPT_BYTES else kind
+        longest = LONGEST_KEPT_CHARACTERS * (1 if charset == BINARY else 4)
+        kind = BLOB if kind in TEXTS and length > longest else kind
         length = 0 if kind in LONG_TEXTS else length
         kind = LONGLONG if kind in INTEGERS else BLOB if kind in LONG_TEXTS else VAR_STRING if kind in (NULL, *TEXTS) else kind
         scale = 0 if kind in TEXTS else scale

@@ -11,6 +11,10 @@ def explained(partner, aspect, text, firn, other):
     for name, _, holds in RULES[partner]:
         if holds(text, firn.outcome, other.outcome):
             return name
+    if partner == "MySQL" and aspect == "metadata":
+        for name, _, holds in known_mysql.METADATA_RULES:
+            if holds(text, firn.columns, other.columns):
+                return name
     if partner == "MySQL" and aspect == "warnings":
         for name, _, holds in known_mysql.WARNING_RULES:
             if holds(text, set(firn.warnings), set(other.warnings)):

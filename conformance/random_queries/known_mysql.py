@@ -5,6 +5,8 @@ A rule is asked about a difference in its smallest form, so that it cannot hide 
 
 import re
 
+import compare
+
 
 def folded(outcome):
     return sorted(str(row).casefold() for row in outcome) if isinstance(outcome, tuple) else outcome
@@ -328,5 +330,52 @@ WARNING_RULES = [
         "warnings of what a plan need not work out",
         "a condition that is NULL or false ends a conjunction, and a constant is worked out once, more often or never",
         lambda text, firn, mysql: bool(re.search(r" WHERE | ON | HAVING |COUNT\(|LIMIT 0|\bt4\b|INTERSECT|EXCEPT", text)) and (firn < mysql or mysql < firn),
+    ),
+]
+
+# Parts of a column definition.
+TYPE, COLLATION, LENGTH, DECIMALS, FLAGS = 1, 2, 3, 4, 5
+NOT_NULL, UNSIGNED = 1, 32
+AGGREGATES = "MIN|MAX|SUM|AVG|COUNT|BIT_AND|BIT_OR|BIT_XOR|STD|VAR_SAMP|GROUP_CONCAT"
+
+
+def without(flags):
+    return lambda columns: tuple((*column[:FLAGS], column[FLAGS] & ~flags, *column[FLAGS + 1:]) for column in columns)
+
+
+def same_but_nullable(text, firn, mysql):
+    return compare.same_columns(without(NOT_NULL)(firn), without(NOT_NULL)(mysql), text)
+
+
+def any_column(columns, test):
+    return any(test(column) for column in columns)
+
+
+# The same of the column definitions of two answers whose rows are the same.
+METADATA_RULES = [
+    (
+        "tables that an aggregating subquery reads",
+        "MySQL forgets that a table's columns are NOT NULL where a subquery that aggregates all its rows reads the table",
+        lambda text, firn, mysql: same_but_nullable(text, firn, mysql) and bool(re.search(rf"\(SELECT ({AGGREGATES})\(.* WHERE ", text)),
+    ),
+    (
+        "constants beside a column of BIGINT or YEAR",
+        "MySQL converts them to the column's type before it compares, and tells of 22 characters, which no BIGINT has, or of 21 in a subquery",
+        lambda text, firn, mysql: "NULLIF(" in text and any_column(mysql, lambda column: column[LENGTH] in (21, 22)),
+    ),
+    (
+        "numbers of places as texts",
+        "MySQL takes the collation in which INSTR, LOCATE and REGEXP_INSTR compare for that of their number as a text",
+        has(r"\b(INSTR|LOCATE|REGEXP_INSTR)\("),
+    ),
+    (
+        "REGEXP_REPLACE of constants",
+        "a text that is made may be NULL in a strict mode, since it may be too long; MySQL does not say so of some constants",
+        lambda text, firn, mysql: "REGEXP_REPLACE(" in text and same_but_nullable(text, firn, mysql),
+    ),
+    (
+        "documents of a derived table",
+        "a table's document is a table's column in a derived table, too; MySQL tells of a column of the derived table's alias",
+        lambda text, firn, mysql: bool(re.search(r"\(SELECT .*\bjs AS c\d FROM o1 o\)", text)) and any_column(mysql, lambda column: column[TYPE] == 245),
     ),
 ]

@@ -138,6 +138,11 @@ fn is_exact(number: &SqlType) -> bool {
 
 fn bits(types: &[SqlType], context: &ResolveContext<'_>) -> Signature {
     let ty = &types[0];
+    // A NULL that is worked out is an empty binary string.
+    if ty.kind == TypeKind::Null && context.constant(0).is_none() {
+        let empty = SqlType::varbinary(0);
+        return Signature { arguments: vec![empty.clone()], result: empty };
+    }
     if ty.kind.is_binary() {
         return Signature { arguments: types.to_vec(), result: ty.clone().with_nullable(true) };
     }

@@ -20,9 +20,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("BIT_COUNT", 1..=1, resolve_count, count),
 ];
 
-/// Whether an argument is a binary string that is not a literal; only then it counts as a string.
+/// Whether an argument is a binary string, or a NULL without a type, that is not a literal; only
+/// then it counts as a string.
 fn is_bit_string(types: &[SqlType], context: &ResolveContext<'_>, at: usize) -> bool {
-    types[at].kind.is_binary() && context.constant(at).is_none()
+    let kind = &types[at].kind;
+    (kind.is_binary() || *kind == TypeKind::Null) && context.constant(at).is_none()
 }
 
 /// Binary literals stay unchanged, and count as the number that their bytes form.
@@ -38,20 +40,29 @@ fn over_words(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signatu
     Ok(signature)
 }
 
+/// The type of a binary string, or of a NULL as one.
+fn string(ty: &SqlType) -> SqlType {
+    match ty.kind {
+        TypeKind::Null => SqlType::varbinary(0),
+        _ => ty.clone(),
+    }
+}
+
 fn resolve_pair(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let binary = types.iter().all(|ty| ty.kind.is_binary() || ty.kind == TypeKind::Null);
     if !binary || !(0..2).any(|at| is_bit_string(types, context, at)) {
         return over_words(types, context);
     }
     let length = types.iter().map(text_chars).max().unwrap_or(0);
-    Ok(Signature { arguments: types.to_vec(), result: SqlType::varbinary(length) })
+    let arguments = types.iter().map(string).collect();
+    Ok(Signature { arguments, result: SqlType::varbinary(length) })
 }
 
 fn resolve_one(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     if !is_bit_string(types, context, 0) {
         return over_words(types, context);
     }
-    let mut arguments = vec![types[0].clone()];
+    let mut arguments = vec![string(&types[0])];
     arguments.extend(types[1..].iter().map(|ty| Want::Int.of(ty, context)));
     Ok(Signature { arguments, result: SqlType::varbinary(text_chars(&types[0])) })
 }

@@ -3,7 +3,7 @@
 use firn_sql_types::decimal::{MAX_SCALE, Rounding};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::number_text::parse_double_prefix;
-use firn_sql_types::{Datum, SqlType, TypeKind};
+use firn_sql_types::{Datum, Decimal, SqlType, TypeKind};
 
 use crate::arguments::{bytes, decimal, double, finite, int, out_of_range, shown, wide_int};
 use crate::arithmetic::{Domain, domain, exact_result, integer};
@@ -161,7 +161,16 @@ fn resolve_round(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     if let TypeKind::Decimal { precision, scale, .. } = signature.arguments[0].kind {
         let digits = match (types.len(), context.constant(1)) {
             (1, _) => 0,
-            (_, Some(constant)) => int(constant).clamp(0, scale.min(MAX_SCALE).into()) as u8,
+            (_, Some(constant)) => {
+                let digits = match constant {
+                    Datum::Text(text) if types[1].kind.is_text() => {
+                        let number = Decimal::parse_prefix(text).number;
+                        number.round(0, Rounding::Truncate).and_then(|whole| whole.to_i64())
+                    }
+                    _ => Some(int(constant)),
+                };
+                digits.unwrap_or(i64::MAX).clamp(0, scale.min(MAX_SCALE).into()) as u8
+            }
             (_, None) => scale.min(MAX_SCALE),
         };
         let precision = (precision - scale).saturating_add(digits).saturating_add(1);

@@ -13,6 +13,9 @@ pub const NOT_FIXED_DECIMALS: u8 = 31;
 pub struct Display {
     /// The longest text in characters; for binary strings and `BLOB` in bytes.
     pub length: u32,
+    /// The length as an operand, if it is another one: a column of a temporary table has the width
+    /// of its type.
+    pub operand_length: Option<u32>,
     /// Digits after the point of a number or time; [`NOT_FIXED_DECIMALS`] if they vary.
     pub decimals: u8,
     /// Never negative. The types `FLOAT` and `DOUBLE` do not tell.
@@ -37,5 +40,12 @@ impl Display {
     #[must_use]
     pub fn as_expression(self) -> Display {
         Display { stored: false, ..self }
+    }
+
+    /// The same values as those of an operand.
+    #[must_use]
+    pub fn as_operand(self) -> Display {
+        let length = self.operand_length.unwrap_or(self.length);
+        Display { length, operand_length: None, ..self.as_expression() }
     }
 }

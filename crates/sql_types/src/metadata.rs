@@ -211,10 +211,9 @@ impl SqlType {
             false => CollationId::BINARY,
         };
         let results = results.map(|id| collation::get(id).charset);
-        let own_bytes = self.charset().map_or(1, Charset::max_character_bytes);
-        let bytes = u64::from(display.length) * u64::from(own_bytes);
+        let bytes = self.bytes_of(display.length);
         ResultMetadata {
-            type_code: display.type_code.unwrap_or_else(|| self.shown_type(display, bytes)),
+            type_code: self.code_of(display),
             flags: self.shown_flags(display),
             length_bytes: self.shown_length(display, bytes, results),
             decimals: self.shown_decimals(display),
@@ -222,17 +221,30 @@ impl SqlType {
         }
     }
 
+    /// The type byte of values with this display.
+    #[must_use]
+    pub fn code_of(&self, display: &Display) -> u8 {
+        let bytes = self.bytes_of(display.length);
+        display.type_code.unwrap_or_else(|| self.shown_type(display, bytes))
+    }
+
+    /// The type byte of a text of this type that was made, by its length in characters.
+    #[must_use]
+    pub fn code_of_made_text(&self, length: u32) -> u8 {
+        code_by_length(self.bytes_of(length))
+    }
+
+    /// The most bytes of a text of so many characters.
+    fn bytes_of(&self, length: u32) -> u64 {
+        let own_bytes = self.charset().map_or(1, Charset::max_character_bytes);
+        u64::from(length) * u64::from(own_bytes)
+    }
+
     fn shown_type(&self, display: &Display, bytes: u64) -> u8 {
         match &self.kind {
             TypeKind::Null if display.stored => type_code::VAR_STRING,
             TypeKind::Varchar { .. } | TypeKind::Varbinary { .. } if !display.stored => {
-                if bytes <= LONGEST_VARCHAR_BYTES {
-                    type_code::VAR_STRING
-                } else if bytes <= LONGEST_MEDIUM_BYTES {
-                    type_code::MEDIUM_BLOB
-                } else {
-                    type_code::LONG_BLOB
-                }
+                code_by_length(bytes)
             }
             TypeKind::Text { max_bytes: u32::MAX, .. } | TypeKind::Blob { max_bytes: u32::MAX }
                 if !display.stored =>
@@ -275,6 +287,9 @@ impl SqlType {
         let length = match &self.kind {
             TypeKind::Json if !display.stored => LONGEST_JSON_BYTES.into(),
             TypeKind::Text { .. } if display.stored => times(display.length.into()),
+            TypeKind::Text { .. } if display.type_code == Some(type_code::VAR_STRING) => {
+                times(display.length.into())
+            }
             TypeKind::Text { .. } => times(bytes),
             TypeKind::Varchar { .. } if !display.stored && bytes > LONGEST_VARCHAR_BYTES => {
                 times(bytes)
@@ -298,5 +313,15 @@ impl SqlType {
             kind if kind.is_string() || kind.is_enum_or_set() => 0,
             _ => display.decimals,
         }
+    }
+}
+
+fn code_by_length(bytes: u64) -> u8 {
+    if bytes <= LONGEST_VARCHAR_BYTES {
+        type_code::VAR_STRING
+    } else if bytes <= LONGEST_MEDIUM_BYTES {
+        type_code::MEDIUM_BLOB
+    } else {
+        type_code::LONG_BLOB
     }
 }

@@ -36,6 +36,7 @@ impl Display {
         };
         Display {
             length,
+            operand_length: None,
             decimals: match &ty.kind {
                 TypeKind::Float | TypeKind::Double => NOT_FIXED_DECIMALS,
                 kind => kind.scale(),
@@ -84,7 +85,8 @@ impl Display {
         fixed.unwrap_or_else(|| {
             let others = u32::from(self.decimals > 0) + u32::from(!self.unsigned);
             let most = if kind.scale() > MAX_SCALE { 81 } else { u32::from(MAX_PRECISION) };
-            self.length.saturating_sub(others).clamp(1, most) as u8
+            let length = self.operand_length.unwrap_or(self.length);
+            length.saturating_sub(others).clamp(1, most) as u8
         })
     }
 }

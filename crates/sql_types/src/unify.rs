@@ -66,7 +66,9 @@ fn unify_numbers(types: &[&SqlType]) -> TypeKind {
     let unsigned = types.iter().all(|ty| ty.kind.is_unsigned());
     let wanted = |ty: &&SqlType| {
         let width = integer_width(&ty.kind);
-        if ty.kind.is_unsigned() && !unsigned { wider(width) } else { Some(width) }
+        // All years fit into a SMALLINT.
+        let grows = ty.kind.is_unsigned() && !unsigned && ty.kind != TypeKind::Year;
+        if grows { wider(width) } else { Some(width) }
     };
     match types.iter().map(wanted).collect::<Option<Vec<_>>>() {
         Some(widths) => {

@@ -17,7 +17,7 @@ use firn_sql_logical::expression::equivalence::{same_expression, same_list};
 use firn_sql_logical::expression::visit::{SlotSet, reads_of};
 use firn_sql_logical::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
-use firn_sql_types::{SqlType, TypeKind};
+use firn_sql_types::{Datum, SqlType, TypeKind};
 
 use super::function::json_truth;
 use super::mean;
@@ -237,13 +237,15 @@ fn type_aggregate(typing: &mut Typing<'_>, call: &mut AggregateCall) -> Result<(
         return Err(SqlError::syntax(")", 1));
     }
     let types: Vec<SqlType> = call.arguments.iter().map(|one| one.ty.clone()).collect();
+    let constants: Vec<Option<Datum>> =
+        call.arguments.iter().map(expression_builders::constant_of).collect();
     let signature = {
         let evaluation = typing.context.evaluation;
         let context = ResolveContext {
             sql_mode: evaluation.sql_mode,
             connection_collation: evaluation.connection_collation,
             div_precision_increment: evaluation.div_precision_increment,
-            constants: &[],
+            constants: &constants,
         };
         resolve_aggregate(call.function, &types, &context)?
     };

@@ -195,7 +195,7 @@ fn cast_kind(
                 expressions::warn(context, 3720, NATIONAL.to_owned());
             }
             let written = length.map(|length| length as u32);
-            let max_chars = written.unwrap_or(operand.ty.max_text_chars());
+            let max_chars = written.unwrap_or_else(|| shown_chars(&operand.ty));
             let connection = context.evaluation.connection_collation;
             match charset.map(charset_named).transpose()? {
                 Some(Charset::Binary) => TypeKind::Varbinary { max_bytes: max_chars },
@@ -223,6 +223,14 @@ fn cast_kind(
     })
 }
 
+/// The characters that clients see of a value as a text: as many as it has bits, for bits.
+fn shown_chars(ty: &SqlType) -> u32 {
+    match ty.kind {
+        TypeKind::Bit { bits } => bits.into(),
+        _ => ty.max_text_chars(),
+    }
+}
+
 fn convert_charset(
     typing: &mut Typing<'_>,
     operand: Expression,
@@ -230,7 +238,7 @@ fn convert_charset(
     coercibility: Coercibility,
 ) -> Result<Expression> {
     let charset = charset_named(charset)?;
-    let max = operand.ty.max_text_chars();
+    let max = shown_chars(&operand.ty);
     let ty = match charset {
         Charset::Binary => SqlType::varbinary(max),
         charset => SqlType::varchar(chars_of_long(max, charset), charset.default_collation()),

@@ -370,7 +370,6 @@ fn zero_filled_width(frame: &Frame, slot: Slot) -> Option<u32> {
 
 /// A constant's value, if the expression is one.
 pub(crate) fn fold(typing: &Typing<'_>, expression: Expression) -> Expression {
-    let is_literal = |one: &Expression| matches!(one.kind, ExpressionKind::Literal(_));
     let is_constant = match &expression.kind {
         ExpressionKind::Call { arguments, .. } => arguments.iter().all(is_literal),
         ExpressionKind::Cast(inner) => is_literal(inner),
@@ -509,8 +508,12 @@ fn compare_beside(
     right: Expression,
     beside: Beside,
 ) -> Result<Expression> {
-    let (kind, left, right) = comparable_beside(typing, operator, left, right, beside)?;
     let is_null_safe = operator == CompareOperator::NullSafeEqual;
+    let is_shown_nullable = !is_null_safe
+        && [&left, &right]
+            .into_iter()
+            .any(|side| is_literal(side) && nullable::shown_nullable(typing, side));
+    let (kind, left, right) = comparable_beside(typing, operator, left, right, beside)?;
     // What stands before a NULL is evaluated, and may warn.
     let is_unread = |side: &Expression| {
         matches!(side.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
@@ -522,10 +525,8 @@ fn compare_beside(
     if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) = (&left.kind, &right.kind)
     {
         let mut truth = compare_literals(operator, kind, one, two, nullable);
-        let nullable = !is_null_safe
-            && [&left, &right].into_iter().any(|side| nullable::shown_nullable(typing, side));
         truth.ty.before =
-            expression_builders::worked_out(&truth.ty, display::TRUTH_CHARS, nullable);
+            expression_builders::worked_out(&truth.ty, display::TRUTH_CHARS, is_shown_nullable);
         return Ok(truth);
     }
     Ok(Expression {
@@ -646,7 +647,13 @@ pub(crate) fn unified(
         let is_text = one.ty.kind.is_string() || one.ty.kind.is_enum_or_set();
         let coercibility = if is_text { ty.coercibility } else { Coercibility::Numeric };
         let wanted = ty.clone().with_nullable(one.ty.nullable).with_coercibility(coercibility);
-        cast_to(typing, one, wanted)
+        // A text that is written keeps its length. Bytes keep what they are as a number.
+        let written = (is_literal(&one) && one.ty.kind.is_text()).then(|| before(typing, &one));
+        let mut cast = cast_to(typing, one, wanted);
+        if let Some(written) = written.filter(|_| is_literal(&cast)) {
+            cast.ty.before = written;
+        }
+        cast
     });
     Ok((list.collect(), ty))
 }
@@ -686,6 +693,10 @@ pub(super) fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<
         true => Ok(()),
         false => Err(SqlError::cannot_convert(bytes, charset.name())),
     }
+}
+
+fn is_literal(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Literal(_))
 }
 
 fn is_null(expression: &Expression) -> bool {

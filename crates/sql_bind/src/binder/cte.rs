@@ -99,7 +99,7 @@ pub(crate) fn common_table(
             place_merged(binder, bound, columns, names, shown, alias).map(Some)
         }
         Err(query) => {
-            let made = make(&mut binder.parts, *query, names);
+            let made = make(&binder.typing, &mut binder.parts, *query, names);
             binder.names.common[place].made = Some(made.clone());
             place_made(binder, made, alias).map(Some)
         }
@@ -155,9 +155,8 @@ fn where_it_stands<T>(
     bound
 }
 
-fn make(parts: &mut Parts, query: Query, names: Vec<Arc<str>>) -> Made {
-    let types: Vec<SqlType> = query.columns.iter().map(|column| column.value.ty.clone()).collect();
-    let shown = shown_columns(&query);
+fn make(typing: &Typing<'_>, parts: &mut Parts, query: Query, names: Vec<Arc<str>>) -> Made {
+    let (types, shown) = from::stored_columns(typing, &query);
     Made { number: parts.push_common_table(query), names, types, shown }
 }
 

@@ -11,7 +11,7 @@ use firn_sql_types::error::{Condition, ErrorKind, Level, Result, SqlError};
 use firn_sql_types::{Before, ComparisonKind, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
-use super::{Typing, coerce, mean, parameter};
+use super::{Typing, coerce, display, mean, parameter};
 
 /// A constant.
 #[must_use]
@@ -273,7 +273,10 @@ pub(super) fn unfolded_call(
     }
     refuse_no_text(typing.context, &arguments)?;
     warn_of_shape(typing.context, function, &arguments);
-    let mut ty = signature.result;
+    let mut ty = match function.name {
+        "FLOOR" | "CEILING" => display::whole_type(typing, &arguments, signature.result),
+        _ => signature.result,
+    };
     ty.nullable &= !is_never_null(function.name, arguments.len());
     ty.before = Before::default();
     Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
@@ -399,7 +402,7 @@ pub(crate) fn condition(typing: &mut Typing<'_>, expression: Expression) -> Resu
     }
 }
 
-fn constant_of(expression: &Expression) -> Option<Datum> {
+pub(super) fn constant_of(expression: &Expression) -> Option<Datum> {
     match &expression.kind {
         ExpressionKind::Literal(datum) => Some(datum.clone()),
         _ => None,

@@ -17,14 +17,16 @@ use firn_sql_grammar::ast::{
 };
 use firn_sql_logical::expression::Expression;
 use firn_sql_logical::{
-    ColumnOrigin, IndexHints, JoinKind, JoinTree, Query, Relation, RelationId, RelationSource,
+    Body, ColumnOrigin, IndexHints, JoinKind, JoinTree, Query, Relation, RelationId, RelationSource,
 };
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::metadata::flag;
 use firn_sql_types::{Display, SqlType};
 
 use super::scope::{ColumnSource, ReportedColumn, ScopeColumn, ScopeTable, ShownColumn};
-use super::{Binder, Names, Typing, cte, hints, join, json_table, merge, query, union, view};
+use super::{
+    Binder, Names, Typing, cte, display, hints, join, json_table, merge, query, union, view,
+};
 
 /// For each column of a query: its origin, and the length of its values.
 pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
@@ -287,8 +289,7 @@ pub(crate) fn place_query(
             Ok(FromItem { tree: block.from, shown, conditions: block.conditions })
         }
         Err(query) => {
-            let types: Vec<SqlType> =
-                query.columns.iter().map(|column| column.value.ty.clone()).collect();
+            let (types, shown) = stored_columns(&binder.typing, &query);
             let source = RelationSource::Derived { query: Some(query), lateral };
             let placed = place_relation(binder, source, alias, names, types)?;
             tell_columns(&mut binder.names, shown);
@@ -383,6 +384,20 @@ pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
     query.columns.iter().map(|column| (column.origin.clone(), column.display)).collect()
 }
 
+/// The types of a query's columns in a temporary table, and what clients see of them there.
+pub(crate) fn stored_columns(typing: &Typing<'_>, query: &Query) -> (Vec<SqlType>, ShownColumns) {
+    let is_kept = merge::is_shown_kept(query);
+    let is_set = !matches!(query.body, Body::Select(_));
+    let stored = query.columns.iter().map(|column| {
+        let (ty, display) = match is_kept {
+            true => display::stored_column(typing, column, is_set),
+            false => (column.value.ty.clone(), column.display),
+        };
+        (ty, (column.origin.clone(), display))
+    });
+    stored.unzip()
+}
+
 /// What clients see of a column of `information_schema`.
 fn reported_of_dictionary(
     table: &dyn VirtualTable,
@@ -426,6 +441,7 @@ fn reported_of(
     if is_kept {
         origin.flags &= !flag::OF_KEYS;
         origin.reported = None;
+        origin.original_name = name.clone();
     }
     let display = display.map(|one| if is_kept { one.as_stored() } else { one });
     Box::new(ReportedColumn { origin, display })

@@ -8,6 +8,7 @@ use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, 
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
+use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
 use firn_sql_types::{
     Before, Coercibility, ComparisonKind, Datum, Decimal, IntWidth, SqlType, TypeKind,
 };
@@ -250,6 +251,11 @@ fn named_call(
             let arguments = cut.collect::<Result<_>>()?;
             expression_builders::call(typing, name, arguments)
         }
+        ("ADDTIME" | "SUBTIME", 2) if arguments[0].ty.kind.is_temporal() => {
+            let span = std::mem::replace(&mut arguments[1], expression_builders::null());
+            arguments[1] = coerce::cut_to_definition(typing, span, 0)?;
+            expression_builders::call(typing, name, arguments)
+        }
         // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
         // Beside a date, a text that is none is refused, though the two are compared as texts.
         // A number beside a column of dates is the date that the column would store.
@@ -289,15 +295,6 @@ fn named_call(
         {
             let ty = arguments[0].ty.clone().with_coercibility(Coercibility::Implicit);
             expression_builders::call(typing, name, vec![typed_null(ty)])
-        }
-        // A text for the number of digits is known as soon as it is written.
-        ("ROUND" | "TRUNCATE", 2)
-            if matches!(arguments[1].kind, ExpressionKind::Literal(Datum::Text(_))) =>
-        {
-            let digits = arguments.remove(1);
-            let ty = SqlType::bigint().with_nullable(digits.ty.nullable);
-            arguments.push(coerce::cast_to(typing, digits, ty));
-            expression_builders::call(typing, name, arguments)
         }
         // Of these the type alone counts: the argument is not worked out, and does not warn.
         ("CHARSET" | "COLLATION" | "COERCIBILITY", 1) if is_worked_out(&arguments[0]) => {
@@ -408,7 +405,7 @@ fn with_numbers_of_bytes(
     let pairs = arguments.into_iter().zip(wants_number);
     Ok(pairs
         .map(|(one, wants)| match (wants, name) {
-            (true, "MOD") => literal::as_operand(context, one),
+            (_, "MOD") => literal::as_operand(context, one),
             (true, _) => literal::as_number(context, one),
             (false, _) => one,
         })
@@ -463,7 +460,8 @@ fn any_value(binder: &mut Binder<'_>, function: &Function) -> Result<Expression>
     }
     let mut value = arguments.remove(0);
     let is_written = value.ty.before.get().is_some_and(|before| !before.nullable);
-    if is_written && value.ty.kind == TypeKind::Double {
+    let is_fixed = display::display(&binder.typing, &value).decimals != NOT_FIXED_DECIMALS;
+    if is_written && value.ty.kind == TypeKind::Double && !is_fixed {
         // As long as any double.
         value.ty.before = Before::default();
     }

@@ -1,6 +1,6 @@
 //! Queries in `FROM` that become part of the query around them.
 
-use firn_sql_logical::expression::visit::count_nodes;
+use firn_sql_logical::expression::visit::{self, count_nodes};
 use firn_sql_logical::expression::volatility::{has_subquery, is_row_dependent};
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_logical::{Block, Body, JoinTree, Query};
@@ -29,7 +29,8 @@ pub(crate) fn merge(
     }
 }
 
-fn is_mergeable(query: &Query, null_supplied: bool) -> bool {
+/// Whether a query has only joins and conditions.
+fn is_plain(query: &Query) -> bool {
     let Body::Select(block) = &query.body else { return false };
     let is_plain = block.from.is_some()
         && block.grouping.is_none()
@@ -38,12 +39,25 @@ fn is_mergeable(query: &Query, null_supplied: bool) -> bool {
         && block.distinct.is_none()
         && block.computed.is_empty()
         && !block.straight;
-    let is_whole = query.limit.is_none() && query.offset.is_none() && !query.count_all;
+    is_plain && query.limit.is_none() && query.offset.is_none() && !query.count_all
+}
+
+/// Whether MySQL keeps a query's rows in a temporary table, as clients see by its columns: it
+/// merges some queries that Firn does not.
+pub(crate) fn is_shown_kept(query: &Query) -> bool {
+    let reads_outside = |one: &Expression| match &one.kind {
+        ExpressionKind::Subquery(subquery) => !subquery.outer_slots.is_empty(),
+        _ => false,
+    };
+    !is_plain(query) || query.columns.iter().any(|column| visit::any(&column.value, &reads_outside))
+}
+
+fn is_mergeable(query: &Query, null_supplied: bool) -> bool {
     let fits = |value: &Expression| {
         let is_bare = matches!(value.kind, ExpressionKind::Slot(_));
         is_bare || !null_supplied && !is_row_dependent(value) && !has_subquery(value)
     };
-    is_plain && is_whole && query.columns.iter().all(|column| fits(&column.value))
+    is_plain(query) && query.columns.iter().all(|column| fits(&column.value))
 }
 
 fn tables_of(query: &Query) -> usize {

@@ -394,6 +394,14 @@ fn make_distinct(
     order: &[SortKey],
 ) -> Result<()> {
     let mut slots = Vec::with_capacity(columns.len());
+    let is_constant = |one: &OutputColumn| matches!(one.value.kind, ExpressionKind::Literal(_));
+    if columns.iter().all(is_constant) {
+        // One row is left, and nothing of the query that the constants are from.
+        for column in columns.iter_mut() {
+            column.origin = None;
+            column.display = column.display.map(Display::as_expression);
+        }
+    }
     for column in columns {
         let ty = column.value.ty.clone();
         if let ExpressionKind::Slot(slot) = column.value.kind {

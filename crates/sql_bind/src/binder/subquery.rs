@@ -17,8 +17,8 @@ use firn_sql_logical::expression::{
     CompareOperator, ComparedRow, Expression, ExpressionKind, Subquery, SubqueryKind,
 };
 use firn_sql_logical::{Block, Body, JoinKind, JoinTree, Part, Query, RelationSource, outer_slots};
-use firn_sql_types::SqlType;
 use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{Display, SqlType};
 
 use super::expressions::comparison_operator;
 use super::predicate::wrong_columns;
@@ -46,11 +46,33 @@ fn subquery_expression(
     ty: SqlType,
 ) -> Expression {
     let outer_slots = outer_slots(&query, &binder.typing.frame.relations);
-    let display = query.columns.first().and_then(|column| column.display);
+    let display = match kind {
+        SubqueryKind::Scalar => query.columns.first().and_then(|column| column.display),
+        _ => {
+            let nullable = Some(ty.nullable || is_shown_nullable(&query, &kind));
+            Some(Display { nullable, ..Display::of_expression(&ty) })
+        }
+    };
     let number = binder.typing.displays.add_subquery(display);
     binder.parts.push(Part::Subquery(query));
     let subquery = Subquery { number, kind, outer_slots };
     Expression { kind: ExpressionKind::Subquery(Arc::new(subquery)), ty }
+}
+
+/// Whether clients see a test of a subquery's rows as nullable, though it never is NULL: `EXISTS`
+/// if one of the columns is, `IN` and `= ANY` of tables' rows always.
+fn is_shown_nullable(query: &Query, kind: &SubqueryKind) -> bool {
+    match kind {
+        SubqueryKind::Exists { .. } => query
+            .columns
+            .iter()
+            .any(|column| column.display.and_then(|display| display.nullable) == Some(true)),
+        SubqueryKind::Quantified { compared, .. } => {
+            matches!(compared.operator, CompareOperator::Equal | CompareOperator::NotEqual)
+                && !matches!(&query.body, Body::Select(block) if block.from.is_none())
+        }
+        _ => false,
+    }
 }
 
 /// The bound form of a subquery together with the operation on it; reused if the same text is

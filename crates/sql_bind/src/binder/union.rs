@@ -71,6 +71,13 @@ pub(crate) fn set_of(typing: &mut Typing<'_>, inputs: Vec<Query>) -> Result<Quer
     united(typing, SetOperation::Union, true, inputs)
 }
 
+/// The `ENUM` or `SET` that nothing but NULL stands beside: it stays one.
+fn only_name(sides: &[SqlType]) -> Option<&SqlType> {
+    let mut known = sides.iter().filter(|side| side.kind != TypeKind::Null);
+    let name = known.next().filter(|side| side.kind.is_enum_or_set())?;
+    (known.next().is_none() && sides.len() > 1).then_some(name)
+}
+
 /// Queries united, their columns cast to the common types.
 pub(crate) fn united(
     typing: &mut Typing<'_>,
@@ -91,7 +98,10 @@ pub(crate) fn united(
         let own: Vec<SqlType> =
             inputs.iter().map(|input| type_of_side(&input.columns[number].value)).collect();
         let sides = with_digits_of_bits(own.clone());
-        let ty = unify(&sides, typing.context.evaluation.connection_collation, "UNION")?;
+        let ty = match only_name(&sides) {
+            Some(name) => name.clone().with_nullable(true),
+            None => unify(&sides, typing.context.evaluation.connection_collation, "UNION")?,
+        };
         let is_cut = ty.kind.scale() > MAX_SCALE;
         let ty = ty.as_column();
         // The columns of a set have to be comparable.

@@ -13,8 +13,8 @@ use super::value::{
     time_result,
 };
 use crate::arguments::{decimal, int, shown, text};
-use crate::signature::{Want, bigint, long_text};
-use crate::temporal::format::format_date_time;
+use crate::signature::{Want, bigint};
+use crate::temporal::format::{format_date_time, in_format};
 use crate::{Call, Function, ResolveContext, Signature, Volatility, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -279,7 +279,7 @@ fn resolve_from_unix_time(types: &[SqlType], context: &ResolveContext<'_>) -> Re
         None => SqlType::new(TypeKind::DateTime { fsp: fsp_of_seconds(types, 0, context) }),
         Some(format) => {
             arguments.push(Want::Text.of(format, context));
-            long_text(&arguments[1..], context)
+            in_format(&arguments[1], context)
         }
     };
     Ok(Signature { arguments, result })
@@ -306,7 +306,7 @@ fn resolve_convert_zone(types: &[SqlType], context: &ResolveContext<'_>) -> Resu
         Want::Text.of(&types[1], context),
         Want::Text.of(&types[2], context),
     ];
-    let result = SqlType::new(TypeKind::DateTime { fsp: fsp_of(types, 0, context) });
+    let result = SqlType::new(TypeKind::DateTime { fsp: fsp_of_read(types, 0, true, context) });
     Ok(Signature { arguments, result })
 }
 

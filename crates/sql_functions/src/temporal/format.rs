@@ -32,7 +32,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn formatted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
-    text_of(&[], u64::from(text_chars(&types[1])) * 10, context)
+    in_format(&types[1], context)
+}
+
+/// The text of a date or a time in a format: each of its characters may become ten.
+pub(super) fn in_format(format: &SqlType, context: &ResolveContext<'_>) -> SqlType {
+    text_of(&[], u64::from(text_chars(format)) * 10, context)
 }
 
 /// A date and time in a format; NULL for a name that does not exist.

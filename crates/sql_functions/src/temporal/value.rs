@@ -498,7 +498,11 @@ pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>)
         TypeKind::Float | TypeKind::Double => 6,
         TypeKind::Decimal { scale, .. } => (*scale).min(6),
         TypeKind::Json => 6,
-        _ => context.constant(at).map_or(6, |literal| digits_of_fraction(&text(literal))),
+        // A text that is NULL might have been any.
+        _ => match context.constant(at) {
+            None | Some(Datum::Null) => 6,
+            Some(literal) => digits_of_fraction(&text(literal)),
+        },
     }
 }
 
@@ -510,6 +514,13 @@ pub(super) fn fsp_of_read(
     with_date: bool,
     context: &ResolveContext<'_>,
 ) -> u8 {
+    if let Some(Datum::Json(document)) = context.constant(at)
+        && !with_date
+    {
+        let text = document.to_text();
+        let is_time = parse_time(text.as_bytes(), DateRules::LENIENT).value.is_some();
+        return if is_time { digits_of_fraction(&text) } else { 6 };
+    }
     let is_text = types.get(at).is_some_and(|ty| ty.kind.is_text());
     let literal = context.constant(at).filter(|_| is_text).and_then(Datum::as_bytes);
     let is_read = literal.is_none_or(|text| match with_date {

@@ -118,6 +118,22 @@ fn value_under(expression: &Expression, context: &EvaluationContext) -> Option<D
                 None => Some(Datum::Null),
             }
         }
+        ExpressionKind::Coalesce(list) => {
+            let values = list.iter().map(|one| value_under(one, context));
+            let values = values.collect::<Option<Vec<_>>>()?;
+            Some(values.into_iter().find(|value| !value.is_null()).unwrap_or_default())
+        }
+        ExpressionKind::Not(operand) => Some(match value_under(operand, context)? {
+            Datum::Null => Datum::Null,
+            value => Datum::from_bool(Some(is_zero(&value))),
+        }),
+        ExpressionKind::Xor(sides) => {
+            let [left, right] = [&sides[0], &sides[1]].map(|side| value_under(side, context));
+            Some(match (left?, right?) {
+                (Datum::Null, _) | (_, Datum::Null) => Datum::Null,
+                (left, right) => Datum::from_bool(Some(is_zero(&left) != is_zero(&right))),
+            })
+        }
         ExpressionKind::And(operands) => {
             let mut truth = Datum::TRUE;
             for operand in operands {

@@ -8,7 +8,7 @@ use firn_sql_types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use firn_sql_types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
 use super::super::{Typing, literal, mean};
-use super::choice::{self, common_display};
+use super::choice;
 use super::{fixed_double, text};
 use crate::binder::coerce::is_written_cast;
 use crate::binder::display;
@@ -25,9 +25,8 @@ const TIME_CHARS: u32 = 10;
 /// The most digits of a fraction of a second.
 const SECOND_DIGITS: u8 = 6;
 
-/// Characters of a double that has no fixed digits after the point, and of a float.
+/// Characters of a double that has no fixed digits after the point.
 const LONGEST_DOUBLE_CHARS: u32 = 22;
-const FLOAT_CHARS: u32 = 12;
 
 /// The most digits reported for an integer quotient.
 const LONGEST_QUOTIENT_DIGITS: u32 = 21;
@@ -53,7 +52,7 @@ const INTEGER_CHARS: &[(u32, &[&str])] = &[
             "SOUNDS LIKE",
         ],
     ),
-    (2, &["STRCMP", "INTERVAL", "DAYOFWEEK", "WEEKDAY", "QUARTER"]),
+    (2, &["STRCMP", "DAYOFWEEK", "WEEKDAY", "QUARTER"]),
     (3, &["MONTH", "DAYOFMONTH", "WEEK", "WEEKOFYEAR", "MINUTE", "SECOND"]),
     (4, &["ASCII", "DAYOFYEAR", "HOUR"]),
     (7, &["YEARWEEK"]),
@@ -93,43 +92,37 @@ const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
 
 /// `GREATEST` and `LEAST`: with room for a time or a moment, with all digits of a second that one
 /// of the values has, where one of them makes texts of the others.
-fn of_extreme(
-    typing: &Typing<'_>,
-    arguments: &[Expression],
-    values: &[(&SqlType, Display)],
-    ty: &SqlType,
-) -> Display {
-    let own = arguments.iter().map(|argument| choice::own_fixed_type(&typing.frame, argument));
-    let own: Vec<Option<SqlType>> = own.collect();
-    let as_columns: Vec<(&SqlType, Display)> = values
-        .iter()
-        .zip(&own)
-        .map(|((of, display), own)| (own.as_ref().unwrap_or(of), *display))
-        .collect();
-    let common = common_display(&as_columns, ty);
+fn of_extreme(typing: &Typing<'_>, arguments: &[Expression], ty: &SqlType) -> Display {
+    let values: Vec<(SqlType, Display)> =
+        arguments.iter().map(|argument| choice::operand(typing, argument)).collect();
+    let values: Vec<(&SqlType, Display)> =
+        values.iter().map(|(of, display)| (of, *display)).collect();
+    let common = choice::with_code(typing, arguments.iter(), &values, ty);
     let is_moment = |kind: &TypeKind| kind.has_date() && *kind != TypeKind::Date;
     let any = |test: fn(&TypeKind) -> bool| values.iter().any(|(of, _)| test(&of.kind));
+    let has_date = any(TypeKind::has_date);
     let chars = match () {
         () if !ty.kind.is_string() => return common,
         () if any(is_moment) => MOMENT_CHARS,
-        () if any(TypeKind::has_date) => return common,
+        () if has_date => return common,
         () if any(|kind| matches!(kind, TypeKind::Time { .. })) => TIME_CHARS,
         () => return common,
     };
-    let digits = arguments.iter().zip(values).map(|(argument, (of, shown))| match of.kind {
+    let digits = arguments.iter().zip(&values).map(|(argument, (of, shown))| match of.kind {
         TypeKind::Float | TypeKind::Double if shown.decimals != NOT_FIXED_DECIMALS => {
             shown.decimals.min(SECOND_DIGITS).into()
         }
-        _ => digits_of(argument, of),
+        _ => digits_of(argument, of, has_date),
     });
     let digits = digits.max().unwrap_or(0);
     let chars = chars + digits + u32::from(digits > 0);
-    Display { length: common.length.max(chars), ..common }
+    let type_code = common.type_code.filter(|code| *code != type_code::STRING);
+    Display { length: common.length.max(chars), type_code, ..common }
 }
 
-/// The digits of a second that a value has beside a moment; those of a text that is no moment are
-/// unknown.
-fn digits_of(argument: &Expression, of: &SqlType) -> u32 {
+/// The digits of a second that a value has beside a moment or a time; those of a text that is none
+/// are unknown.
+fn digits_of(argument: &Expression, of: &SqlType, has_date: bool) -> u32 {
     match (&argument.kind, &of.kind) {
         (_, kind) if kind.is_temporal() => kind.fsp().into(),
         _ if literal::written_bytes(argument).is_some() => 0,
@@ -137,7 +130,7 @@ fn digits_of(argument: &Expression, of: &SqlType) -> u32 {
         (_, kind) if kind.is_integer() || matches!(kind, TypeKind::Null | TypeKind::Year) => 0,
         (ExpressionKind::Literal(Datum::Text(text)), kind) if kind.is_text() => {
             let digits = |byte: &&u8| byte.is_ascii_digit();
-            if text.iter().filter(digits).count() < 2 {
+            if text.iter().filter(digits).count() < if has_date { 2 } else { 1 } {
                 return SECOND_DIGITS.into();
             }
             let fraction = text.iter().skip_while(|byte| **byte != b'.').skip(1);
@@ -156,11 +149,7 @@ pub(super) fn of_call(
     let values: Vec<(&SqlType, Display)> =
         arguments.iter().map(|argument| display::shown_operand(typing, argument)).collect();
     match (name, values.as_slice()) {
-        ("+" | "-" | "*" | "%", [left, right]) => {
-            let [left, right] = [(left, 0), (right, 1)]
-                .map(|((of, display), at)| (*of, of_places(&arguments[at], *display)));
-            of_arithmetic(name, &left, &right, ty)
-        }
+        ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
         ("/", [left, right]) => of_quotient(typing.context, left, right, ty),
         ("DIV", [_, _]) => {
             let [left, right] = [0, 1].map(|at| of_divided(typing, &arguments[at]));
@@ -180,11 +169,14 @@ pub(super) fn of_call(
             Display { unsigned: shown.unsigned && !is_signed, ..shown }
         }
         ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
-            let digits =
-                arguments.get(1).map_or(Some(0), |one| text::constant_integer(typing, one));
+            let is_null = arguments.get(1).is_some_and(|one| text::is_constant_null(typing, one));
+            let digits = match arguments.get(1) {
+                Some(digits) if !is_null => text::constant_integer(typing, digits),
+                _ => Some(0),
+            };
             let shown = of_rounded(name, one, digits, ty);
             // To NULL digits: none is left.
-            match arguments.get(1).is_some_and(|one| text::is_constant_null(typing, one)) {
+            match is_null {
                 true => {
                     let before = shown.precision(&ty.kind).saturating_sub(ty.kind.scale());
                     Display::exact(ty, before, 0)
@@ -192,7 +184,7 @@ pub(super) fn of_call(
                 false => shown,
             }
         }
-        ("FLOOR" | "CEILING", [one]) if is_exact(ty) && one.1.decimals == 0 => of_same(one, ty),
+        ("FLOOR" | "CEILING", [one]) if is_exact(ty) => Display::exact(ty, whole_digits(one), 0),
         ("UNIX_TIMESTAMP", _) if is_exact(ty) => {
             let scale = ty.kind.scale();
             Display::exact(ty, SECONDS_DIGITS + scale, scale)
@@ -200,7 +192,7 @@ pub(super) fn of_call(
         ("ANY_VALUE", [_]) => {
             display::of_aggregate(typing, AggregateFunction::AnyValue, arguments, ty)
         }
-        ("GREATEST" | "LEAST", _) => of_extreme(typing, arguments, &values, ty),
+        ("GREATEST" | "LEAST", _) => of_extreme(typing, arguments, ty),
         ("CURTIME" | "UTC_TIME", _) => {
             // Without a sign, and with two digits for hours.
             let of_type = Display::of_expression(ty);
@@ -251,7 +243,7 @@ pub(super) fn of_call(
             let of_type = Display::of_expression(ty);
             let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
             let chars = text::repeated(typing, name, texts.unwrap_or(1), arguments, ty);
-            Display { length: chars.unwrap_or(LONGEST_MADE_CHARS), ..of_type }
+            Display { length: chars.unwrap_or_else(|| longest_padded(&values, ty)), ..of_type }
         }
         ("REGEXP_REPLACE", _) => Display { length: longest_made(ty), ..Display::of_expression(ty) },
         ("<<" | ">>" | "~" | "&" | "|" | "^", [one, others @ ..]) if ty.kind.is_binary() => {
@@ -265,6 +257,8 @@ pub(super) fn of_call(
             let length = text::length(typing, name, arguments, &texts, ty);
             Display { length: length.unwrap_or(of_type.length), ..of_type }
         }
+        // Two digits and a sign, though the text has two characters.
+        ("INTERVAL", _) => Display { operand_length: Some(3), ..Display::integer(ty, 2) },
         _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
             Display::integer(ty, chars_of(INTEGER_CHARS, name).unwrap_or(21))
         }
@@ -286,10 +280,10 @@ fn of_quotient(
     let more = context.evaluation.div_precision_increment;
     if !is_exact(ty) {
         let decimals = of_left.decimals.max(of_right.decimals);
-        if decimals == NOT_FIXED_DECIMALS {
+        if decimals.saturating_add(more) >= NOT_FIXED_DECIMALS {
             return Display::of_expression(ty);
         }
-        let fixed = fixed_double(ty, decimals.saturating_add(more));
+        let fixed = fixed_double(ty, decimals + more);
         let before = of_left.length.saturating_sub(of_left.decimals.into());
         let length = fixed.length.min(before + u32::from(fixed.decimals));
         return Display { length, ..fixed };
@@ -315,8 +309,26 @@ pub(super) fn longest_made(ty: &SqlType) -> u32 {
     LONGEST_MADE_CHARS / character_bytes
 }
 
+/// The longest text that is filled up: MySQL counts the characters that its first argument's
+/// character set could have, with the bytes of the result's.
+fn longest_padded(values: &[(&SqlType, Display)], ty: &SqlType) -> u32 {
+    let bytes = |ty: &SqlType| ty.charset().map_or(1, |charset| charset.max_character_bytes());
+    match values {
+        [(first, _), _, ..] if first.kind.is_text() && bytes(first) < bytes(ty) => {
+            LONGEST_MADE_CHARS / bytes(ty) * bytes(first)
+        }
+        _ => LONGEST_MADE_CHARS,
+    }
+}
+
 fn is_exact(ty: &SqlType) -> bool {
     matches!(ty.kind, TypeKind::Decimal { .. })
+}
+
+/// The digits that MySQL counts before the point of an exact number: one for the point too.
+pub(super) fn whole_digits((of, display): &(&SqlType, Display)) -> u8 {
+    let before = display.precision(&of.kind).saturating_sub(display.decimals);
+    before + u8::from(display.decimals > 0)
 }
 
 /// A number with fewer digits after the point: rounding may add one digit before the point.
@@ -328,7 +340,7 @@ fn of_rounded(
 ) -> Display {
     let (scale, kept) = (display.decimals, ty.kind.scale());
     let carries =
-        name == "ROUND" && wanted.is_none_or(|wanted| wanted <= 0 || wanted < i64::from(scale));
+        name == "ROUND" && wanted.is_some_and(|wanted| wanted <= 0 || wanted < i64::from(scale));
     let before = display.precision(&of.kind).saturating_sub(scale);
     Display::exact(ty, (before + u8::from(carries) + kept).min(65), kept)
 }
@@ -360,9 +372,9 @@ fn of_arithmetic(
     match &ty.kind {
         TypeKind::Decimal { scale, .. } => {
             let most = match name {
+                // More digits than there may be.
+                "+" | "-" => u8::MAX,
                 _ if *scale > MAX_SCALE => u8::MAX,
-                // One digit more than there may be.
-                "+" | "-" => MAX_PRECISION + 1,
                 _ => MAX_PRECISION,
             };
             let exact = Display::exact(ty, precision.min(most), *scale);
@@ -391,10 +403,7 @@ fn of_whole_quotient(
     let digits = match left.kind.is_numeric() || left.kind.is_temporal() {
         true if is_double => Display::of_expression(left).length,
         true if left.kind == TypeKind::Double => LONGEST_DOUBLE_CHARS,
-        true if left.kind == TypeKind::Float => match of_left.decimals {
-            NOT_FIXED_DECIMALS => FLOAT_CHARS,
-            _ => of_left.length,
-        },
+        true if left.kind == TypeKind::Float => of_left.length,
         true => u32::from(of_left.precision(&left.kind)),
         false => of_left.length,
     };
@@ -406,7 +415,7 @@ fn of_whole_quotient(
         _ => of_right.as_text_of(right).length,
     };
     let digits = before_point.saturating_add(more).min(LONGEST_QUOTIENT_DIGITS);
-    Display::integer(ty, digits + u32::from(!ty.kind.is_unsigned()))
+    Display::integer(ty, (digits + u32::from(!ty.kind.is_unsigned())).max(1))
 }
 
 fn digits_after(ty: &SqlType, display: &Display) -> u8 {
@@ -421,7 +430,7 @@ fn digits_after(ty: &SqlType, display: &Display) -> u8 {
 fn of_doubles(sides: [(&SqlType, &Display); 2], ty: &SqlType) -> Display {
     let decimals = sides.map(|(of, display)| match of.kind.is_numeric() || of.kind.is_temporal() {
         true => display.decimals,
-        false if of.kind == TypeKind::Null => 0,
+        false if of.kind == TypeKind::Null && !display.stored => 0,
         false => NOT_FIXED_DECIMALS,
     });
     match decimals[0].max(decimals[1]) {
@@ -452,35 +461,39 @@ fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
 }
 
 /// An operand of `DIV`: an exact number with the digits to which it was cast.
-fn of_divided<'e>(typing: &Typing<'_>, argument: &'e Expression) -> (&'e SqlType, Display) {
+fn of_divided<'e>(typing: &'e Typing<'_>, argument: &'e Expression) -> (&'e SqlType, Display) {
     let ty = &argument.ty;
     if let Some(double) = written_double(argument) {
         return (&double.ty, Display::of_expression(&double.ty));
     }
+    if let ExpressionKind::Slot(slot) = argument.kind
+        && let Some(column) = typing.frame.table_column(slot)
+        && column.ty.kind == TypeKind::Float
+    {
+        return (&column.ty, display::display(typing, argument));
+    }
     let is_cast = matches!(argument.kind, ExpressionKind::Cast(_) | ExpressionKind::Literal(_));
-    match is_cast && is_exact(ty) && ty.coercibility == Coercibility::Implicit {
-        true => (ty, display::display(typing, argument)),
-        false => display::written(typing, argument),
+    match ty.kind {
+        _ if !is_cast || ty.coercibility != Coercibility::Implicit => {
+            display::written(typing, argument)
+        }
+        TypeKind::Decimal { .. } => (ty, display::display(typing, argument)),
+        TypeKind::Integer { .. } => (ty, Display::of_expression(ty)),
+        _ => display::written(typing, argument),
     }
 }
 
 /// A written cast to a double, whatever it was cast to afterwards.
 fn written_double(argument: &Expression) -> Option<&Expression> {
-    let ExpressionKind::Cast(inner) = &argument.kind else { return None };
     let is_double = matches!(argument.ty.kind, TypeKind::Float | TypeKind::Double);
-    match is_double && is_written_cast(argument) {
-        true => Some(argument),
-        false => written_double(inner),
-    }
-}
-
-/// The number of places of `INTERVAL` has two digits, and no room for a sign.
-pub(super) fn of_places(argument: &Expression, display: Display) -> Display {
     match &argument.kind {
-        ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
-            Display { unsigned: true, ..display }
+        ExpressionKind::Cast(_) if is_double && is_written_cast(argument) => Some(argument),
+        ExpressionKind::Cast(inner) => written_double(inner),
+        // A cast of a constant.
+        ExpressionKind::Literal(_) => {
+            (is_double && argument.ty.coercibility == Coercibility::Implicit).then_some(argument)
         }
-        _ => display,
+        _ => None,
     }
 }
 
@@ -493,6 +506,9 @@ fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         TypeKind::Double if of.kind.is_temporal() => fixed_double(ty, of.kind.fsp()),
         TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
             Display { unsigned: display.unsigned, ..fixed_double(ty, display.decimals) }
+        }
+        TypeKind::Double if of.kind == TypeKind::Double => {
+            Display { unsigned: display.unsigned, ..Display::of_expression(ty) }
         }
         _ => Display::of_expression(ty),
     }

@@ -35,43 +35,111 @@ pub(super) fn of_choice<'e>(
         }
         _ => false,
     }) && matches!(ty.kind, TypeKind::Decimal { .. });
-    let has_made_long_text = values.iter().any(|value| is_made_long_text(value));
-    let has_uncompressed = values.iter().any(|value| is_uncompressed(value));
-    let values: Vec<(SqlType, Display)> = values
-        .into_iter()
-        .filter(|value| !is_null(value))
-        .map(|value| {
-            let value = without_zeros(value);
-            let text = within_text(typing, value);
-            let (of, display) = text.unwrap_or_else(|| display::shown_operand(typing, value));
-            let of = match of.kind {
-                // A written cast to bytes is no column of so many.
-                TypeKind::Binary { max_bytes } => SqlType::varbinary(max_bytes),
-                _ => of.clone(),
-            };
-            (own_fixed_type(&typing.frame, value).unwrap_or(of), display)
-        })
-        .collect();
+    let chosen: Vec<&Expression> = values.into_iter().filter(|value| !is_null(value)).collect();
+    let values: Vec<(SqlType, Display)> =
+        chosen.iter().map(|value| operand(typing, value)).collect();
     let values: Vec<(&SqlType, Display)> =
         values.iter().map(|(of, display)| (of, *display)).collect();
     if let Some(number) = number_as_text(&values, ty) {
         return number;
     }
-    let common = common_display(&values, ty);
-    if let Some(code) = code_of_only_name(&values, ty) {
-        return Display { type_code: Some(code), ..common };
-    }
+    let common = with_code(typing, chosen.iter().copied(), &values, ty);
     let known: Vec<_> = values.iter().filter(|(of, _)| of.kind != TypeKind::Null).collect();
     match known.as_slice() {
         [_] if is_zero_filled_decimal => {
             let length = common.length + u32::from(common.unsigned);
             Display { length, unsigned: false, ..common }
         }
-        _ if has_uncompressed && ty.kind.is_binary() => {
-            Display { type_code: Some(type_code::LONG_BLOB), ..common }
-        }
-        _ if has_made_long_text => Display { type_code: None, ..common },
         _ => common,
+    }
+}
+
+/// A value that is chosen among others, as it was before it got their common type.
+pub(super) fn operand(typing: &Typing<'_>, value: &Expression) -> (SqlType, Display) {
+    let value = without_zeros(value);
+    let text = within_text(typing, value);
+    let (of, display) = text.unwrap_or_else(|| display::shown_operand(typing, value));
+    let is_told_as_fixed = display.type_code == Some(type_code::STRING);
+    let of = match of.kind {
+        TypeKind::Varchar { collation, .. } if is_told_as_fixed => {
+            SqlType::new(TypeKind::Char { max_chars: display.length, collation })
+        }
+        TypeKind::Varbinary { .. } if is_told_as_fixed => {
+            SqlType::new(TypeKind::Binary { max_bytes: display.length })
+        }
+        // A written cast to bytes is no column of so many.
+        TypeKind::Binary { max_bytes } => SqlType::varbinary(max_bytes),
+        _ => of.clone(),
+    };
+    (own_fixed_type(&typing.frame, value).unwrap_or(of), display)
+}
+
+/// The common display of the values of expressions, with its type byte.
+pub(super) fn with_code<'e>(
+    typing: &Typing<'_>,
+    expressions: impl Iterator<Item = &'e Expression>,
+    values: &[(&SqlType, Display)],
+    ty: &SqlType,
+) -> Display {
+    let common = common_display(values, ty);
+    let code = match ty.kind {
+        TypeKind::Text { .. } | TypeKind::Blob { .. } => {
+            let codes = expressions.map(|one| text_code(typing, one));
+            match codes.reduce(merged_code) {
+                None | Some(type_code::VAR_STRING) => Some(ty.code_of_made_text(common.length)),
+                code => code,
+            }
+        }
+        _ => code_of_only_name(values, ty).or(common.type_code),
+    };
+    Display { type_code: code, ..common }
+}
+
+/// The type byte of a value as a text: a column of long texts has that of a `BLOB`, and a text that
+/// was made has one by its length.
+fn text_code(typing: &Typing<'_>, value: &Expression) -> u8 {
+    let ty = &value.ty;
+    if let ExpressionKind::Cast(inner) = &value.kind {
+        let is_made_longer = matches!(ty.kind, TypeKind::Text { .. } | TypeKind::Blob { .. })
+            || !inner.ty.kind.is_string();
+        if is_made_longer {
+            return text_code(typing, inner);
+        }
+    }
+    match &value.kind {
+        _ if ty.kind == TypeKind::Json => type_code::JSON,
+        _ if !ty.kind.is_string() => type_code::VAR_STRING,
+        ExpressionKind::Slot(slot) => {
+            match display::column_kind(&typing.frame, *slot).unwrap_or(&ty.kind) {
+                TypeKind::Text { .. } | TypeKind::Blob { .. } => type_code::BLOB,
+                _ => type_code::VAR_STRING,
+            }
+        }
+        _ => {
+            let (of, shown) = match (&value.kind, ty.before.get()) {
+                (ExpressionKind::Literal(_), Some(before)) => (&before.operand.0, before.operand.1),
+                _ => (ty, display::display(typing, value)),
+            };
+            match shown.type_code {
+                _ if of.kind == TypeKind::Json => type_code::JSON,
+                _ if !of.kind.is_string() => type_code::VAR_STRING,
+                None => ty.code_of_made_text(shown.length),
+                Some(type_code::STRING) => type_code::VAR_STRING,
+                Some(code) => code,
+            }
+        }
+    }
+}
+
+/// The type byte of one of two texts. Documents beside long texts are the longest texts.
+fn merged_code(one: u8, other: u8) -> u8 {
+    const BY_LENGTH: [u8; 3] = [type_code::LONG_BLOB, type_code::MEDIUM_BLOB, type_code::BLOB];
+    let longest = BY_LENGTH.into_iter().find(|code| [one, other].contains(code));
+    match ([one, other].contains(&type_code::JSON), longest) {
+        (true, Some(_)) => type_code::LONG_BLOB,
+        (_, Some(longest)) => longest,
+        (true, None) if one == other => type_code::JSON,
+        (_, None) => type_code::VAR_STRING,
     }
 }
 
@@ -106,60 +174,26 @@ fn is_text_of_name(name: &SqlType, text: &SqlType) -> bool {
         && text.collation() == name.collation()
 }
 
-/// Whether a long text was worked out: a column keeps its own type, which such a text has not.
-fn is_made_long_text(value: &Expression) -> bool {
-    let is_written = matches!(value.ty.kind, TypeKind::Varchar { .. });
-    match &value.kind {
-        // A written cast, or one to another character set.
-        ExpressionKind::Cast(_) if is_written && value.ty.max_text_chars() >= u32::MAX / 4 => true,
-        ExpressionKind::Cast(inner) if inner.ty.kind.is_string() => is_made_long_text(inner),
-        ExpressionKind::Case { branches, otherwise } => {
-            let values = branches.iter().map(|(_, value)| value);
-            values.chain(otherwise.as_deref()).any(is_made_or_document)
-        }
-        ExpressionKind::Coalesce(list) => list.iter().any(is_made_or_document),
-        ExpressionKind::Call { .. } => {
-            value.ty.kind.is_string() && value.ty.max_text_bytes() > LONGEST_MEDIUM_BYTES
-        }
-        _ => false,
-    }
-}
-
-/// Whether a value is the result of `UNCOMPRESS`, which has one byte more than a `MEDIUMBLOB`.
-fn is_uncompressed(value: &Expression) -> bool {
-    match &value.kind {
-        ExpressionKind::Cast(inner) => is_uncompressed(inner),
-        ExpressionKind::Call { function, .. } => function.name == "UNCOMPRESS",
-        _ => false,
-    }
-}
-
-fn is_made_or_document(value: &Expression) -> bool {
-    let is_document =
-        matches!(&value.kind, ExpressionKind::Cast(inner) if inner.ty.kind == TypeKind::Json);
-    let was_document =
-        value.ty.before.get().is_some_and(|before| before.written.0.kind == TypeKind::Json);
-    is_document || was_document || value.ty.kind == TypeKind::Json || is_made_long_text(value)
-}
-
-/// The longest `MEDIUMTEXT`.
-const LONGEST_MEDIUM_BYTES: u32 = 16_777_215;
-
 /// A text that the choice casts to a longer one, or to another character set: it is no longer for
 /// that.
 fn within_text<'e>(typing: &Typing<'_>, value: &'e Expression) -> Option<(&'e SqlType, Display)> {
     let ExpressionKind::Cast(inner) = &value.kind else { return None };
-    let TypeKind::Varchar { max_chars: most, .. } = value.ty.kind else { return None };
-    if !matches!(inner.ty.kind, TypeKind::Varchar { .. }) {
-        return None;
-    }
+    let (most, before) = match (&value.ty.kind, &inner.ty.kind) {
+        (TypeKind::Varchar { max_chars: most, .. }, TypeKind::Varchar { max_chars, .. }) => {
+            (*most, *max_chars)
+        }
+        (
+            TypeKind::Varbinary { max_bytes: most },
+            TypeKind::Varbinary { max_bytes } | TypeKind::Binary { max_bytes },
+        ) => (*most, *max_bytes),
+        _ => return None,
+    };
     let (of, display) = match within_text(typing, inner) {
         Some(shown) => shown,
         None => display::shown_operand(typing, inner),
     };
     // A longer type does not cut.
-    let cuts = most < inner.ty.max_text_chars();
-    let length = if cuts { display.length.min(most) } else { display.length };
+    let length = if most < before { display.length.min(most) } else { display.length };
     Some((of, Display { length, ..display }))
 }
 

@@ -6,6 +6,8 @@ use firn_sql_logical::expression::{Expression, ExpressionKind, SubqueryKind};
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
 use firn_sql_types::{Datum, Display, IntWidth, SqlType, TypeKind};
 
+use super::super::Typing;
+
 /// The longest number stored as an `INT`, in characters.
 const LONGEST_INT_CHARS: u32 = 11;
 /// The minimal width of a computed `DOUBLE(M,D)`.
@@ -40,6 +42,54 @@ pub fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
         }
         TypeKind::Varbinary { .. } => (TypeKind::Varbinary { max_bytes: display.length }, None),
         kind => (kind, None),
+    }
+}
+
+/// The type of a column of a temporary table that keeps an output's values, and what clients see of
+/// it: whole numbers that are worked out are `INT` if they have few digits. `is_set`: the column is
+/// one of a set, which has its own type.
+pub(crate) fn stored_column(
+    typing: &Typing<'_>,
+    column: &OutputColumn,
+    is_set: bool,
+) -> (SqlType, Option<Display>) {
+    const FEW_DIGITS: u32 = 9;
+    let ty = column.value.ty.clone();
+    let Some(display) = column.display else { return (ty, None) };
+    let is_computed = !is_set && is_computed(typing, column, &display);
+    let ty = match ty.kind {
+        TypeKind::Year if is_computed => whole(ty, IntWidth::Four, true),
+        TypeKind::Integer { unsigned, .. } if is_computed => {
+            let is_short = display.length <= FEW_DIGITS;
+            let width = if is_short { IntWidth::Four } else { IntWidth::Eight };
+            whole(ty, width, unsigned)
+        }
+        _ => ty,
+    };
+    match ty.kind {
+        TypeKind::Integer { .. } => {
+            let operand_length = Some(Display::of_column(&ty).length.max(display.length));
+            let zerofill = display.zerofill && column.value.ty.kind != TypeKind::Year;
+            (ty, Some(Display { operand_length, zerofill, ..display }))
+        }
+        _ => (ty, Some(display)),
+    }
+}
+
+fn whole(ty: SqlType, width: IntWidth, unsigned: bool) -> SqlType {
+    SqlType { kind: TypeKind::Integer { width, unsigned }, ..ty }
+}
+
+/// Whether a value is an expression's or a window function's: those of columns and of aggregates
+/// have their own types.
+fn is_computed(typing: &Typing<'_>, column: &OutputColumn, display: &Display) -> bool {
+    match column.value.kind {
+        ExpressionKind::Slot(slot) => {
+            let is_known = typing.displays.of_slot(slot).is_some()
+                || typing.frame.table_column(slot).is_some();
+            !is_known || display.stored && column.origin.is_none()
+        }
+        _ => true,
     }
 }
 

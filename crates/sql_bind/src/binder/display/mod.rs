@@ -17,6 +17,7 @@ mod text;
 
 pub(crate) use choice::common_display;
 pub use kept::kept_type;
+pub(crate) use kept::stored_column;
 pub(crate) use known::Displays;
 
 use firn_sql_catalog::model::ColumnModel;
@@ -56,6 +57,7 @@ pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
     let width = column.display_width.filter(|_| has_width);
     Some(Display {
         length: width.map_or(of_type.length, u32::from),
+        operand_length: None,
         decimals: column.display_decimals.unwrap_or(of_type.decimals),
         unsigned: column.unsigned || of_type.unsigned,
         zerofill: column.zerofill || of_type.zerofill,
@@ -138,7 +140,8 @@ fn of_cast(typing: &Typing<'_>, operand: &Expression, ty: &SqlType) -> Display {
         }
         _ => false,
     };
-    if !has_own_length || operand.ty.kind == TypeKind::Json {
+    let is_of_bits = matches!(operand.ty.kind, TypeKind::Bit { .. }) && ty.kind.is_text();
+    if !has_own_length || operand.ty.kind == TypeKind::Json || is_of_bits {
         return of_type;
     }
     let (from, shown) = shown_operand(typing, operand);
@@ -153,6 +156,11 @@ fn of_cast(typing: &Typing<'_>, operand: &Expression, ty: &SqlType) -> Display {
         false => shown.length.saturating_mul(bytes),
     };
     // The longest texts have a whole number of characters, but for those of columns.
+    let own_bytes = from.charset().map_or(1, |charset| charset.max_character_bytes());
+    let is_column = matches!(operand.kind, ExpressionKind::Slot(_));
+    if ty.kind.is_text() && ty.charset() != from.charset() && !is_column {
+        return Display { length: length.min(u32::MAX / own_bytes), ..of_type };
+    }
     let is_longest = length == u32::MAX && ty.kind.is_binary() && operand.ty.kind.is_text();
     match is_longest && !matches!(operand.kind, ExpressionKind::Slot(_)) {
         true => Display { length: u32::MAX / bytes * bytes, ..of_type },
@@ -170,11 +178,17 @@ pub(super) fn shown_operand<'e>(
     typing: &Typing<'_>,
     expression: &'e Expression,
 ) -> (&'e SqlType, Display) {
+    if let Some(text) = chosen_text(expression) {
+        return shown_operand(typing, text);
+    }
     if let ExpressionKind::Cast(inner) = &expression.kind
         && !is_written_cast(expression)
-        && !is_written_text(inner, &expression.ty)
+        && !is_surely_written_text(inner, &expression.ty)
         && is_implied(&inner.ty, &expression.ty)
     {
+        if let Some(text) = chosen_text(inner) {
+            return shown_operand(typing, text);
+        }
         let shown = shown_operand(typing, inner);
         // A double with fixed digits becomes a text of its own first.
         return match inner.number_behind_text() {
@@ -211,11 +225,36 @@ pub(super) fn shown_operand<'e>(
             let own = kind.map(|kind| SqlType::new(kind.clone()));
             let display = match own {
                 Some(own) => Display::of_column(&own).as_expression(),
+                None if display.operand_length.is_some() => display.as_operand(),
                 None => display,
             };
             (&expression.ty, display)
         }
         _ => (&expression.ty, display),
+    }
+}
+
+/// The text that `GREATEST` and `LEAST` choose, where it is read as a date: its number is a text's.
+fn chosen_text(date: &Expression) -> Option<&Expression> {
+    let ExpressionKind::Cast(text) = &date.kind else { return None };
+    let ExpressionKind::Call { function, .. } = &text.kind else { return None };
+    let is_chosen = matches!(function.name, "GREATEST" | "LEAST") && text.ty.kind.is_string();
+    (is_chosen && date.ty.kind.has_date()).then_some(text)
+}
+
+/// The type of an exact number without its digits after the point: MySQL makes it a `BIGINT` if the
+/// digits that clients see of the operand fit into one.
+pub(crate) fn whole_type(typing: &Typing<'_>, arguments: &[Expression], ty: SqlType) -> SqlType {
+    const LONGEST_BIGINT_DIGITS: u8 = 18;
+    match arguments {
+        [number] if matches!(number.ty.kind, TypeKind::Decimal { .. }) => {
+            match call::whole_digits(&shown_operand(typing, number)) {
+                ..=LONGEST_BIGINT_DIGITS => SqlType::bigint(),
+                digits => SqlType::decimal(digits, 0),
+            }
+            .with_nullable(ty.nullable)
+        }
+        _ => ty,
     }
 }
 
@@ -275,10 +314,6 @@ pub(crate) fn of_aggregate(
     let worked_out = Display::of_expression(ty);
     let Some(argument) = arguments.first() else { return worked_out };
     let (of, display) = shown_operand(typing, argument);
-    let display = match function {
-        AggregateFunction::Sum | AggregateFunction::Average => call::of_places(argument, display),
-        _ => display,
-    };
     match function {
         AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
             if ty.kind.is_binary() =>
@@ -380,6 +415,7 @@ fn of_sum(of: &SqlType, display: Display, ty: &SqlType) -> Display {
             let precision = display.precision(&of.kind).saturating_add(22).min(65);
             Display::exact(ty, precision, scale)
         }
+        _ if is_without_digits(of, &display) => Display::of_expression(ty),
         (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
         (_, decimals) => fixed_double(ty, decimals),
     }
@@ -392,8 +428,19 @@ fn of_average(context: &PlanContext<'_>, of: &SqlType, display: Display, ty: &Sq
             let precision = display.precision(&of.kind).saturating_add(more).min(65);
             Display::exact(ty, precision, scale.saturating_add(more).min(30))
         }
+        _ if is_without_digits(of, &display) => Display::of_expression(ty),
         (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
         (_, decimals) => fixed_double(ty, decimals.saturating_add(more)),
+    }
+}
+
+/// Whether the digits after the point of a number made of a value are unknown: of a text, a
+/// document, and a column of a temporary table that is only NULL.
+pub(super) fn is_without_digits(of: &SqlType, display: &Display) -> bool {
+    match of.kind {
+        TypeKind::Json => true,
+        TypeKind::Null => display.stored,
+        _ => of.kind.is_string(),
     }
 }
 
@@ -446,15 +493,30 @@ fn of_system_variable(ty: &SqlType) -> Display {
 /// operation has its operand's coercibility.
 fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
     let kind = &operand.ty.kind;
-    (kind.is_numeric() || kind.is_temporal())
+    (kind.is_numeric() || kind.is_temporal() || *kind == TypeKind::Null)
         && to.kind.is_string()
         && to.coercibility == Coercibility::Implicit
+}
+
+/// As [`is_written_text`], unless the operand is a written cast too, or a choice: a cast that is
+/// added to these looks like one that is written. Names and documents become shorter texts only by
+/// a written cast.
+pub(super) fn is_surely_written_text(operand: &Expression, to: &SqlType) -> bool {
+    let from = &operand.ty;
+    let longest = match from.kind {
+        TypeKind::Json => u32::MAX / 4,
+        ref kind if kind.is_enum_or_set() => from.max_text_chars(),
+        _ => 0,
+    };
+    let is_cut = to.kind.is_text() && to.max_text_chars() < longest;
+    is_cut || from.coercibility != Coercibility::Implicit && is_written_text(operand, to)
 }
 
 /// Whether an operation asks its operands for a cast from one type to the other.
 fn is_implied(from: &SqlType, to: &SqlType) -> bool {
     let is_number = |ty: &SqlType| ty.kind.is_numeric();
     match &to.kind {
+        kind if kind.is_numeric() && from.kind == TypeKind::Null => true,
         TypeKind::Float => is_number(from),
         TypeKind::Double | TypeKind::Decimal { .. } => is_number(from) || from.kind.is_temporal(),
         TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),

@@ -3,13 +3,17 @@
 //! MySQL decides by the operation and by its answers for the operands. The types of expressions are
 //! more careful: a type that is NOT NULL is never NULL.
 
+use firn_sql_collation::Charset;
 use firn_sql_functions::Function;
 use firn_sql_logical::PlanContext;
-use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind};
-use firn_sql_types::{Coercibility, TypeKind};
+use firn_sql_logical::expression::{
+    CompareOperator, Expression, ExpressionKind, SubqueryKind, fold,
+};
+use firn_sql_types::{Coercibility, Datum, TypeKind};
 
 use super::super::Typing;
 use super::super::expression_builders::is_never_null;
+use crate::binder::display;
 
 /// Functions that are NULL for some arguments and whose results are not texts, documents or times.
 const NULLABLE: &[&str] = &[
@@ -152,20 +156,33 @@ fn adds_null<'e>(
                 left,
             );
         }
+        // A text under a written collation.
+        ExpressionKind::Cast(_) if ty.coercibility == Coercibility::Explicit => {
+            return ty.before.get().map_or(ty.nullable, |before| before.nullable);
+        }
         ExpressionKind::Cast(operand) => {
             left.push(operand);
-            // Only a written cast of a moment may fail.
-            if operand.ty.kind.is_temporal()
-                && ty.kind.is_temporal()
-                && ty.coercibility != Coercibility::Implicit
-            {
-                return false;
+            if display::is_surely_written_text(operand, ty) {
+                return typing.context.evaluation.sql_mode.is_strict();
+            }
+            // Only a written cast to a date, a time or a moment may fail.
+            if ty.kind.is_temporal() && operand.ty.kind.is_temporal() {
+                return ty.coercibility == Coercibility::Implicit
+                    && ty.nullable
+                    && !operand.ty.nullable;
+            }
+            if ty.kind.is_temporal() && ty.coercibility == Coercibility::Implicit {
+                return true;
             }
             // Bytes that are not valid text become NULL; clients see this only in strict modes.
             if operand.ty.kind.is_binary() && ty.kind.is_text() && !is_written_out(operand) {
                 return typing.context.evaluation.sql_mode.is_strict();
             }
             return ty.nullable && !operand.ty.nullable;
+        }
+        ExpressionKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => {
+            let reported = typing.displays.of_subquery(subquery.number);
+            return reported.and_then(|display| display.nullable).unwrap_or(ty.nullable);
         }
         ExpressionKind::Compare { operator, sides, .. } => {
             if *operator != CompareOperator::NullSafeEqual {
@@ -187,11 +204,33 @@ fn adds_null<'e>(
             left.extend(branches.iter().map(|(_, value)| value));
         }
         ExpressionKind::Coalesce(list) => {
-            return list.iter().all(|one| shown_nullable(typing, one));
+            return list
+                .iter()
+                .all(|one| !is_converted(typing, one) && shown_nullable(typing, one));
         }
         _ => return ty.nullable,
     }
     false
+}
+
+/// Whether a constant text was converted to another character set, so that MySQL made a literal of
+/// it.
+fn is_converted(typing: &Typing<'_>, expression: &Expression) -> bool {
+    let own = expression.ty.charset();
+    let differs = |from: Option<Charset>| {
+        from.is_some_and(|charset| charset != Charset::Binary && Some(charset) != own)
+    };
+    match (&expression.kind, expression.ty.before.get()) {
+        (ExpressionKind::Literal(Datum::Text(_)), Some(before)) => {
+            differs(before.operand.0.charset().or(before.written.0.charset()))
+        }
+        (ExpressionKind::Cast(text), _) => {
+            let is_known = |value: Datum| !value.is_null();
+            differs(text.ty.charset())
+                && fold::constant_value(text, typing.context.evaluation).is_some_and(is_known)
+        }
+        _ => false,
+    }
 }
 
 fn call_adds_null<'e>(

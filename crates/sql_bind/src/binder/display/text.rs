@@ -1,7 +1,7 @@
 //! How long the texts returned by functions are.
 
 use firn_sql_collation::Charset;
-use firn_sql_logical::expression::{Expression, ExpressionKind, fold};
+use firn_sql_logical::expression::{Expression, ExpressionKind, Slot, fold};
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
 use firn_sql_types::{Coercibility, Datum, Decimal, Display, SqlType, TypeKind};
@@ -35,15 +35,17 @@ pub(super) fn length(
     ty: &SqlType,
 ) -> Option<u32> {
     let chars = |at: usize| operands.get(at).map(|operand| operand.1.length);
-    let bytes = |at: usize| operands.get(at).map(octets);
+    let bytes = |at: usize| match arguments.get(at) {
+        Some(argument) if is_choice_of_numbers(typing, argument) => chars(at),
+        _ => operands.get(at).map(octets),
+    };
     let number = |at: usize| arguments.get(at).and_then(|one| constant_integer(typing, one));
     Some(match name {
         "TRIM" | "TRIM LEADING" | "TRIM TRAILING" | "LTRIM" | "RTRIM" | "UPPER" | "LOWER"
         | "REVERSE" | "SUBSTRING_INDEX" => chars(0)?,
         "REGEXP_SUBSTR" => length_in(operands.first()?, ty),
         "REPLACE" => {
-            let is_number = operands.get(2)?.0.kind.is_numeric();
-            let to = constant_chars(typing, arguments.get(2)?).filter(|_| is_number);
+            let to = constant_chars(typing, arguments.get(2)?).filter(|_| !ty.kind.is_binary());
             let to = to.unwrap_or(length_in(operands.get(2)?, ty));
             replaced(length_in(operands.first()?, ty), to)
         }
@@ -67,6 +69,7 @@ pub(super) fn length(
             display::display(typing, arguments.first()?).length.max(LEAST_CHARS)
         }
         "SOUNDEX" => chars(0)?.max(LEAST_CHARS),
+        "JSON_UNQUOTE" if matches!(operands.first()?.0.kind, TypeKind::Varchar { .. }) => chars(0)?,
         "JSON_QUOTE" => chars(0)?.saturating_mul(6).saturating_add(2),
         "WEIGHT_STRING" => weights(arguments.first()?, operands.first()?),
         "HEX" => match operands.first()?.0.kind.is_numeric() {
@@ -104,7 +107,9 @@ pub(super) fn length(
             let parts = operands.get(1..)?.iter().zip(arguments.get(1..)?);
             let parts = parts.map(|(operand, argument)| match argument.kind {
                 // A literal becomes bytes at once.
-                ExpressionKind::Literal(_) => u64::from(length_in(operand, ty)),
+                ExpressionKind::Literal(_) if operand.0.kind != TypeKind::Json => {
+                    u64::from(length_in(operand, ty))
+                }
                 _ => u64::from(chars_of_long(operand)),
             });
             let chars = parts.sum::<u64>() + operands.len() as u64 - 2;
@@ -149,7 +154,22 @@ fn digits_of_formatted(typing: &Typing<'_>, number: &Expression) -> u32 {
     const DOUBLE_DIGITS: u32 = 22;
     let (of, written) = display::written(typing, number);
     let is_double = matches!(of.kind, TypeKind::Float | TypeKind::Double);
-    if is_double && (written.decimals == NOT_FIXED_DECIMALS || !is_column(number)) {
+    let is_written = match number.kind {
+        ExpressionKind::Literal(_) => number.ty.coercibility == Coercibility::Implicit,
+        _ => is_written_cast(number),
+    };
+    let is_exact = matches!(number.ty.kind, TypeKind::Decimal { .. }) && is_written;
+    if !is_written
+        && written.decimals == NOT_FIXED_DECIMALS
+        && let Some(slot) = column_of(number)
+        && let Some(kind @ TypeKind::Float) = display::column_kind(&typing.frame, slot)
+    {
+        return Display::of_column(&SqlType::new(kind.clone())).length;
+    }
+    if !is_exact
+        && is_double
+        && (written.decimals == NOT_FIXED_DECIMALS || column_of(number).is_none())
+    {
         return DOUBLE_DIGITS;
     }
     match &number.kind {
@@ -166,11 +186,12 @@ fn digits_of_formatted(typing: &Typing<'_>, number: &Expression) -> u32 {
     }
 }
 
-fn is_column(number: &Expression) -> bool {
+/// The slot that a number is read from.
+fn column_of(number: &Expression) -> Option<Slot> {
     match &number.kind {
-        ExpressionKind::Slot(_) => true,
-        ExpressionKind::Cast(inner) => is_column(inner),
-        _ => false,
+        ExpressionKind::Slot(slot) => Some(*slot),
+        ExpressionKind::Cast(inner) => column_of(inner),
+        _ => None,
     }
 }
 
@@ -216,6 +237,9 @@ fn weights(argument: &Expression, operand: &Operand<'_>) -> u32 {
     const LEAST: u32 = 8;
     let (of, shown) = operand;
     let is_value = matches!(argument.kind, ExpressionKind::Slot(_)) && !of.kind.is_string();
+    if argument.ty.kind.is_binary() {
+        return octets(operand).max(LEAST);
+    }
     if of.kind.is_temporal() && is_value {
         return LEAST;
     }
@@ -256,6 +280,21 @@ fn octets((ty, display): &Operand<'_>) -> u32 {
     }
 }
 
+/// Whether a text is that of a chosen number or time: each of its characters is a byte.
+fn is_choice_of_numbers(typing: &Typing<'_>, argument: &Expression) -> bool {
+    let is_number = |value: &Expression| {
+        let kind = &display::shown_operand(typing, value).0.kind;
+        kind.is_numeric() || kind.is_temporal() || is_null(value)
+    };
+    match &argument.kind {
+        ExpressionKind::Case { branches, otherwise } => {
+            branches.iter().map(|(_, value)| value).chain(otherwise.as_deref()).all(is_number)
+        }
+        ExpressionKind::Coalesce(list) => list.iter().all(is_number),
+        _ => false,
+    }
+}
+
 /// Whether an argument that was worked out is NULL in every row.
 pub(super) fn is_constant_null(typing: &Typing<'_>, argument: &Expression) -> bool {
     let value = fold::constant_value(argument, typing.context.evaluation);
@@ -279,9 +318,11 @@ fn cut(chars: u32, most: Option<i64>) -> u32 {
     most.map_or(chars, |most| i64::from(chars).min(most.max(0)) as u32)
 }
 
-/// The part after a position, counted from 1, or from the end if it is negative.
+/// The part after a position, counted from 1, or from the end if it is negative. MySQL does not
+/// look at a position that is no `INT`.
 fn behind(chars: u32, start: i64) -> u32 {
     match start {
+        _ if i32::try_from(start).is_err() => chars,
         0 => 0,
         1.. => i64::from(chars).saturating_sub(start - 1).max(0) as u32,
         _ if start.saturating_neg() > i64::from(chars) => 0,
