@@ -82,11 +82,46 @@ rdma() {
     cargo test --locked --release -p firn-rdma --features ucx
 }
 
+# Tests that start whole clusters: they wait for processes most of the time.
+cluster_tests="backup cluster one_endpoint secure_cluster"
+
 # Everything but what has a step of its own. All three ask for the workspace, so that features, and
-# with them what is built, are the same. A failure of one crate hides none of the others.
+# with them what is built, are the same. A failure of one crate hides none of the others. The tests
+# of clusters run beside the others, and are shown after them.
 tests() {
-    cargo test --locked --release --workspace --no-fail-fast -- --skip simulated:: --skip kill_loop::
-    are_skipped_tests_run_elsewhere
+    local clusters=() others=() name beside output status=0
+    for name in $(names_of_integration_tests); do
+        case " $cluster_tests " in
+            *" $name "*) clusters+=(--test "$name") ;;
+            *) others+=(--test "$name") ;;
+        esac
+    done
+    cargo test --locked --release --workspace --no-run
+    output=$(mktemp)
+    # In a process group of their own, so that they end with this script.
+    set -m
+    run_tests "${clusters[@]}" >"$output" 2>&1 &
+    beside=$!
+    set +m
+    # shellcheck disable=SC2064
+    trap "kill -- -$beside 2>/dev/null" EXIT
+    run_tests --lib --bins "${others[@]}" || status=1
+    run_tests --doc || status=1
+    wait "$beside" || status=1
+    trap - EXIT
+    cat "$output"
+    rm -f "$output"
+    are_skipped_tests_run_elsewhere || status=1
+    return "$status"
+}
+
+names_of_integration_tests() {
+    printf '%s\n' crates/*/tests/*.rs crates/*/tests/*/main.rs |
+        sed 's|/main\.rs$||; s|\.rs$||; s|.*/||' | sort -u
+}
+
+run_tests() {
+    cargo test --locked --release --workspace --no-fail-fast "$@" -- --skip simulated:: --skip kill_loop::
 }
 
 # `--skip` takes any part of a test's path, so it may hit tests of other crates, which no step would
