@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
 use firn_sql_types::json::JsonError;
+use firn_sql_types::metadata::type_code;
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind};
 
 use super::path::Path;
@@ -14,8 +15,8 @@ use crate::{Call, ResolveContext, Signature};
 /// Protocol type bytes of binary values inside documents.
 const BIT: u8 = 16;
 const VARBINARY: u8 = 15;
-const BLOB: u8 = 252;
 const BINARY: u8 = 254;
+const TINY_BLOB: u8 = 249;
 
 /// Error 3141.
 fn invalid_text(error: &JsonError, argument: usize, function: &str) -> SqlError {
@@ -178,10 +179,24 @@ pub fn json_value(datum: &Datum, ty: &SqlType) -> JsonValue {
         Datum::DateTime(packed) => JsonValue::DateTime(*packed),
         Datum::Text(_) => match ty.kind {
             TypeKind::Binary { .. } => opaque(BINARY, datum),
-            TypeKind::Varbinary { .. } => opaque(VARBINARY, datum),
-            TypeKind::Blob { .. } | TypeKind::Geometry => opaque(BLOB, datum),
+            TypeKind::Varbinary { max_bytes } => match ty.code_of_made_text(max_bytes) {
+                type_code::VAR_STRING => opaque(VARBINARY, datum),
+                longer => opaque(longer, datum),
+            },
+            TypeKind::Blob { max_bytes } => opaque(code_of_blob(max_bytes), datum),
+            TypeKind::Geometry => opaque(type_code::BLOB, datum),
             _ => JsonValue::string(text(datum)),
         },
+    }
+}
+
+/// The type byte of a column of so many bytes.
+fn code_of_blob(max_bytes: u32) -> u8 {
+    match max_bytes {
+        0..=0xff => TINY_BLOB,
+        0x100..=0xffff => type_code::BLOB,
+        0x1_0000..=0xff_ffff => type_code::MEDIUM_BLOB,
+        _ => type_code::LONG_BLOB,
     }
 }
 

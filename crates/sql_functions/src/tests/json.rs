@@ -96,6 +96,7 @@ fn making() {
         JSON_ARRAY(1, 'abc', NULL, 1.5, 2e0, TIME'11:30:24') → [1, "abc", null, 1.5, 2.0, "11:30:24.000000"]
         JSON_ARRAY() → []
         JSON_ARRAY(x'41') → ["base64:type15:QQ=="]
+        JSON_ARRAY(UNCOMPRESS(COMPRESS('a'))) → ["base64:type251:YQ=="]
         JSON_OBJECT('id', 87, 'name', 'carrot') → {"id": 87, "name": "carrot"}
         JSON_OBJECT('a', 1, 'a', 2) → {"a": 2}
         JSON_OBJECT(1, 1) → {"1": 1}
