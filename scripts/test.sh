@@ -82,21 +82,22 @@ rdma() {
     cargo test --locked --release -p firn-rdma --features ucx
 }
 
-# Tests that start whole clusters: they wait for processes most of the time.
-cluster_tests="backup cluster one_endpoint secure_cluster"
-
 # Everything but what has a step of its own. All three ask for the workspace, so that features, and
 # with them what is built, are the same. A failure of one crate hides none of the others. The tests
-# of clusters run beside the others, and are shown after them.
+# of whole clusters run beside the others, and are shown after them: they wait for processes most of
+# the time.
 tests() {
-    local clusters=() others=() name beside output status=0
-    for name in $(names_of_integration_tests); do
-        case " $cluster_tests " in
-            *" $name "*) clusters+=(--test "$name") ;;
+    local programs clusters=() others=() source name beside output status=0
+    programs=$(programs_with_tests)
+    while read -r source name; do
+        case "$source $name" in
+            */lib.rs\ *) ;;
+            # A program is named in its manifest with hyphens, and its file with underscores.
+            src/*) others+=(--bin "${name//_/-}") ;;
+            *" cluster" | *" one_endpoint") clusters+=(--test "$name") ;;
             *) others+=(--test "$name") ;;
         esac
-    done
-    cargo test --locked --release --workspace --no-run
+    done <<< "$programs"
     output=$(mktemp)
     # In a process group of their own, so that they end with this script.
     set -m
@@ -105,7 +106,7 @@ tests() {
     set +m
     # shellcheck disable=SC2064
     trap "kill -- -$beside 2>/dev/null" EXIT
-    run_tests --lib --bins "${others[@]}" || status=1
+    run_tests --lib "${others[@]}" || status=1
     run_tests --doc || status=1
     wait "$beside" || status=1
     trap - EXIT
@@ -115,9 +116,10 @@ tests() {
     return "$status"
 }
 
-names_of_integration_tests() {
-    printf '%s\n' crates/*/tests/*.rs crates/*/tests/*/main.rs |
-        sed 's|/main\.rs$||; s|\.rs$||; s|.*/||' | sort -u
+# Builds all tests: the source and the name of each program of them.
+programs_with_tests() {
+    cargo test --locked --release --workspace --no-run 2>&1 | tee /dev/stderr |
+        sed -nE 's|^ *Executable (unittests )?([^ ]+) \(.*/([^/]+)-[0-9a-f]+\)$|\2 \3|p'
 }
 
 run_tests() {
