@@ -335,7 +335,7 @@ WARNING_RULES = [
 
 # Parts of a column definition.
 TYPE, COLLATION, LENGTH, DECIMALS, FLAGS = 1, 2, 3, 4, 5
-NOT_NULL, UNSIGNED = 1, 32
+NOT_NULL, UNSIGNED, BINARY = 1, 32, 128
 AGGREGATES = "MIN|MAX|SUM|AVG|COUNT|BIT_AND|BIT_OR|BIT_XOR|STD|VAR_SAMP|GROUP_CONCAT"
 
 
@@ -345,6 +345,12 @@ def without(flags):
 
 def same_but_nullable(text, firn, mysql):
     return compare.same_columns(without(NOT_NULL)(firn), without(NOT_NULL)(mysql), text)
+
+
+def same_but(fields, flags=0):
+    def bare(columns):
+        return tuple(tuple(0 if at in fields else part for at, part in enumerate(column)) for column in without(flags)(columns))
+    return lambda text, firn, mysql: compare.same_columns(bare(firn), bare(mysql), text)
 
 
 def any_column(columns, test):
@@ -361,12 +367,12 @@ METADATA_RULES = [
     (
         "constants beside a column of BIGINT or YEAR",
         "MySQL converts them to the column's type before it compares, and tells of 22 characters, which no BIGINT has, or of 21 in a subquery",
-        lambda text, firn, mysql: "NULLIF(" in text and any_column(mysql, lambda column: column[LENGTH] in (21, 22)),
+        lambda text, firn, mysql: "NULLIF(" in text and same_but((TYPE, LENGTH), UNSIGNED)(text, firn, mysql) and any_column(mysql, lambda column: column[LENGTH] in (21, 22)),
     ),
     (
         "numbers of places as texts",
         "MySQL takes the collation in which INSTR, LOCATE and REGEXP_INSTR compare for that of their number as a text",
-        has(r"\b(INSTR|LOCATE|REGEXP_INSTR)\("),
+        lambda text, firn, mysql: bool(re.search(r"\b(INSTR|LOCATE|REGEXP_INSTR)\(", text)) and same_but((COLLATION, LENGTH), BINARY)(text, firn, mysql),
     ),
     (
         "REGEXP_REPLACE of constants",
