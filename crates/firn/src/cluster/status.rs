@@ -172,7 +172,7 @@ fn lines_of_zones(survey: &Survey) -> String {
                 "votes, and has no majority without the zone that writes; {lost} if it took over now"
             ),
             ZonePlace::Asynchronous if missing_chunks > 0 => {
-                format!("asynchronous; it cannot take over, {missing_chunks} chunks have no copy there")
+                format!("asynchronous; it cannot take over; chunks without a copy there: {missing_chunks}")
             }
             ZonePlace::Asynchronous => format!("asynchronous; {lost} if it took over now"),
             ZonePlace::WithoutLog => "has no log".to_owned(),
