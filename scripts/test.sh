@@ -118,7 +118,7 @@ tests() {
 
 # Builds all tests: the source and the name of each program of them.
 programs_with_tests() {
-    cargo test --locked --release --workspace --no-run 2>&1 | tee /dev/stderr |
+    cargo test --locked --release --workspace --no-run 2>&1 | tee >(cat >&2) |
         sed -nE 's|^ *Executable (unittests )?([^ ]+) \(.*/([^/]+)-[0-9a-f]+\)$|\2 \3|p'
 }
 
