@@ -343,15 +343,13 @@ def without(flags):
     return lambda columns: tuple((*column[:FLAGS], column[FLAGS] & ~flags, *column[FLAGS + 1:]) for column in columns)
 
 
-def same_but_nullable(text, firn, mysql):
-    return compare.same_columns(without(NOT_NULL)(firn), without(NOT_NULL)(mysql), text)
-
-
 def same_but(fields, flags=0):
     def bare(columns):
         return tuple(tuple(0 if at in fields else part for at, part in enumerate(column)) for column in without(flags)(columns))
     return lambda text, firn, mysql: compare.same_columns(bare(firn), bare(mysql), text)
 
+
+same_but_nullable = same_but((), NOT_NULL)
 
 def any_column(columns, test):
     return any(test(column) for column in columns)
