@@ -302,12 +302,25 @@ impl Layout {
         division: PageDivision,
         places: Option<Vec<BTreeSet<NodeId>>>,
     ) -> Result<(), String> {
-        let PageDivision { chunks, copies, extents } = division;
-        let nodes: BTreeSet<NodeId> = self.with_role(Role::Pages).map(|node| node.number).collect();
-        let copies = copies.map_or(nodes.len(), |copies| copies as usize);
+        let PageDivision { chunks, extents, .. } = division;
         if !(1..=MAX_CHUNKS).contains(&chunks) || extents.pages == 0 {
             return Err(format!("page_chunks is 1 to {MAX_CHUNKS}, and extent_pages is above 0"));
         }
+        let places = match places {
+            Some(places) => self.check_places(places, chunks)?,
+            None => self.spread_places(division)?,
+        };
+        self.extents = if chunks == 1 { ALL_TOGETHER } else { extents };
+        let parts = equal_parts(chunks).into_iter().zip(places);
+        let parts = parts.map(|((first, end), nodes)| PagePart { first, end, nodes });
+        self.chunks = (1..).map(ChunkId).zip(parts).collect();
+        self.check_copies()
+    }
+
+    /// Spreads the parts over the page nodes.
+    fn spread_places(&self, division: PageDivision) -> Result<Vec<BTreeSet<NodeId>>, String> {
+        let nodes: BTreeSet<NodeId> = self.with_role(Role::Pages).map(|node| node.number).collect();
+        let copies = division.copies.map_or(nodes.len(), |copies| copies as usize);
         if copies == 0 || copies > nodes.len() {
             let count = nodes.len();
             return Err(format!("page_copies is 1 to {count}: so many nodes have the role pages"));
@@ -317,15 +330,7 @@ impl Layout {
                 "{copies} nodes would have the same pages, at most {MAX_COPIES} may; set page_copies"
             ));
         }
-        self.extents = if chunks == 1 { ALL_TOGETHER } else { extents };
-        let places = match places {
-            Some(places) => self.check_places(places, chunks)?,
-            None => spread(&nodes, chunks as usize, copies),
-        };
-        let parts = equal_parts(chunks).into_iter().zip(places);
-        let parts = parts.map(|((first, end), nodes)| PagePart { first, end, nodes });
-        self.chunks = (1..).map(ChunkId).zip(parts).collect();
-        self.check_copies()
+        Ok(spread(&nodes, division.chunks as usize, copies))
     }
 
     /// Whether `places` are for so many parts, and on page nodes.
@@ -354,8 +359,8 @@ impl Layout {
 
     /// Whether the pages lie as they are spread when a cluster begins.
     fn is_spread(&self) -> bool {
-        let mut spread = self.clone();
-        spread.divide(self.division(), None).is_ok() && spread.chunks == self.chunks
+        let places = self.chunks.values().map(|part| &part.nodes);
+        self.spread_places(self.division()).is_ok_and(|spread| places.eq(&spread))
     }
 
     /// The nodes of each part, as a layout says them.
@@ -371,11 +376,9 @@ impl Layout {
     fn check_copies(&self) -> Result<(), String> {
         let standbys = self.standby_zones().into_iter().map(Some);
         for zone in standbys.chain([None]) {
-            let is_there = |node: &NodeId| {
-                let node = &self.nodes[node];
-                zone.map_or(!node.is_standby, |zone| node.zone == zone)
-            };
-            if self.chunks.values().any(|part| !part.nodes.iter().any(is_there)) {
+            let is_there =
+                |node: &NodeEntry| zone.map_or(!node.is_standby, |zone| node.zone == zone);
+            if self.chunks_missing_on(is_there) > 0 {
                 let which = zone.map_or_else(
                     || "the zones that vote".to_owned(),
                     |zone| format!("zone '{zone}'"),
@@ -463,6 +466,12 @@ impl Layout {
     pub(crate) fn chunks_on(&self, node: NodeId) -> impl Iterator<Item = ChunkId> + '_ {
         let parts = self.chunks.iter().filter(move |(_, part)| part.nodes.contains(&node));
         parts.map(|(id, _)| *id)
+    }
+
+    /// How many chunks have no copy in service on such nodes.
+    pub(crate) fn chunks_missing_on(&self, is_there: impl Fn(&NodeEntry) -> bool) -> usize {
+        let is_there = |node: &NodeId| self.nodes.get(node).is_some_and(&is_there);
+        self.chunks.values().filter(|part| !part.nodes.iter().any(is_there)).count()
     }
 
     /// The records and pages of a chunk. `None` if there is no such chunk.

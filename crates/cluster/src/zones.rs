@@ -93,7 +93,7 @@ fn reports<'a>(
             }
         };
         let missing_chunks = match place {
-            ZonePlace::Asynchronous => missing_chunks(layout, zone),
+            ZonePlace::Asynchronous => layout.chunks_missing_on(|node| node.zone == zone),
             _ => 0,
         };
         ZoneReport { zone: zone.to_owned(), place, loss, missing_chunks }
@@ -124,11 +124,6 @@ fn place(layout: &Layout, zone: &str, home: Option<&str>) -> ZonePlace {
         true => ZonePlace::Synchronous,
         false => ZonePlace::Votes,
     }
-}
-
-fn missing_chunks(layout: &Layout, zone: &str) -> usize {
-    let is_there = |node: &NodeId| layout.node(*node).is_some_and(|node| node.zone == zone);
-    layout.chunks().filter(|(_, part)| !part.nodes.iter().any(is_there)).count()
 }
 
 fn loss(leader: &LogStatus, end: Lsn) -> Loss {

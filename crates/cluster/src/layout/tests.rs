@@ -93,6 +93,15 @@ fn a_layout_says_which_nodes_have_pages_that_were_moved() {
     assert!(refused("[[1, 7], [1, 7]]").contains("2 lists, and page_chunks is 1"));
     assert!(refused("[[]]").contains("0 nodes in a list"));
     assert!(refused("[1, 7]").contains("lists the numbers"));
+    let many: String = (11..11 + MAX_COPIES)
+        .map(|number| {
+            format!(
+                "\n[[node]]\nnumber = {number}\nname = \"p{number}\"\n\
+                 address = \"10.0.0.{number}:7400\"\nroles = [\"pages\"]\n"
+            )
+        })
+        .collect();
+    assert!(Layout::parse(&(text("[[1, 9]]") + &many)).is_ok(), "not all of them have all pages");
 }
 
 #[test]
