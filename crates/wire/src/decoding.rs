@@ -11,7 +11,7 @@ use firn_base::clock::SystemClock;
 
 use crate::auth::{caching_sha2, native};
 use crate::channel::{Channel, CompressionAlgorithm, MemoryStream, Patience};
-use crate::command::{Command, CommandCode, Statements, take_attributes};
+use crate::command::{Bound, Command, CommandCode, Statements, take_attributes};
 use crate::flags::Capabilities;
 use crate::handshake::{ClientHello, decode_change_user};
 use crate::packet::PayloadReader;
@@ -54,7 +54,13 @@ fn decode_executions(bytes: &[u8]) {
             statement.add_long_data(u16::from(bytes.first().copied().unwrap_or(0)), bytes, 100);
             let long_data = statement.take_long_data();
             let mut values = PayloadReader::new(bytes);
-            let _ = statement.bind(&mut values, flags, has_attributes, &long_data);
+            let _ = statement.bind(
+                &mut values,
+                flags,
+                has_attributes,
+                &long_data,
+                &mut Bound::default(),
+            );
         }
     }
 }

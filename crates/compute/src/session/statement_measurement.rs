@@ -1,6 +1,6 @@
 //! Measures each statement: its counters, and whether it is logged.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_sql::catalog::notation::{literal_text, quoted};
 use firn_sql::execute::RowCounts;
@@ -40,34 +40,26 @@ impl Measured {
         self.class = Some(plan.kind);
     }
 
-    /// Adds it to the session's counters. Counters that short statements leave at zero are not
-    /// written.
+    /// Adds it to the session's counters.
     fn count(&self, status: &Status) {
         let (rows, shape) = (&self.rows, &self.shape);
-        let counts = [
-            (&status.rows_sent, self.rows_sent),
-            (&status.handler_read_key, rows.points),
-            (&status.handler_read_first, rows.scans),
-            (&status.handler_read_next, rows.by_index),
-            (&status.handler_read_rnd_next, rows.by_full_scan),
-            (&status.handler_write, rows.inserted),
-            (&status.handler_update, rows.updated),
-            (&status.handler_delete, rows.deleted),
-            (&status.sort_rows, rows.sorted),
-            (&status.sort_merge_passes, rows.sort_runs),
-            (&status.select_scan, shape.scans),
-            (&status.select_range, shape.ranges),
-            (&status.select_full_join, shape.full_joins),
-            (&status.select_full_range_join, shape.range_joins),
-            (&status.sort_scan, shape.sorted_scans),
-            (&status.sort_range, shape.sorted_ranges),
-            (&status.created_tmp_tables, shape.temporary_tables),
-        ];
-        for (counter, more) in counts {
-            if more > 0 {
-                add(counter, more);
-            }
-        }
+        add_some(&status.rows_sent, self.rows_sent);
+        add_some(&status.handler_read_key, rows.points);
+        add_some(&status.handler_read_first, rows.scans);
+        add_some(&status.handler_read_next, rows.by_index);
+        add_some(&status.handler_read_rnd_next, rows.by_full_scan);
+        add_some(&status.handler_write, rows.inserted);
+        add_some(&status.handler_update, rows.updated);
+        add_some(&status.handler_delete, rows.deleted);
+        add_some(&status.sort_rows, rows.sorted);
+        add_some(&status.sort_merge_passes, rows.sort_runs);
+        add_some(&status.select_scan, shape.scans);
+        add_some(&status.select_range, shape.ranges);
+        add_some(&status.select_full_join, shape.full_joins);
+        add_some(&status.select_full_range_join, shape.range_joins);
+        add_some(&status.sort_scan, shape.sorted_scans);
+        add_some(&status.sort_range, shape.sorted_ranges);
+        add_some(&status.created_tmp_tables, shape.temporary_tables);
     }
 
     fn class(&self) -> StatementClass {
@@ -76,6 +68,14 @@ impl Measured {
             Some(_) => StatementClass::Read,
             None => StatementClass::Other,
         }
+    }
+}
+
+/// Adds to a counter what short statements leave at zero.
+#[inline]
+fn add_some(counter: &AtomicU64, more: u64) {
+    if more > 0 {
+        add(counter, more);
     }
 }
 

@@ -280,8 +280,8 @@ impl RowsTransaction for EngineTransaction {
         Ok(self.inner.rollback_to(transaction::Savepoint(pointer))?)
     }
 
-    fn commit(self: Box<Self>) -> RowsResult<()> {
-        Ok(self.inner.commit()?)
+    fn commit(mut self: Box<Self>) -> RowsResult<()> {
+        Ok(self.inner.end_by_commit()?)
     }
 
     fn commit_or_leave(

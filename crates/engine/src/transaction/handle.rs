@@ -268,6 +268,14 @@ impl Transaction {
     /// [`EngineError::OutcomeUnknown`] if the log does not confirm the commit: it may or may not
     /// survive a restart. With any other error the transaction is not committed.
     pub fn commit(mut self) -> Result<(), EngineError> {
+        self.end_by_commit()
+    }
+
+    /// As [`Transaction::commit`], without moving the transaction.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn end_by_commit(&mut self) -> Result<(), EngineError> {
         let (cts, lsn) = self.commit_in_memory()?;
         let waited = self.system.pages().log.wait_durable(lsn);
         let Some(cts) = cts else { return Ok(waited?) };

@@ -149,6 +149,7 @@ impl<'a> Execution<'a> {
 
     /// Ends the execution, and returns what the next one can reuse.
     #[must_use]
+    #[inline]
     pub fn into_scratch(self) -> Box<Scratch> {
         self.workspace.into_scratch(self.frame.slots)
     }

@@ -216,6 +216,7 @@ impl<'p> Direct<'p> {
     }
 
     /// Readers of the columns in the rows of a table.
+    #[inline]
     pub(crate) fn readers(&self, table: &TableRef) -> Readers {
         let layout = &table.layout().row;
         let mut readers = Readers::new();

@@ -7,7 +7,7 @@ mod statements;
 
 pub(crate) use attributes::{Attributes, take_attributes};
 pub(crate) use decode::Command;
-pub(crate) use statements::{Statement, Statements};
+pub(crate) use statements::{Bound, Statement, Statements};
 
 macro_rules! command_codes {
     ($($(#[$docs:meta])* $name:ident = $code:literal, $text:literal;)*) => {

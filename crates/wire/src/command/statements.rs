@@ -26,7 +26,11 @@ const FLAG_COUNT_AVAILABLE: u8 = 0x08;
 const FLAGS_CURSOR: u8 = 0x07;
 
 /// The values of an execution.
-pub(crate) type Parameters<'a> = SmallVec<[Parameter<'a>; 8]>;
+#[derive(Default)]
+pub(crate) struct Bound<'a> {
+    pub(crate) parameters: SmallVec<[Parameter<'a>; 8]>,
+    pub(crate) attributes: Attributes<'a>,
+}
 
 /// A connection's prepared statements by their numbers.
 #[derive(Debug, Default)]
@@ -147,20 +151,20 @@ impl Statement {
         self.long_data_error.take()
     }
 
-    /// Takes the values of an execution, and binds types if there are new ones. `long_data` is what
-    /// [`Statement::take_long_data`] has returned.
+    /// Takes the values of an execution into `into`, which is empty, and binds types if there are
+    /// new ones. `long_data` is what [`Statement::take_long_data`] has returned.
     pub(crate) fn bind<'a>(
         &mut self,
         reader: &mut PayloadReader<'a>,
         flags: u8,
         has_attributes: bool,
         long_data: &'a [Option<Vec<u8>>],
-    ) -> Result<(Parameters<'a>, Attributes<'a>), Malformed> {
-        let mut values = Parameters::new();
-        let mut attributes = Attributes::new();
+        into: &mut Bound<'a>,
+    ) -> Result<(), Malformed> {
+        let Bound { parameters, attributes } = into;
         let counted = has_attributes && flags & FLAG_COUNT_AVAILABLE != 0;
         if self.parameters == 0 && !counted {
-            return Ok((values, attributes));
+            return Ok(());
         }
         let mut count = self.parameters;
         if has_attributes {
@@ -170,11 +174,11 @@ impl Statement {
             return Err(Malformed);
         }
         if count == 0 {
-            return Ok((values, attributes));
+            return Ok(());
         }
         let nulls = reader.take(count.div_ceil(8))?;
         if reader.u8()? == 1 {
-            self.bind_types(reader, count, has_attributes, &mut attributes)?;
+            self.bind_types(reader, count, has_attributes, attributes)?;
         }
         for number in 0..count {
             let bound = *self.types.get(number).ok_or(Malformed)?;
@@ -184,7 +188,7 @@ impl Statement {
                 _ => bound.value(reader)?,
             };
             match number.checked_sub(self.parameters) {
-                None => values.push(value),
+                None => parameters.push(value),
                 Some(extra) => match attributes.get_mut(extra) {
                     Some(attribute) => attribute.value = value,
                     // The type was bound before; the name was not kept.
@@ -192,7 +196,7 @@ impl Statement {
                 },
             }
         }
-        Ok((values, attributes))
+        Ok(())
     }
 
     /// Reads each type and, where there are names, each name. Names of parameters have no meaning.

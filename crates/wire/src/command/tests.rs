@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::parameters::ParameterType;
-use super::{Command, CommandCode, Statements, take_attributes};
+use super::{Bound, Command, CommandCode, Statements, take_attributes};
 use crate::packet::{Malformed, PayloadReader};
 use crate::value::{Attribute, Date, DateTime, Parameter, Time};
 
@@ -22,8 +22,10 @@ fn bind(
 ) -> Result<(), Malformed> {
     let statement = statements.get(1, "").unwrap();
     let long_data = statement.take_long_data();
-    let bound = statement.bind(&mut PayloadReader::new(values), flags, attributes, &long_data)?;
-    check(&bound.0, &bound.1);
+    let mut bound = Bound::default();
+    let mut values = PayloadReader::new(values);
+    statement.bind(&mut values, flags, attributes, &long_data, &mut bound)?;
+    check(&bound.parameters, &bound.attributes);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use firn_base::memory::NoRoom;
 
 use super::connection::Connection;
-use crate::command::{Attributes, Command, CommandCode, Statement, take_attributes};
+use crate::command::{Attributes, Bound, Command, CommandCode, Statement, take_attributes};
 use crate::error::{ServerError, WireError};
 use crate::flags::{Capabilities, Status};
 use crate::packet::{Malformed, PayloadReader, PayloadWriter};
@@ -237,11 +237,12 @@ impl Connection {
             return Err(error.into());
         }
         let has_attributes = self.channel.capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
-        let (parameters, attributes) = statement
-            .bind(&mut values, flags, has_attributes, &long_data)
+        let mut bound = Bound::default();
+        statement
+            .bind(&mut values, flags, has_attributes, &long_data, &mut bound)
             .map_err(|Malformed| ServerError::wrong_arguments("mysqld_stmt_execute"))?;
-        let execution =
-            Execution { statement: number, parameters: &parameters, attributes: &attributes };
+        let Bound { parameters, attributes } = &bound;
+        let execution = Execution { statement: number, parameters, attributes };
         let session = self.session.as_deref_mut().ok_or_else(WireError::closed)?;
         let mut cursor = None;
         let mut replies = Replies::new(&mut self.channel, RowFormat::Binary);
