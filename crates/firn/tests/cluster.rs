@@ -53,7 +53,13 @@ struct Cluster {
 
 impl Cluster {
     fn start(directory: &Path, arguments: &[&str]) -> Cluster {
+        Cluster::start_with(directory, arguments, "off")
+    }
+
+    /// With that value of `asynchronous_commit`.
+    fn start_with(directory: &Path, arguments: &[&str], asynchronous_commit: &str) -> Cluster {
         let parent = Command::new(env!("CARGO_BIN_EXE_firn"))
+            .env("FIRN_ASYNCHRONOUS_COMMIT", asynchronous_commit)
             .args(["cluster", "start", "--buffer-pool", "16M", "--dir"])
             .arg(directory)
             .args(arguments)
@@ -267,11 +273,11 @@ fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool, acknowledged: &Ackno
     }
 }
 
-fn kill_nodes(arguments: &[&str]) {
+fn kill_nodes(arguments: &[&str], asynchronous_commit: &str) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let kills = std::env::var("CLUSTER_KILLS").map_or(4, |kills| kills.parse().expect("a number"));
     let directory = tempfile::tempdir().unwrap();
-    let cluster = Cluster::start(directory.path(), arguments);
+    let cluster = Cluster::start_with(directory.path(), arguments, asynchronous_commit);
     cluster.create();
     let stop = AtomicBool::new(false);
     let acknowledged = Acknowledged::default();
@@ -300,12 +306,12 @@ fn kill_nodes(arguments: &[&str]) {
 
 #[test]
 fn nodes_that_do_everything_are_killed() {
-    kill_nodes(&["--nodes", "3"]);
+    kill_nodes(&["--nodes", "3"], "on");
 }
 
 #[test]
 fn processes_of_each_tier_are_killed() {
-    kill_nodes(&["--separate"]);
+    kill_nodes(&["--separate"], "off");
 }
 
 #[test]

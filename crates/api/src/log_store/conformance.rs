@@ -100,6 +100,7 @@ pub struct Case {
 pub const CASES: &[Case] = &[
     Case { name: "what was told to be durable survives", run: writing::durable_survives },
     Case { name: "what is submitted becomes durable and is told", run: writing::submitted_is_told },
+    Case { name: "commits that are left are answered", run: writing::left_is_answered },
     Case { name: "groups behind a hole wait", run: writing::holes_hold_back },
     Case { name: "a closed writer has made everything durable", run: writing::closed_is_durable },
     Case { name: "groups are read as they were appended", run: writing::reads },
@@ -117,6 +118,7 @@ pub const REMOTE_CASES: &[Case] = &[
     Case { name: "a minority is not missed", run: remote::minority },
     Case { name: "copies come and go and lose nothing", run: remote::coming_and_going },
     Case { name: "without a majority nothing becomes durable", run: remote::majority },
+    Case { name: "commits that are left wait for a majority", run: remote::left_without_majority },
     Case { name: "what waited for a majority is whole or gone", run: remote::waited },
     Case { name: "a writer that was cut off is fenced", run: remote::cut_off },
     Case { name: "another leader is named", run: remote::another_leader },

@@ -9,7 +9,7 @@
 //!                      advance(durable) ◄────────── round is durable
 //!   ◄───────────────────────────────────────────── wait_durable returns
 //!                      tell(durable) ◄───────────── on a task of the store, if submit asked for it
-//!                      answer(durable) ◄─────────── on a thread that led the round, if a committer
+//!                      answer(durable) ◄─────────── on the thread that noticed it, if a committer
 //!                                                   has left
 //! ```
 
@@ -42,6 +42,10 @@ pub trait LogSource: Send + Sync {
     /// may begin; several threads may be in it at once. [`LogSource::tell`] does the same, and is
     /// the call for an error.
     fn answer(&self, _durable: Lsn) {}
+
+    /// Answers all committers that have left with an error that does not end the writer: their log
+    /// may still become durable. On a task of the store.
+    fn refuse(&self, _error: &LogError) {}
 
     /// The highest position of a committer that has left and was not answered; 0 if there is none.
     fn left(&self) -> Lsn {
@@ -84,7 +88,8 @@ pub trait LogWriter: Send + Sync {
 
     /// As [`LogWriter::wait_durable`] for a committer that [`LogSource::left`] reports already. If
     /// another thread makes `lsn` durable, or will, the call returns `false` at once: then the
-    /// store calls [`LogSource::answer`], or [`LogSource::tell`] with an error.
+    /// store calls [`LogSource::answer`], or [`LogSource::refuse`] or [`LogSource::tell`] with an
+    /// error.
     ///
     /// # Errors
     /// As [`LogWriter::wait_durable`].

@@ -92,6 +92,10 @@ impl LogSource for Appended {
         self.left.answer(durable);
     }
 
+    fn refuse(&self, error: &LogError) {
+        self.left.fail(error);
+    }
+
     fn left(&self) -> Lsn {
         self.left.last()
     }

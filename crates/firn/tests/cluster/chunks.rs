@@ -98,10 +98,10 @@ fn four_page_nodes_with_two_copies_have_half_of_the_pages_each() {
 #[test]
 fn page_nodes_with_a_part_of_the_pages_are_killed() {
     let pages = ["--page-nodes", "4", "--page-copies", "2", "--extent-pages", "8"];
-    kill_nodes(&[&["--separate"], &pages[..]].concat());
+    kill_nodes(&[&["--separate"], &pages[..]].concat(), "off");
 }
 
 #[test]
 fn nodes_that_do_everything_with_a_part_of_the_pages_are_killed() {
-    kill_nodes(&["--nodes", "3", "--page-copies", "2", "--extent-pages", "8"]);
+    kill_nodes(&["--nodes", "3", "--page-copies", "2", "--extent-pages", "8"], "off");
 }

@@ -235,6 +235,9 @@ impl Shared {
         }
         if let Some((writer, rounds)) = effects.durable {
             writer.rounds.wake(rounds);
+            if writer.has_left() {
+                writer.answer(None);
+            }
         }
         if effects.advanced {
             self.advanced.notify_all();
@@ -408,6 +411,9 @@ impl Shared {
         while !self.is_stopped() {
             let ticket = self.stopped.listen();
             self.event(|core| self.catch_up(core));
+            if self.is_silent.load(Ordering::SeqCst) {
+                self.refuse_left();
+            }
             let passed = self.clock.monotonic().saturating_sub(self.began);
             let left = tick_ns - passed.as_nanos() % tick_ns;
             self.stopped.wait(ticket, Some(Duration::from_nanos(left as u64)));

@@ -19,8 +19,8 @@
 //! Latch rules, cited by number:
 //!
 //! 1. `Shared::core` is the driver's only latch of its own. It protects the member, its queue of
-//!    writes and the current writer. No disk call, no wait and no call of [`LogSource::take`] or
-//!    `tell` happens under it.
+//!    writes and the current writer. No disk call, no wait and no call of [`LogSource::take`],
+//!    `tell`, `answer` or `refuse` happens under it.
 //! 2. Under it the driver calls only what does not block: the member, [`Peers::send`],
 //!    [`MemberLog::set_durable`], and [`LogSource::advance`]. Their own latches come after it.
 //! 3. The *turn* ([`turn`]) is no latch. Its holder alone takes log from the source and calls
@@ -47,6 +47,7 @@
 //! [`LogSource::take`]: firn_api::LogSource::take
 //! [`LogSource::advance`]: firn_api::LogSource::advance
 
+mod answering;
 mod driver;
 pub mod lanes;
 mod local;

@@ -1,6 +1,7 @@
 //! The engine's handle of a writer, and the way of a committer through it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use firn_api::{LogError, LogSource, LogWriter, Room};
@@ -13,6 +14,9 @@ use super::writing::Writing;
 
 /// How long a committer waits for a group before its own that is being copied.
 const HOLE_RETRY: Duration = Duration::from_micros(100);
+
+/// How long a writer that ends waits until its source has heard so.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// The engine's handle of a writer.
 pub(super) struct GroupWriter {
@@ -50,7 +54,7 @@ impl LogWriter for GroupWriter {
 
     fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError> {
         let writing = &*self.writing;
-        writing.want(lsn);
+        writing.arrive(lsn);
         let deadline = monotonic().saturating_add(self.shared.options.patience);
         loop {
             let round = writing.rounds.of(lsn);
@@ -81,6 +85,31 @@ impl LogWriter for GroupWriter {
         }
     }
 
+    fn group_size(&self) -> u64 {
+        self.writing.group_size()
+    }
+
+    /// See [`super::answering`].
+    fn wait_or_leave(&self, lsn: Lsn) -> Result<bool, LogError> {
+        let writing = &*self.writing;
+        if self.shared.is_silent.load(Ordering::SeqCst) {
+            return self.wait_durable(lsn).map(|()| true);
+        }
+        writing.arrive(lsn);
+        loop {
+            if writing.durable() >= lsn {
+                return Ok(true);
+            }
+            if let Some(failure) = self.failure() {
+                return Err(failure);
+            }
+            let is_taken = writing.taken() >= lsn;
+            if is_taken || self.work() != Some(Worked::Something) {
+                return Ok(false);
+            }
+        }
+    }
+
     fn room(&self) -> Result<Room, LogError> {
         match self.failure() {
             Some(failure) => Err(failure),
@@ -100,6 +129,7 @@ impl LogWriter for GroupWriter {
         if !self.shared.advanced.wait_until(Some(patience), has_ended) {
             // No majority answers: what was submitted may become durable or not.
             self.end();
+            self.shared.advanced.wait_until(Some(LAST_WORD), has_ended);
         }
     }
 }

@@ -29,6 +29,9 @@ pub(super) struct Writing {
     wanted: AtomicU64,
     taken: AtomicU64,
     durable: AtomicU64,
+    /// How many committers have come since a round was taken, and before the last one was.
+    arrived: AtomicU64,
+    group_size: AtomicU64,
     /// How far the source has to hear on a task of the store.
     submitted: AtomicU64,
     told: AtomicU64,
@@ -53,6 +56,8 @@ impl Writing {
             wanted: AtomicU64::new(0),
             taken: AtomicU64::new(end.0),
             durable: AtomicU64::new(end.0),
+            arrived: AtomicU64::new(0),
+            group_size: AtomicU64::new(0),
             submitted: AtomicU64::new(0),
             told: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
@@ -77,7 +82,18 @@ impl Writing {
         Lsn(self.taken.load(Ordering::SeqCst))
     }
 
-    /// A committer waits for the log before `lsn`.
+    /// A committer needs the log before `lsn`.
+    pub(super) fn arrive(&self, lsn: Lsn) {
+        self.arrived.fetch_add(1, Ordering::Relaxed);
+        self.want(lsn);
+    }
+
+    /// How many committers came for the last round.
+    pub(super) fn group_size(&self) -> u64 {
+        self.group_size.load(Ordering::Relaxed)
+    }
+
+    /// The log before `lsn` is wanted.
     pub(super) fn want(&self, lsn: Lsn) {
         self.wanted.fetch_max(lsn.0, Ordering::SeqCst);
     }
@@ -121,6 +137,7 @@ impl Writing {
         if bytes.is_empty() {
             return None;
         }
+        self.group_size.store(self.arrived.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         self.taken.store(start.advance(bytes.len() as u64).0, Ordering::SeqCst);
         Some((start, bytes))
     }
@@ -159,6 +176,24 @@ impl Writing {
         }
     }
 
+    /// Whether a committer has left that was not answered.
+    pub(super) fn has_left(&self) -> bool {
+        self.source.get().is_some_and(|source| source.left() > Lsn(0))
+    }
+
+    /// Answers the committers that have left and whose log is durable; with `error`, the others too.
+    /// Not under the driver's latch.
+    pub(super) fn answer(&self, error: Option<&LogError>) {
+        let Some(source) = self.source.get() else { return };
+        if self.is_dropped.load(Ordering::SeqCst) {
+            return;
+        }
+        source.answer(self.durable());
+        if let Some(error) = error {
+            source.refuse(error);
+        }
+    }
+
     /// Why the writer has ended.
     pub(super) fn failure(&self) -> Option<&LogError> {
         self.failure.get()
@@ -182,6 +217,7 @@ impl Writing {
         if self.has_ended.swap(true, Ordering::SeqCst) {
             return;
         }
+        self.answer(None);
         self.tell();
         if !self.is_dropped.load(Ordering::SeqCst) {
             source.tell(Err(failure));

@@ -1,5 +1,6 @@
 //! A writer for tests: its source is a list of bytes, and it checks what the store does to it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,7 +29,23 @@ struct Queue {
     is_taking: AtomicBool,
     durable: AtomicU64,
     told: Mutex<Told>,
+    left: Mutex<Left>,
     heard: Event,
+}
+
+/// Committers that have left.
+#[derive(Default)]
+struct Left {
+    waiting: BTreeSet<Lsn>,
+    answers: BTreeMap<Lsn, Result<(), LogError>>,
+}
+
+impl Left {
+    fn answer(&mut self, durable: Lsn, answer: &Result<(), LogError>) {
+        let later = self.waiting.split_off(&Lsn(durable.0.saturating_add(1)));
+        let answered = std::mem::replace(&mut self.waiting, later);
+        self.answers.extend(answered.into_iter().map(|lsn| (lsn, answer.clone())));
+    }
 }
 
 /// Appended bytes that the store has not taken.
@@ -89,7 +106,27 @@ impl LogSource for Queue {
             Err(error) => told.error = Some(error.clone()),
         }
         drop(told);
+        match outcome {
+            Ok(durable) => self.answer(durable),
+            Err(error) => self.refuse(error),
+        }
         self.heard.notify_all();
+    }
+
+    fn answer(&self, durable: Lsn) {
+        let advanced = self.durable.load(Ordering::SeqCst);
+        assert!(durable.0 <= advanced, "answered up to {durable} before the source advanced");
+        self.left.lock().answer(durable, &Ok(()));
+        self.heard.notify_all();
+    }
+
+    fn refuse(&self, error: &LogError) {
+        self.left.lock().answer(Lsn::MAX, &Err(error.clone()));
+        self.heard.notify_all();
+    }
+
+    fn left(&self) -> Lsn {
+        self.left.lock().waiting.last().copied().unwrap_or_default()
     }
 }
 
@@ -106,6 +143,7 @@ impl Appender {
             is_taking: AtomicBool::new(false),
             durable: AtomicU64::new(tail.end.0),
             told: Mutex::default(),
+            left: Mutex::default(),
             heard: Event::new(),
         });
         let writer = opened.start(Arc::clone(&queue) as Arc<dyn LogSource>);
@@ -160,6 +198,31 @@ impl Appender {
                 Err(error) => panic!("a wait ended with {error}"),
             }
         }
+    }
+
+    /// Leaves a commit that ends at `lsn` to the store, or waits until it is durable.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn leave(&self, lsn: Lsn) -> Result<(), LogError> {
+        self.queue.left.lock().waiting.insert(lsn);
+        let waited = self.writer.wait_or_leave(lsn);
+        if let Ok(false) = waited {
+            return Ok(());
+        }
+        self.queue.left.lock().answer(lsn, &waited.clone().map(drop));
+        waited.map(drop)
+    }
+
+    /// Waits for the answer to a commit that has [left](Appender::leave).
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn answer(&self, lsn: Lsn) -> Result<(), LogError> {
+        let queue = &self.queue;
+        let is_answered = || queue.left.lock().answers.contains_key(&lsn);
+        assert!(queue.heard.wait_until(Some(LONG), is_answered), "{lsn} was never answered");
+        queue.left.lock().answers[&lsn].clone()
     }
 
     /// The position that the source knows to be durable.

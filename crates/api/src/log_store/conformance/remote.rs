@@ -111,6 +111,36 @@ pub(super) fn majority(lives: &dyn Lives) {
     }));
 }
 
+pub(super) fn left_without_majority(lives: &dyn Lives) {
+    lives.live(Box::new(|node| {
+        let store = node.store();
+        let log = opened(&*store);
+        let before = log.commit(&group(1, 500)).expect("nobody else writes");
+        copies(node).lose_majority();
+        let ends: Vec<_> = (2..5).map(|number| log.append(&group(number, 200))).collect();
+        for end in &ends {
+            // A store that lets nobody leave says so here.
+            let left = log.leave(*end);
+            assert_unavailable(&left.and_then(|()| log.answer(*end)).expect_err("no majority"));
+        }
+        assert_eq!((log.durable(), store.durable_lsn()), (before, before));
+        assert!(log.writer.failure().is_none(), "it has not ended");
+        copies(node).heal();
+        log.wait(ends[2]).expect("it has not ended");
+        // It lets commits be left again.
+        let end = log.append(&group(5, 200));
+        log.leave(end).expect("a majority answers");
+        log.answer(end).expect("a majority answers");
+        copies(node).lead_at("10.1.2.3:4407");
+        let end = log.append(&group(6, 200));
+        let left = log.leave(end).and_then(|()| log.answer(end));
+        match left.expect_err("another node leads") {
+            LogError::Unavailable { .. } => {}
+            error => assert_not_leader(&error, "10.1.2.3:4407"),
+        }
+    }));
+}
+
 pub(super) fn waited(lives: &dyn Lives) {
     let model = Arc::new(Mutex::new(Model::default()));
     for life in 0..10 {

@@ -54,8 +54,16 @@ impl Model {
 fn committer(log: &Appender, model: &Mutex<Model>, random: impl Fn() -> u64) {
     for _ in 0..10 {
         let end = model.lock().append(log, (random() % 3_000) as usize);
-        match random() % 4 {
+        match random() % 6 {
             0 => log.writer.submit(end),
+            4 | 5 => {
+                log.leave(end).expect("nothing ends this writer");
+                if random().is_multiple_of(2) {
+                    log.answer(end).expect("nothing ends this writer");
+                    assert!(log.durable() >= end, "{end} was answered before it was durable");
+                    model.lock().is_durable(end);
+                }
+            }
             1 => sleep(Duration::from_micros(random() % 500)),
             _ => {
                 log.wait(end).expect("nothing ends this writer");
@@ -114,6 +122,42 @@ pub(super) fn submitted_is_told(lives: &dyn Lives) {
         log.writer.submit(submitted);
         log.commit(&group(21, 300)).expect("nothing ends this writer");
         log.hear(submitted).expect("nothing ends this writer");
+    }));
+}
+
+pub(super) fn left_is_answered(lives: &dyn Lives) {
+    lives.live(Box::new(|node| {
+        let log =
+            Arc::new(Appender::open(&*node.store(), WriterEpoch::Next).expect("a good store"));
+        let leave_one_by_one = |first: u32| {
+            let log = Arc::clone(&log);
+            let body = move || {
+                for number in first..first + 10 {
+                    let end = log.append(&group(number, 300));
+                    log.leave(end).expect("nothing ends this writer");
+                    log.answer(end).expect("nothing ends this writer");
+                    assert!(log.durable() >= end, "{end} was answered before it was durable");
+                }
+            };
+            node.environment().spawner.spawn("committer", Box::new(body))
+        };
+        let committers: Vec<_> = (0..4).map(|number| leave_one_by_one(number * 10)).collect();
+        assert!(committers.into_iter().all(|committer| committer.join()), "a committer failed");
+        // Nobody waits, and a group before it is not complete yet.
+        log.open_hole();
+        let end = log.append(&group(50, 300));
+        let leaving = Arc::clone(&log);
+        let body = move || leaving.leave(end).expect("nothing ends this writer");
+        let leaver = node.environment().spawner.spawn("committer", Box::new(body));
+        sleep(Duration::from_millis(2));
+        log.close_hole();
+        assert!(leaver.join());
+        log.answer(end).expect("nothing ends this writer");
+        // All that have left are answered before a writer that is closed has ended.
+        let last: Vec<_> = (51..55).map(|number| log.append(&group(number, 300))).collect();
+        last.iter().for_each(|end| log.leave(*end).expect("nothing ends this writer"));
+        log.writer.close();
+        last.iter().for_each(|end| log.answer(*end).expect("it was closed in order"));
     }));
 }
 
