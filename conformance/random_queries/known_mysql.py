@@ -34,12 +34,35 @@ def same_numbers(firn, mysql):
     return isinstance(firn, tuple) and isinstance(mysql, tuple) and numbers(firn) == numbers(mysql)
 
 
+def as_texts(rows):
+    return sorted(str([value.decode("latin1") if isinstance(value, bytes) else value for value in row]) for row in rows)
+
+
 def reads_assigned(text):
     """Whether an update of several tables sets a column that another of its assignments reads."""
     if not (text.startswith("UPDATE ") and " JOIN " in text):
         return False
     columns = re.findall(r"(?:SET |, )([xy]\.\w+) = ", text)
     return any(len(re.findall(rf"{re.escape(column)}\b", text.split(" SET ", 1)[1])) > 1 for column in columns)
+
+
+def derives_constant(text):
+    """Whether an item of a derived table or a subquery is written without a column: it is the same for all rows."""
+    for start in re.finditer(r"\(SELECT (?:DISTINCT )?", text):
+        depth, item = 0, ""
+        for character in text[start.end():]:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+            if depth < 0 or item.endswith(" FROM "):
+                break
+            if character == "," and depth == 0:
+                if not re.search(r"\b[a-z]\w*\.", item):
+                    return True
+                item = ""
+            else:
+                item += character
+        if not re.search(r"\b[a-z]\w*\.", item):
+            return True
+    return False
 
 
 def fewer_rows(firn, mysql):
@@ -95,8 +118,8 @@ RULES = [
     ),
     (
         "constants of a derived table in an outer join",
-        "MySQL forgets that they are NULL where nothing was joined",
-        lambda text, firn, mysql: " JOIN " in text and bool(re.search(r"\(SELECT ([^()]*, )?(CAST\()?(NULL|-?[0-9']|TIME|DATE|TRUE)", text)),
+        "MySQL forgets that they are NULL where nothing was joined, or where the group is that of all rows",
+        lambda text, firn, mysql: " JOIN " in text and derives_constant(text),
     ),
     (
         "rows compared across an outer join",
@@ -124,9 +147,10 @@ RULES = [
         has(r"REPEAT\(\(SELECT "),
     ),
     (
-        "NULL among the arguments of QUOTE, FIELD and INTERVAL",
+        "NULL among the arguments of QUOTE, FIELD, INTERVAL, MAKE_SET and ELT",
         "it does not make their values NULL; MySQL makes an inner join of such an outer one",
-        lambda text, firn, mysql: fewer_rows(firn, mysql) and bool(re.search(r"(LEFT|RIGHT) JOIN .*(QUOTE|FIELD|INTERVAL)\(", text)),
+        lambda text, firn, mysql: fewer_rows(firn, mysql)
+        and bool(re.search(r"(LEFT|RIGHT) JOIN .*\b(QUOTE|FIELD|INTERVAL|MAKE_SET|ELT)\(|IN \(SELECT (QUOTE|FIELD|INTERVAL|MAKE_SET|ELT)\(.* (LEFT|RIGHT) JOIN ", text)),
     ),
     (
         "children of a row that IGNORE leaves as it is",
@@ -135,8 +159,8 @@ RULES = [
     ),
     (
         "rows that a cascade deletes first",
-        "they do not count as deleted; which of two tables' rows MySQL deletes first is its plan's business",
-        has(r"^DELETE x, y FROM w[13] AS x (LEFT )?JOIN w[13] AS y ON "),
+        "they do not count as deleted, and are no longer read; which of two tables' rows MySQL reads or deletes first is its plan's business, as STRAIGHT_JOIN shows",
+        has(r"^DELETE (x, y FROM w[13] AS x (LEFT )?JOIN w[13]|x FROM w1 AS x (LEFT )?JOIN w3|y FROM w3 AS x (LEFT )?JOIN w1) AS y ON "),
     ),
     (
         "dates of an update of several tables",
@@ -179,6 +203,44 @@ RULES = [
         "1690, a value out of range, 1242, a second row, or 1210, a period that is none: one system works out what the other does not need",
         lambda text, firn, mysql: text.startswith(("SELECT", "WITH", "(")) and any(code in (firn, mysql) for code in (1690, 1242, 1210))
         or isinstance(firn, int) and bool(re.search(r" AND '?0'?\)| WHERE NULL\b", text)),
+    ),
+    (
+        "times added and subtracted",
+        "MySQL takes SUBTIME(m, t) for ADDTIME(m, t) where they are compared, and one for never unequal to the other",
+        has(r"(WHERE|ON|HAVING) .*\b(SUBTIME\(([^()]+)\).*\bADDTIME\(\3\)|ADDTIME\(([^()]+)\).*\bSUBTIME\(\4\))"),
+    ),
+    (
+        "zeros below zero in INTERSECT and EXCEPT",
+        "-0 is 0 for UNION and DISTINCT, and for all comparisons; MySQL's INTERSECT and EXCEPT tell them apart",
+        lambda text, firn, mysql: bool(re.search(r"\b(INTERSECT|EXCEPT)\b", text)) and isinstance(firn, tuple) and isinstance(mysql, tuple)
+        and all(set(row) <= {"-0", "0", None} for row in set(firn) ^ set(mysql)),
+    ),
+    (
+        "numbers of places as texts or bytes",
+        "MySQL takes the collation in which INSTR, LOCATE, FIELD and REGEXP_INSTR compare for that of their number as a text",
+        lambda text, firn, mysql: bool(re.search(r"\b(INSTR|LOCATE|POSITION|FIELD|REGEXP_INSTR)\(", text)) and isinstance(firn, tuple)
+        and (mysql in (1267, 1271) or isinstance(mysql, tuple) and firn != mysql and as_texts(firn) == as_texts(mysql)),
+    ),
+    (
+        "COLLATE in a condition that moves into a derived table",
+        "MySQL reads the text of CHAR(… USING utf8mb4) COLLATE there once more, as bytes, which have no such collation",
+        lambda text, firn, mysql: mysql == 1253 and isinstance(firn, tuple) and bool(re.search(r"\(SELECT .*CHAR\(.* USING utf8mb4\) COLLATE .* WHERE ", text)),
+    ),
+    (
+        "MAKE_SET as the smallest and largest of groups",
+        "MySQL cuts it to the length that it tells of, which counts a number as one character",
+        lambda text, firn, mysql: bool(re.search(r"(MIN|MAX)\(MAKE_SET\(.* GROUP BY ", text)) and isinstance(firn, tuple) and isinstance(mysql, tuple)
+        and len(firn) == len(mysql) and all(any(str(one[0]).startswith(str(other[0])) for one in firn) for other in mysql),
+    ),
+    (
+        "NULLIF of a number and a column of moments",
+        "MySQL stores the number as a date alone, warns of its time, and is left with NULL",
+        lambda text, firn, mysql: bool(re.search(r"NULLIF\(-?[\d.]+, (\w+\.)?(ts|d0|d6|m)\)", text)) and "None" in str(mysql),
+    ),
+    (
+        "conditions of a subquery in the ON of an outer join",
+        "MySQL makes a join of it and forgets its WHERE and ON: the rows are those of the subquery without them",
+        lambda text, firn, mysql: isinstance(firn, tuple) and isinstance(mysql, tuple) and bool(re.search(r"(LEFT|RIGHT) JOIN \w+ \w+ ON \([^()]* IN \(SELECT .*( WHERE | ON )", text)),
     ),
     (
         "weights",
