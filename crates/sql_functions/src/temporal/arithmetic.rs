@@ -10,8 +10,8 @@ use firn_sql_types::{Datum, Decimal, SqlType, TypeKind};
 
 use super::value::{
     Moment, any_date, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of,
-    fsp_of_read, fuzzy, integer_prefix, interval, is_written_moment, may_be_moment, moment,
-    moved_span, overflow, time, time_or_moment, unit, whole_double, written_moment,
+    fsp_of_read, fuzzy, integer_prefix, interval, is_written_moment, may_be_clock, may_be_moment,
+    moment, moved_span, overflow, time, time_or_moment, unit, whole_double, written_moment,
 };
 use crate::arguments::shown;
 use crate::signature::Want;
@@ -40,10 +40,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
         Ok(add_time(a, call, 1))
     })
+    .needing(|before| before.first().is_none_or(may_be_clock))
     .reading_before_null(),
     lenient!("SUBTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
         Ok(add_time(a, call, -1))
     })
+    .needing(|before| before.first().is_none_or(may_be_clock))
     .reading_before_null(),
     lenient!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp)
         .reading_before_null()
@@ -158,6 +160,9 @@ fn moved(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_
     if let Datum::Time(packed) = &a[at]
         && is_time
     {
+        if is_too_long(&a[1], unit, call.arguments[1]) {
+            return Datum::Null;
+        }
         let span_us = i128::from(*packed).saturating_add(by.microseconds);
         // Far out of range, and precise enough for its uses.
         let limit = i128::from(i64::MAX / 2);

@@ -127,10 +127,11 @@ fn microseconds(seconds: &Datum) -> i64 {
     whole.and_then(|whole| whole.to_i64()).unwrap_or(limit).clamp(i64::MIN / 2, i64::MAX / 2)
 }
 
-/// As [`microseconds`], with a warning for more seconds than a `BIGINT` has.
+/// As [`microseconds`], with a warning for more digits than MySQL converts.
 fn counted_microseconds(seconds: &Datum, call: &Call<'_>) -> i64 {
-    let whole = decimal(seconds).round(0, Rounding::Truncate);
-    if whole.and_then(|whole| whole.to_i64()).is_none() {
+    const TOO_MANY: u64 = 10_u64.pow(18);
+    let whole = decimal(seconds).round(0, Rounding::Truncate).and_then(|whole| whole.to_i64());
+    if whole.is_none_or(|whole| whole.unsigned_abs() >= TOO_MANY) {
         call.context
             .warn(1292, || format!("Truncated incorrect DECIMAL value: '{}'", shown(seconds)));
     }

@@ -7,7 +7,7 @@ use firn_sql_types::{Datum, SqlType, TypeKind, calendar};
 
 use super::value::{
     any_date, complete, date_of_long_months, date_time, fsp_of_read, is_written_moment,
-    may_be_moment, span_result, time_or_moment, unit,
+    may_be_clock, may_be_moment, span_result, time_or_moment, unit,
 };
 use crate::signature::{Want, bigint};
 use crate::{Call, Function, ResolveContext, Signature, lenient};
@@ -18,6 +18,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .evaluating_all()
         .reading_before_null(),
     lenient!("TIMEDIFF", 2..=2, resolve_time_difference, time_difference)
+        .needing(|before| before.first().is_none_or(may_be_clock))
         .reading_before_null()
         .shaped_by(&[0, 1]),
     lenient!("TIMESTAMPDIFF", 3..=3, [Text, Temporal] => bigint, timestamp_difference)
@@ -62,7 +63,11 @@ fn time_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
             let span = |at| time_or_moment(a, at, call).map(Time::pack);
             span(0).zip(span(1)).map(|(a, b)| a - b)
         }
-        _ => None,
+        // The one that is no moment is read all the same, and may warn.
+        (has_moment_first, _) => {
+            time_or_moment(a, usize::from(has_moment_first), call);
+            None
+        }
     };
     Ok(span_us.map_or(Datum::Null, |span_us| span_result(span_us, call)))
 }

@@ -9,7 +9,9 @@ use firn_sql_types::temporal::parse::time_of_day;
 use firn_sql_types::{Datum, SqlType};
 
 use super::parts::{MONTHS, WEEKDAYS, weekday};
-use super::value::{any_date, clock, date_time_of_long_months, fuzzy, is_written_moment, moment};
+use super::value::{
+    any_date, date_time_of_long_months, fuzzy, is_written_moment, moment, time_or_moment,
+};
 use crate::arguments::{room, text};
 use crate::signature::{self, text_chars, text_of};
 use crate::{Call, Function, ResolveContext, lenient, strict};
@@ -61,7 +63,7 @@ fn time_and_date(a: &[Datum], call: &Call<'_>) -> Option<(Time, Date)> {
     };
     match moment {
         Some(moment) => Some((time_of_day(moment.value), moment.value.date)),
-        None => Some((clock(a, 0, call)?, Date::default())),
+        None => Some((time_or_moment(a, 0, call)?, Date::default())),
     }
 }
 

@@ -9,9 +9,9 @@ use firn_sql_types::{Datum, SqlType};
 
 use super::value::{
     complete, constant_unit, date, date_of_long_months, date_time, date_time_of_long_months, fuzzy,
-    may_be_moment, time, unit,
+    may_be_moment, time, truncated, unit,
 };
-use crate::arguments::{int, word};
+use crate::arguments::{int, shown, word};
 use crate::signature::{self, Want, bigint, fixed};
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
@@ -176,6 +176,15 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
             let Some(value) = value else { return Ok(Datum::Null) };
             Some(value)
         }
+        Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) | Datum::Double(_)
+            if is_number_of_date(&a[1]) =>
+        {
+            let Some(value) = date_of_long_months(a, 1, call, fuzzy(call)) else {
+                return Ok(Datum::Null);
+            };
+            warn_of_fraction(&a[1], call);
+            Some(value)
+        }
         Datum::Text(octets) => {
             let parsed = parse_date_time(octets, fuzzy(call)).value;
             parsed
@@ -200,9 +209,26 @@ fn is_surely_date(text: &[u8]) -> bool {
     text.iter().filter(|byte| matches!(byte, b'-' | b'/')).count() >= 2
 }
 
+/// Whether a number is a date by its digits. One of fewer digits is a time.
+fn is_number_of_date(number: &Datum) -> bool {
+    const MOST: usize = 8;
+    let text = shown(number);
+    text.bytes().take_while(u8::is_ascii_digit).count() <= MOST
+        && are_digits_of_date(text.as_bytes())
+}
+
+/// Warns of the fraction of a number that is read as a date.
+fn warn_of_fraction(number: &Datum, call: &Call<'_>) {
+    let text = shown(number);
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    if fraction.bytes().any(|digit| digit != b'0') {
+        truncated("date", number, call);
+    }
+}
+
 /// Whether a text consists of the digits of a date, with a fraction or without.
 fn are_digits_of_date(text: &[u8]) -> bool {
-    const FEWEST: usize = 6;
+    const FEWEST: usize = 5;
     let whole = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let fraction = text[whole..].strip_prefix(b".").unwrap_or(&text[whole..]);
     let rules = DateRules { allow_invalid_dates: true, ..DateRules::LENIENT };

@@ -9,8 +9,8 @@ use crate::{Call, Function, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("PERIOD_ADD", 2..=2, [Int] => bigint, |a: &[Datum], _: &Call<'_>| {
-        let months = months(&a[0], "period_add")?.saturating_add(int(&a[1]));
-        Ok(Datum::Int(period(months)))
+        let months = months(&a[0], "period_add")?.wrapping_add(int(&a[1]));
+        Ok(Datum::Int(period(months.cast_unsigned())))
     }),
     strict!("PERIOD_DIFF", 2..=2, [Int] => bigint, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::Int(months(&a[0], "period_diff")? - months(&a[1], "period_diff")?))
@@ -32,8 +32,9 @@ fn months(datum: &Datum, function: &str) -> Result<i64> {
     Ok(year.saturating_mul(12).saturating_add(month - 1))
 }
 
-fn period(months: i64) -> i64 {
-    if months < 0 {
+/// The period of a month. What does not fit wraps, as MySQL's whole numbers do.
+fn period(months: u64) -> i64 {
+    if months == 0 {
         return 0;
     }
     let year = match months / 12 {
@@ -41,5 +42,5 @@ fn period(months: i64) -> i64 {
         year @ 70..=99 => year + 1900,
         year => year,
     };
-    year.saturating_mul(100).saturating_add(months % 12 + 1)
+    year.wrapping_mul(100).wrapping_add(months % 12 + 1).cast_signed()
 }

@@ -35,7 +35,7 @@ fn incorrect(kind: &str, datum: &Datum, call: &Call<'_>) {
     call.context.warn(1292, || format!("Incorrect {kind} value: '{}'", plain(datum)));
 }
 
-fn truncated(kind: &str, datum: &Datum, call: &Call<'_>) {
+pub(super) fn truncated(kind: &str, datum: &Datum, call: &Call<'_>) {
     call.context.warn(1292, || format!("Truncated incorrect {kind} value: '{}'", plain(datum)));
 }
 
@@ -114,6 +114,19 @@ pub(super) fn may_be_moment(datum: &Datum) -> bool {
         Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
             from_number(datum, rules).value.is_some()
         }
+        _ => true,
+    }
+}
+
+/// As [`may_be_moment`], for a value that may also be a time.
+pub(super) fn may_be_clock(datum: &Datum) -> bool {
+    let rules = DateRules { allow_invalid_dates: true, ..DateRules::LENIENT };
+    match datum {
+        Datum::Text(octets) => {
+            parse_time(octets, rules).value.is_some()
+                || parse_date_time(octets, rules).value.is_some()
+        }
+        Datum::Null => false,
         _ => true,
     }
 }
@@ -431,7 +444,20 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
                     "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned()
                 });
             }
-            Interval::from_decimal(unit, &count.number)
+            match whole.and_then(|whole| whole.to_i128()) {
+                _ if is_long || unit == IntervalUnit::Second => {
+                    Interval::from_decimal(unit, &count.number)
+                }
+                // Beyond the range of a BIGINT the sign changes, as that of a number does.
+                Some(whole) if whole > i64::MAX.into() => {
+                    if !is_quiet && whole > u64::MAX.into() {
+                        truncated(kind, amount, call);
+                    }
+                    let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+                    Some(Interval::from_number(unit, whole.cast_signed()))
+                }
+                _ => Interval::from_decimal(unit, &count.number),
+            }
         }
         Datum::Double(count) if !unit.is_compound() && unit != IntervalUnit::Second => {
             Some(Interval::from_number(unit, whole_double(*count, call.arguments[1])))
