@@ -234,7 +234,7 @@ impl Parser<'_> {
 
     fn number(&mut self) -> Result<JsonValue, JsonError> {
         let start = self.at;
-        let negative = self.take(b'-');
+        self.take(b'-');
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.skip_digits(),
@@ -260,7 +260,7 @@ impl Parser<'_> {
             self.skip_digits();
         }
         let text = &self.text[start..self.at];
-        if whole && let Some(value) = whole_number(text, negative) {
+        if whole && let Some(value) = whole_number(text) {
             return Ok(value);
         }
         match text.parse::<f64>() {
@@ -280,12 +280,9 @@ impl Parser<'_> {
 }
 
 /// `-0`, and numbers that fit no integer, are doubles.
-fn whole_number(text: &str, negative: bool) -> Option<JsonValue> {
-    if negative {
-        return text.parse::<i64>().ok().filter(|&number| number != 0).map(JsonValue::Int);
-    }
-    let number = text.parse::<u64>().ok()?;
-    Some(i64::try_from(number).map_or(JsonValue::UInt(number), JsonValue::Int))
+fn whole_number(text: &str) -> Option<JsonValue> {
+    let signed = text.parse().ok().map(JsonValue::Int);
+    signed.or_else(|| text.parse().ok().map(JsonValue::UInt))
 }
 
 /// Approximate memory of a long text's value: its strings, and a slot for each item.
