@@ -234,6 +234,24 @@ impl SqlType {
         code_by_length(self.bytes_of(length))
     }
 
+    /// The type byte of bytes of this type within a document.
+    #[must_use]
+    pub fn code_in_document(&self) -> u8 {
+        const VARBINARY: u8 = 15;
+        const TINY_BLOB: u8 = 249;
+        match self.kind {
+            TypeKind::Varbinary { max_bytes } => match self.code_of_made_text(max_bytes) {
+                type_code::VAR_STRING => VARBINARY,
+                longer => longer,
+            },
+            TypeKind::Blob { max_bytes: 0..=0xff } => TINY_BLOB,
+            TypeKind::Blob { max_bytes: 0x100..=0xffff } => type_code::BLOB,
+            TypeKind::Blob { max_bytes: 0x1_0000..=0xff_ffff } => type_code::MEDIUM_BLOB,
+            TypeKind::Blob { .. } => type_code::LONG_BLOB,
+            _ => self.kind.type_code(),
+        }
+    }
+
     /// The most bytes of a text of so many characters.
     fn bytes_of(&self, length: u32) -> u64 {
         let own_bytes = self.charset().map_or(1, Charset::max_character_bytes);

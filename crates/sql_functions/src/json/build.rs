@@ -15,7 +15,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("JSON_ARRAY", 0..=usize::MAX, resolve_array, |a: &[Datum], call: &Call<'_>| {
         result(JsonValue::Array((0..a.len()).map(|at| value(a, at, call)).collect()))
     }),
-    lenient!("JSON_OBJECT", 0..=usize::MAX, resolve_object, object),
+    // What follows a name that is NULL is not evaluated.
+    lenient!("JSON_OBJECT", 0..=usize::MAX, resolve_object, object)
+        .needing(|before| !before.iter().step_by(2).any(Datum::is_null)),
     lenient!("JSON_QUOTE", 1..=1, resolve_quote, |a: &[Datum], call: &Call<'_>| Ok(match &a[0] {
         Datum::Null => Datum::Null,
         other => {

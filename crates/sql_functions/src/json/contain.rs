@@ -1,6 +1,8 @@
 //! Whether documents contain each other: `JSON_CONTAINS`, `JSON_CONTAINS_PATH`, `JSON_OVERLAPS`,
 //! `MEMBER OF`. And truth values as documents.
 
+use std::borrow::Cow;
+
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind};
 
@@ -15,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         contains_path(a)
     }),
     lenient!("JSON_OVERLAPS", 2..=2, resolve_overlaps, |a: &[Datum], _| {
-        let both = document(a, 0, "json_overlaps")?.zip(document(a, 1, "json_overlaps")?);
+        let both = both_documents(a, "json_overlaps")?;
         Ok(both.map_or(Datum::Null, |(a, b)| Datum::from_bool(overlaps(&a, &b))))
     })
     .needing(has_documents),
@@ -61,10 +63,19 @@ fn resolve_member_of(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
     resolve_roles(types, context, roles, SqlType::boolean())
 }
 
+/// The first two arguments as documents; `None` if one is NULL. Beside a first one that is NULL, the
+/// second need not be a document.
+fn both_documents<'a>(
+    a: &'a [Datum],
+    function: &str,
+) -> Result<Option<(Cow<'a, JsonValue>, Cow<'a, JsonValue>)>> {
+    let Some(first) = document(a, 0, function)? else { return Ok(None) };
+    Ok(document(a, 1, function)?.map(|second| (first, second)))
+}
+
 fn json_contains(a: &[Datum]) -> Result<Datum> {
-    let target = document(a, 0, "json_contains")?;
-    let candidate = document(a, 1, "json_contains")?;
-    let Some((target, candidate)) = target.zip(candidate) else { return Ok(Datum::Null) };
+    let both = both_documents(a, "json_contains")?;
+    let Some((target, candidate)) = both else { return Ok(Datum::Null) };
     if a.len() == 2 {
         return Ok(Datum::from_bool(contains(&target, &candidate)));
     }

@@ -12,7 +12,8 @@ use crate::arguments::{bytes, text};
 use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 pub(super) const FUNCTIONS: &[Function] =
-    &[lenient!("JSON_SEARCH", 3..=usize::MAX, resolve, json_search)];
+    &[lenient!("JSON_SEARCH", 3..=usize::MAX, resolve, json_search)
+        .needing(|before| before.first().is_none_or(|document| !document.is_null()))];
 
 fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let roles = &[Role::Document, Role::Text, Role::TextOrBytes, Role::Text];

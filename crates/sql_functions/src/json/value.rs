@@ -12,11 +12,8 @@ use crate::arguments::{bytes, text};
 use crate::signature::{Want, decoded, text_type};
 use crate::{Call, ResolveContext, Signature};
 
-/// Protocol type bytes of binary values inside documents.
+/// The protocol's type byte of bits inside documents.
 const BIT: u8 = 16;
-const VARBINARY: u8 = 15;
-const BINARY: u8 = 254;
-const TINY_BLOB: u8 = 249;
 
 /// Error 3141.
 fn invalid_text(error: &JsonError, argument: usize, function: &str) -> SqlError {
@@ -178,25 +175,12 @@ pub fn json_value(datum: &Datum, ty: &SqlType) -> JsonValue {
         Datum::Time(packed) => JsonValue::Time(*packed),
         Datum::DateTime(packed) => JsonValue::DateTime(*packed),
         Datum::Text(_) => match ty.kind {
-            TypeKind::Binary { .. } => opaque(BINARY, datum),
-            TypeKind::Varbinary { max_bytes } => match ty.code_of_made_text(max_bytes) {
-                type_code::VAR_STRING => opaque(VARBINARY, datum),
-                longer => opaque(longer, datum),
-            },
-            TypeKind::Blob { max_bytes } => opaque(code_of_blob(max_bytes), datum),
+            TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Blob { .. } => {
+                opaque(ty.code_in_document(), datum)
+            }
             TypeKind::Geometry => opaque(type_code::BLOB, datum),
             _ => JsonValue::string(text(datum)),
         },
-    }
-}
-
-/// The type byte of a column of so many bytes.
-fn code_of_blob(max_bytes: u32) -> u8 {
-    match max_bytes {
-        0..=0xff => TINY_BLOB,
-        0x100..=0xffff => type_code::BLOB,
-        0x1_0000..=0xff_ffff => type_code::MEDIUM_BLOB,
-        _ => type_code::LONG_BLOB,
     }
 }
 

@@ -15,8 +15,6 @@ const CODE_INVALID_CHARSET: u16 = 3144;
 const CODE_TOO_DEEP: u16 = 3157;
 /// The protocol's type bytes of opaque values.
 const TYPE_BIT: u8 = 16;
-const TYPE_BLOB: u8 = 252;
-const TYPE_VARBINARY: u8 = 15;
 const TYPE_GEOMETRY: u8 = 255;
 
 /// Text to JSON by parsing it, anything else as a scalar.
@@ -104,8 +102,7 @@ pub fn json_scalar(datum: &Datum, from: &SqlType) -> Result<JsonValue> {
         (Datum::Time(packed), _) => JsonValue::Time(*packed),
         (Datum::DateTime(packed), _) => JsonValue::DateTime(*packed),
         (Datum::Text(bytes), TypeKind::Geometry) => opaque(TYPE_GEOMETRY, bytes),
-        (Datum::Text(bytes), TypeKind::Blob { .. }) => opaque(TYPE_BLOB, bytes),
-        (Datum::Text(bytes), kind) if kind.is_binary() => opaque(TYPE_VARBINARY, bytes),
+        (Datum::Text(bytes), kind) if kind.is_binary() => opaque(from.code_in_document(), bytes),
         (Datum::Text(text), _) => {
             let text = text.as_str().ok_or_else(|| invalid_charset(from))?;
             JsonValue::string(text)
