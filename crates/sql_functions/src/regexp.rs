@@ -354,6 +354,11 @@ fn regexp_replace(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
     out.push_str(&searched[copied..]);
     check_length(&out, call)?;
+    let charset = call.result.charset().unwrap_or(Charset::Binary);
+    if charset != Charset::Binary && !charset.is_all_of_unicode() {
+        // Characters that the result's set does not have.
+        out = out.chars().map(|one| if charset.has(one) { one } else { '?' }).collect();
+    }
     Ok(Datum::text(out))
 }
 

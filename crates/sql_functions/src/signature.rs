@@ -9,7 +9,7 @@
 use std::borrow::Borrow;
 
 use firn_format::value::CollationId;
-use firn_sql_collation::Charset;
+use firn_sql_collation::{self as collation, Charset};
 use firn_sql_types::collate::{comparison_collation, merge_collations};
 use firn_sql_types::error::Result;
 use firn_sql_types::{Coercibility, IntWidth, SqlType, TypeKind};
@@ -86,7 +86,8 @@ pub(super) fn fixed(
 }
 
 /// As [`fixed`], for a result that is made from the arguments' texts, or cut from them: bytes
-/// become text if the result is text, and texts their own bytes if it is bytes.
+/// and texts of other character sets become text of the result's if that is text, and texts their
+/// own bytes if it is bytes.
 pub(super) fn joined(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -100,14 +101,25 @@ pub(super) fn joined(
                 *argument = bytes_type(argument.clone());
             }
         }
-        Some(collation) => {
-            for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_binary()) {
-                *argument = decoded(argument, collation);
-            }
-        }
+        Some(collation) => in_character_set(&mut signature.arguments, collation),
         None => {}
     }
     Ok(signature)
+}
+
+/// Converts bytes to texts of a collation's character set, and texts whose characters this set may
+/// not have. A text that was made of a number or a time has none of these.
+pub(super) fn in_character_set(arguments: &mut [SqlType], id: CollationId) {
+    let charset = collation::get(id).charset;
+    let has_more = |ty: &SqlType| {
+        ty.kind.is_text()
+            && ty.coercibility != Coercibility::Numeric
+            && ty.charset() != Some(charset)
+            && !charset.is_all_of_unicode()
+    };
+    for argument in arguments.iter_mut().filter(|ty| ty.kind.is_binary() || has_more(ty)) {
+        *argument = decoded(argument, id);
+    }
 }
 
 /// The text that bytes are.
@@ -237,40 +249,6 @@ pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContex
         SqlType::varchar(max_chars, collation)
     };
     text.with_coercibility(coercibility)
-}
-
-/// As [`text_of`], for a text into which others are inserted: bytes do not turn it into bytes, nor
-/// is it text if it is bytes.
-pub(super) fn text_into(
-    types: &[SqlType],
-    max_chars: u64,
-    context: &ResolveContext<'_>,
-) -> SqlType {
-    if types.first().is_some_and(|first| first.kind.is_binary()) {
-        return text_of(&types[..1], max_chars, context);
-    }
-    let is_weak = |first: &SqlType| first.coercibility >= Coercibility::Coercible;
-    if types.first().is_some_and(is_weak) && types.iter().all(|ty| ty.kind.is_text()) {
-        // A literal, and the text of a number or a time, keep the connection's collation.
-        return text_of(&types[..1], max_chars, context);
-    }
-    let merged = text_of(leading(types), max_chars, context);
-    match types.first() {
-        Some(first) if merged.kind.is_binary() && first.kind.is_text() => {
-            text_of(&types[..1], max_chars, context)
-        }
-        _ => merged,
-    }
-}
-
-/// The texts that determine the collation of a text made from the first one: the first alone,
-/// unless others have another character set.
-fn leading(texts: &[SqlType]) -> &[SqlType] {
-    let charset = texts.first().and_then(SqlType::charset);
-    match texts.iter().all(|text| text.charset() == charset) {
-        true => &texts[..1],
-        false => texts,
-    }
 }
 
 pub(super) fn bigint(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {

@@ -2,7 +2,8 @@
 
 use firn_sql_types::SqlType;
 
-/// A parameter that is compared with a column of dates, times or years, as the column stores it.
+/// A parameter that is compared with a column of dates, times, years or texts, as the column stores
+/// it.
 #[derive(Debug, Clone)]
 pub struct Premise {
     /// The parameter's number, from 0.

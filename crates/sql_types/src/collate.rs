@@ -61,6 +61,51 @@ pub fn comparison_collation(a: &SqlType, b: &SqlType, operation: &str) -> Result
     }
 }
 
+/// Refuses a text on the left of an operator whose columns did not agree on a collation, beside one of
+/// the collation that they have together. On the right, or beside another collation, it is no matter.
+///
+/// # Errors
+/// 1267
+pub fn refuse_unclear_collation(left: &SqlType, right: &SqlType, operation: &str) -> Result<()> {
+    match (left.collation(), right.collation()) {
+        (Some(one), Some(two)) if one == two && left.coercibility == Coercibility::None => {
+            Err(illegal_mix((one, left.coercibility), (two, right.coercibility), operation))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The collation by which several texts compare, joined in their order; `None` if none is text.
+///
+/// # Errors
+/// As [`comparison_collation`].
+pub fn common_collation<'a>(
+    types: impl IntoIterator<Item = &'a SqlType>,
+    operation: &str,
+) -> Result<Option<CollationId>> {
+    let mut merged: Option<Binding> = None;
+    let mut is_open = false;
+    for ty in types {
+        let Some(collation) = ty.collation() else { continue };
+        let next = (collation, ty.coercibility);
+        merged = Some(match merged {
+            None => next,
+            // Of two columns that do not agree, no third one decides, but COLLATE does.
+            Some(open) if is_open && next.1 != Coercibility::Explicit => open,
+            Some(so_far) => {
+                let both = merge(so_far, next);
+                let both = both.ok_or_else(|| illegal_mix(so_far, next, operation))?;
+                is_open = both.1 == Coercibility::None;
+                both
+            }
+        });
+    }
+    match merged {
+        Some(binding @ (_, Coercibility::None)) => Err(illegal_mix(binding, binding, operation)),
+        merged => Ok(merged.map(|(collation, _)| collation)),
+    }
+}
+
 fn merge(a: Binding, b: Binding) -> Option<Binding> {
     let (of_a, of_b) = (collation::get(a.0), collation::get(b.0));
     if a.0 == b.0 {

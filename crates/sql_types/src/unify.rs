@@ -133,6 +133,11 @@ fn unify_texts(types: &[&SqlType], connection: CollationId, operation: &str) -> 
         _ => text.clone(),
     });
     let merged = merge_collations(&texts.collect::<Vec<_>>(), operation)?;
+    // What was made of NULL alone has no character set of its own beside numbers and times.
+    let is_string = |ty: &&SqlType| ty.kind.is_string();
+    let merged = merged.filter(|(_, coercibility)| {
+        *coercibility != Coercibility::Ignorable || types.iter().all(is_string)
+    });
     let (mut collation, coercibility) = merged.unwrap_or((connection, Coercibility::Numeric));
     if types.iter().any(|ty| matches!(ty.kind, TypeKind::Bit { .. })) {
         // Bits beside a value that is not a number are bytes.

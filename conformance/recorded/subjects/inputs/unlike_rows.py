@@ -54,9 +54,87 @@ log(-1.25, js), log(ye, null)
 json_insert(js, null, (v + 0)), json_insert(null, '$', (v + 0)), json_insert(js, '$[last]', (v + 0))
 json_replace(js, '$**.a', json_object(bn, lt))
 (vn & vn) + 0
+concat(vl, '漢字')
+concat(vl, if(id > 1, '漢字', 'a'))
+replace(vl, ' 7', '漢字')
+replace(_latin1'e', ' 7', '漢字')
+replace(vl, 'a', vc)
+insert(vl, 1, 1, vc)
+lpad(vl, 5, vc)
+rpad(vl, 5, '漢字')
+substring_index(vl, vb, -1)
+substring_index(vb, vl, -1), trim(leading vl from vc), lpad(vc, 5, vl), lpad(vc collate utf8mb4_bin, 3, vb collate utf8mb4_unicode_ci)
+trim(leading vc from vl)
+field(vl, vc)
+field('漢字', vl, 'x')
+locate(vc, vl)
+locate(vl, vc), locate(vc, 'A'), locate('A', vc), instr('A', vc), instr(vc, 'A'), locate(vl, 'É'), locate(ch, _binary'ab'), locate(ch, x'4142')
+locate('A' collate utf8mb4_bin, 'a' collate utf8mb4_general_ci), instr('A' collate utf8mb4_bin, 'a' collate utf8mb4_general_ci)
+find_in_set('漢字', vl)
+make_set(1, vl, '漢字')
+elt(1, vl, '漢字')
+export_set(5, vl, '漢字')
+concat_ws('漢字', vl, vl)
+ifnull(vl, '漢字')
+collation(replace(vl, vb, vb)), collation(insert(vl, 1, 1, vb collate utf8mb4_unicode_ci)), collation(lpad(vl, 5, vc)), collation(replace(null, vl, vl))
+vc in (v9, 'a')
+vc in (v9, vb)
+vc in (vb, v9), vb in (vc, v9), vc between vb and v9, vb in (v9, vc), vc in (da, vb, v9), 1 in (vc, v9)
+vc in (da, v9)
+da in (vc, v9)
+vc in (t0, v9)
+vc between v9 and vb
+'a' in (vc, da, v9)
+vc in (v9, vb collate utf8mb4_bin)
+coalesce(concat(null), it), if(tb, repeat(null, null), da), coalesce(upper(null), t0)
+greatest(lt, d0) + 0, greatest(vc, d0) + 0, greatest(tx, d0) div 1, greatest(lt, d0) | 0
+nullif('2024-02-30', x'FF'), collation(nullif('a', vn)), nullif('a', _latin1'b')
+vc regexp nullif('2024-02-30', x'FF')
+cast(bn as json), json_array(cast('ab' as binary(4))), cast(cast('ab' as binary(4)) as json), cast(ifnull(bn, bn) as json)
+json_overlaps(null, '%'), json_overlaps(null, ch), json_contains(null, ch), json_search(null, 'all', ye % bn)
+json_overlaps('%', null)
+json_object(null, json_set(json_length(js), '$.*', 1))
+json_array(cast('-0' as json), cast('-0.0' as json), cast('[-0]' as json))
+subtime('%b', json_contains(json_array(), bu)), addtime('x', ti / 0), timediff('x', ln(0))
+subtime('1', json_contains(json_array(), bu))
+timediff('x', da), timediff(da, 'x'), timediff(99, da), timediff(5, da)
+time_format(' 7', '%H'), time_format('10-11-12', '%H')
+period_add(9223372036854775807, 5), period_add(202401, 9223372036854775807), period_add(202401, -24288), period_add(202401, -24289)
+extract(day_hour from 240229), extract(hour from 240229), extract(hour from 235959), extract(hour from 123456), extract(second from 1231), extract(second from 20003), extract(hour from 230231)
+extract(day_minute from 10112), extract(day_minute from it + 240228), extract(hour from 1010101), extract(hour from 8381231), extract(hour from -240229), extract(second from 240229e0)
+extract(hour from 240229.5), extract(second from 20240229.5), extract(second from 20240229.0)
+timestampadd(hour, bu, t3), timestampadd(microsecond, fl, time'-01:02:03.5'), date_add(t3, interval 10000 hour)
+maketime(0, 4, bi)
+maketime(0, -4, 999999999999999999), maketime(0, 0, 1000000000000000000)
+ts + interval if(tb, dz, vn) day, ts + interval case when 1 then de else vc end hour
+regexp_replace(240229, 2, '漢字'), regexp_replace(it, '1', '漢字')
+regexp_replace(vc, 'x', 'y') + 1, regexp_substr(vc, '.*') ^ 1
+t0 in (dm, 64), t0 not in (99, dm)
+da < if(1, time'12:30:45', 0.1)
+((it, 2) < (2, json_length('[x')))
+((it, 2) = (2, 3))
+lpad(da, json_contains(time'-01:02:03.5', true), null)
+left(null, json_length('[x'))
 """.strip().split("\n")
 
 QUERIES = [
+    "SELECT space('1x'), left(ch, '1x'), substring(ch, 1, '1x') FROM t WHERE id < 0",
+    "SELECT repeat(ch, json_length('[x')) FROM t WHERE id < 0",
+    "SELECT space(json_length('[x')) FROM t WHERE id < 0",
+    "SELECT substring(ch, 1, json_length('[x')) FROM t WHERE id < 0",
+    "SELECT insert(ch, json_length('[x'), 1, 'x') FROM t WHERE id < 0",
+    "SELECT concat(vl, '漢字') FROM t WHERE id < 0",
+    "SELECT trim('漢字' FROM vl), substring_index(vl, '漢字', 1) FROM t WHERE id < 0",
+    "SELECT id FROM t WHERE vl = '漢字'",
+    "SELECT id FROM t WHERE vl = 'é'",
+    "SELECT id FROM t WHERE vl <> '漢字'",
+    "SELECT id FROM t WHERE vl IN ('漢字', 'a')",
+    "SELECT id FROM t WHERE vl LIKE '漢字'",
+    "SELECT id FROM t WHERE vl BETWEEN 'a' AND '漢字'",
+    "SELECT count(*) FROM t GROUP BY vl HAVING vl <> '漢字'",
+    "SELECT concat(null) AS c FROM t UNION SELECT de FROM t ORDER BY 1",
+    "SELECT repeat(null, null) AS c FROM t UNION SELECT 9223372036854775807 ORDER BY 1",
+    "SELECT tx AS c FROM t UNION SELECT subtime(time'838:59:59', ts) FROM t ORDER BY 1",
     "(SELECT 'a') UNION (SELECT 8.2304526008230452e-11)",
     "(SELECT 'a') UNION (SELECT dm / ts FROM t)",
     "(SELECT tx FROM t) UNION (SELECT db / 3e10 FROM t)",

@@ -43,7 +43,7 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
             }
             let operand = expressions::bind_single(binder, expr)?;
             let operand = match to {
-                CastType::Json => json_truth(operand, expr),
+                CastType::Json => documents::within_document(json_truth(operand, expr)),
                 _ => number_to_cast(&binder.typing, operand, to),
             };
             explicit_cast(&mut binder.typing, operand, to, charset.as_deref())
@@ -392,12 +392,28 @@ pub(crate) fn date_arithmetic(
         unit if unit.eq_ignore_ascii_case("SECOND") => {
             coerce::cut_to_definition(typing, count, date.ty.kind.fsp())?
         }
+        _ if !is_compound && chooses_number(&count) => {
+            let ty = SqlType::bigint().with_nullable(count.ty.nullable);
+            coerce::cast_to(typing, count, ty)
+        }
         _ => count,
     };
     let unit = literal::literal_text(binder.typing.context, interval.unit)?;
     let count = count_for_moment(&mut binder.typing, &date, count)?;
     let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
     expression_builders::call(&mut binder.typing, name, vec![date, count, unit])
+}
+
+/// Whether `CASE` or `IF` chooses among texts and numbers: a number of units is the whole number of
+/// the chosen value then.
+fn chooses_number(count: &Expression) -> bool {
+    let ExpressionKind::Case { branches, otherwise } = &count.kind else { return false };
+    let is_number = |value: &Expression| match &value.kind {
+        ExpressionKind::Cast(inner) => inner.ty.kind.is_numeric(),
+        _ => false,
+    };
+    let values = branches.iter().map(|(_, value)| value).chain(otherwise.as_deref());
+    count.ty.kind.is_string() && values.into_iter().any(is_number)
 }
 
 /// A number of units as an operand beside a moment: it is not worked out, and does not warn, where

@@ -12,7 +12,7 @@ use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset};
 use firn_sql_functions as functions;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, Slot, fold};
-use firn_sql_types::collate::has_all;
+use firn_sql_types::collate::{has_all, refuse_unclear_collation};
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
@@ -219,6 +219,10 @@ fn as_chosen(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     if !matches!(function.name, "GREATEST" | "LEAST") {
         return expression;
     }
+    if matches!(expression.ty.kind, TypeKind::Text { .. } | TypeKind::Blob { .. }) {
+        // A long text is read as any other text.
+        return expression;
+    }
     let types = arguments.iter().map(|argument| &argument.ty);
     if let Some(date) = functions::date_beside_others(types, &expression.ty) {
         return cast_to(typing, expression, date.with_nullable(true));
@@ -315,6 +319,11 @@ pub(super) fn zero_filled(
                 let plain = expression.clone();
                 let arguments = vec![expression, expression_builders::integer(decimals.into())];
                 expression_builders::call(typing, "FIXED DOUBLE", arguments).unwrap_or(plain)
+            }
+            // The first `FLOAT` that is not NULL has the digits of a `DOUBLE`.
+            _ if matches!(expression.kind, ExpressionKind::Coalesce(_)) => {
+                let ty = SqlType { kind: TypeKind::Double, ..expression.ty };
+                Expression { kind: expression.kind, ty }
             }
             _ => expression,
         };
@@ -413,6 +422,7 @@ pub(crate) fn compare(
     let right = held::date_beside_date(typing, right, &left)?;
     let left = exact_beside(typing, left, &right);
     let right = exact_beside(typing, right, &left);
+    refuse_unclear_collation(&left.ty, &right.ty, operator.text())?;
     compare_leniently(typing, operator, left, right)
 }
 
@@ -493,7 +503,7 @@ pub(crate) fn compare_in_list(
     let is_time = |side: &Expression| matches!(side.ty.kind, TypeKind::Time { .. });
     let beside = match left.ty.kind.has_date() && is_number(&right)
         || is_number(&left) && right.ty.kind.has_date()
-        || is_time(&left) && right.ty.kind.is_text()
+        || is_time(&left) && (right.ty.kind.is_text() || is_number(&right))
     {
         true => Beside::List,
         false => Beside::Value,
@@ -613,6 +623,9 @@ fn comparable_beside(
         ComparisonKind::Json => (document_of_bytes(typing, left), document_of_bytes(typing, right)),
         _ => (left, right),
     };
+    for side in [&left, &right] {
+        held::suppose_text(typing, kind, side)?;
+    }
     let (left, right) = (as_text_of(typing, kind, left)?, as_text_of(typing, kind, right)?);
     let (wanted_left, wanted_right) = (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
     let (left, right) = (cast_to(typing, left, wanted_left), cast_to(typing, right, wanted_right));

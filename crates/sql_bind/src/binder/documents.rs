@@ -10,8 +10,8 @@
 //! refused in the order in which they are written, and only if the function is evaluated.
 
 use firn_sql_logical::expression::{Expression, ExpressionKind};
-use firn_sql_types::TypeKind;
 use firn_sql_types::error::Result;
+use firn_sql_types::{SqlType, TypeKind};
 
 use super::{Typing, expression_builders, literal};
 
@@ -56,6 +56,16 @@ pub(super) fn with_documents(
         arguments[at] = expression_builders::call(typing, read, parts)?;
     }
     Ok(arguments)
+}
+
+/// A value that becomes part of a document. Bytes of a written cast are no column of so many.
+pub(super) fn within_document(value: Expression) -> Expression {
+    let max_bytes = match (&value.kind, &value.ty.kind) {
+        (ExpressionKind::Cast(_), TypeKind::Binary { max_bytes }) => *max_bytes,
+        _ => return value,
+    };
+    let ty = SqlType { kind: TypeKind::Varbinary { max_bytes }, ..value.ty.clone() };
+    Expression { kind: ExpressionKind::Cast(Box::new(value)), ty }
 }
 
 /// The call that refuses an argument which is no document, whatever it is worth.

@@ -271,8 +271,10 @@ pub(super) fn unfolded_call(
     if mean::takes_all_digits(function.name) {
         arguments = arguments.into_iter().map(mean::unrounded).collect();
     }
-    refuse_no_text(typing.context, &arguments)?;
-    warn_of_shape(typing.context, function, &arguments);
+    if !function.name.starts_with("TRIM") && function.name != "SUBSTRING_INDEX" {
+        refuse_no_text(typing.context, &arguments)?;
+    }
+    warn_of_shape(typing.context, function, &arguments)?;
     let mut ty = match function.name {
         "FLOOR" | "CEILING" => display::whole_type(typing, &arguments, signature.result),
         _ => signature.result,
@@ -298,13 +300,21 @@ fn refuse_no_text(context: &PlanContext<'_>, arguments: &[Expression]) -> Result
     Ok(())
 }
 
-/// Warns of constants that are read for the type of a call, whether the call is evaluated or not.
-fn warn_of_shape(context: &PlanContext<'_>, function: &Function, arguments: &[Expression]) {
-    let is_length =
-        matches!(function.name, "LEFT" | "RIGHT" | "SUBSTRING" | "REPEAT" | "LPAD" | "RPAD");
-    let shaping = function.literal_arguments.iter().filter(|_| is_length);
-    for argument in shaping.filter_map(|at| arguments.get(*at)) {
-        let told = fold::warnings_of_constant(argument, context.evaluation);
+/// Warns of constants that are read for the type of a call, whether the call is evaluated or not,
+/// and fails if they do.
+fn warn_of_shape(
+    context: &PlanContext<'_>,
+    function: &Function,
+    arguments: &[Expression],
+) -> Result<()> {
+    let lengths: &[usize] = match function.name {
+        "SPACE" => &[0],
+        "LEFT" | "RIGHT" | "REPEAT" | "LPAD" | "RPAD" => &[1],
+        "SUBSTRING" => &[1, 2],
+        _ => &[],
+    };
+    for argument in lengths.iter().filter_map(|at| arguments.get(*at)) {
+        let told = fold::warnings_of_constant(argument, context.evaluation)?;
         context.conditions.borrow_mut().extend(told);
     }
     if let ("SHA2", [_, bits]) = (function.name, arguments)
@@ -315,6 +325,7 @@ fn warn_of_shape(context: &PlanContext<'_>, function: &Function, arguments: &[Ex
         let condition = Condition { level: Level::Warning, code: 1583, message };
         context.conditions.borrow_mut().push(condition);
     }
+    Ok(())
 }
 
 /// The arguments; unknown parameters get the types that the function takes.

@@ -5,13 +5,12 @@ use firn_sql_functions as functions;
 use firn_sql_grammar::ast::{Arguments, BinaryOperator, Expr, Function, UnaryOperator, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use firn_sql_types::collate::comparison_collation;
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::json::JsonValue;
 use firn_sql_types::metadata::NOT_FIXED_DECIMALS;
-use firn_sql_types::{
-    Before, Coercibility, ComparisonKind, Datum, Decimal, IntWidth, SqlType, TypeKind,
-};
+use firn_sql_types::{Before, Coercibility, Datum, Decimal, IntWidth, SqlType, TypeKind};
 
 use super::cast::typed_null;
 use super::merge::is_large;
@@ -57,7 +56,7 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
                     .map(|(at, (one, written))| match is_name(at) {
                         true => Ok(one),
                         false => {
-                            let value = json_truth(one, written);
+                            let value = documents::within_document(json_truth(one, written));
                             expression_builders::with_plain_zeros(&mut binder.typing, value)
                         }
                     })
@@ -224,10 +223,12 @@ fn named_call(
             let first = literal::number_beside(typing.context, first, &two.ty);
             let binds_weaker = one.ty.coercibility == Coercibility::Coercible
                 && (two.ty.coercibility == Coercibility::Implicit || two.ty.kind.is_binary());
+            let collation = comparison_collation(&first.ty, &two.ty, "=").ok();
+            let are_texts = first.ty.kind.is_string() && two.ty.kind.is_string();
             let test = coerce::compare(typing, CompareOperator::Equal, first, two)?;
             let one = constant_as_compared(typing.context, one, &test);
             let one = match binds_weaker {
-                true => under_common_collation(typing, one, &test)?,
+                true => under_common_collation(typing, one, collation.filter(|_| are_texts)),
                 false => one,
             };
             // The names of an ENUM are texts from here on, and sort as texts.
@@ -333,23 +334,16 @@ fn named_call(
 fn under_common_collation(
     typing: &mut Typing<'_>,
     one: Expression,
-    test: &Expression,
-) -> Result<Expression> {
-    let ExpressionKind::Compare { kind: ComparisonKind::Text(collation), sides, .. } = &test.kind
-    else {
-        return Ok(one);
-    };
-    let are_texts = sides.iter().all(|side| side.ty.kind.is_string());
-    if !are_texts || !one.ty.kind.is_text() || one.ty.collation() == Some(*collation) {
-        return Ok(one);
-    }
-    let chars = one.ty.max_text_chars();
-    let ty = match *collation {
-        CollationId::BINARY => SqlType::varbinary(one.ty.max_text_bytes()),
-        collation => SqlType::varchar(chars, collation),
+    collation: Option<CollationId>,
+) -> Expression {
+    let collation = collation.filter(|id| one.ty.kind.is_text() && one.ty.collation() != Some(*id));
+    let ty = match collation {
+        None => return one,
+        Some(CollationId::BINARY) => SqlType::varbinary(one.ty.max_text_bytes()),
+        Some(collation) => SqlType::varchar(one.ty.max_text_chars(), collation),
     };
     let ty = ty.with_nullable(one.ty.nullable).with_coercibility(one.ty.coercibility);
-    Ok(coerce::cast_to(typing, one, ty))
+    coerce::cast_to(typing, one, ty)
 }
 
 /// Whether a number was written as bytes.

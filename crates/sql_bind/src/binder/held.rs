@@ -12,12 +12,15 @@
 //! for values of that kind, which a [`Premise`] records; a plan for another value is not cached. In
 //! such a plan, a parameter that stands for a literal of the text is that literal again.
 
+use firn_sql_collation::{self as collation, Charset};
 use firn_sql_logical::expression::visit::any;
 use firn_sql_logical::expression::{Expression, ExpressionKind, fold};
 use firn_sql_logical::{PlanContext, Premise};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
 use firn_sql_types::temporal::{DateRules, delimiter};
-use firn_sql_types::{Datum, IntWidth, JsonValue, SqlMode, SqlType, TypeKind, cast};
+use firn_sql_types::{
+    ComparisonKind, Datum, IntWidth, JsonValue, SqlMode, SqlType, TypeKind, cast,
+};
 
 use super::{Frame, PlanFacts, Typing, coerce, expression_builders};
 
@@ -266,6 +269,30 @@ pub(super) fn as_written(typing: &mut Typing<'_>, parameter: Expression) -> Expr
     }
 }
 
+/// Refuses, with error 3854, the value of a parameter beside a text whose character set does not have
+/// all of its characters. The plan holds for the other values.
+pub(super) fn suppose_text(
+    typing: &mut Typing<'_>,
+    kind: ComparisonKind,
+    side: &Expression,
+) -> Result<()> {
+    let (ComparisonKind::Text(id), ExpressionKind::Parameter(number)) = (kind, &side.kind) else {
+        return Ok(());
+    };
+    let charset = collation::get(id).charset;
+    let is_all = charset == Charset::Binary || charset.is_all_of_unicode();
+    let Some(text) = constant(typing.context, side).filter(|_| !is_all && side.ty.kind.is_text())
+    else {
+        return Ok(());
+    };
+    let column = SqlType::varchar(0, id);
+    if cast::held(text, &side.ty, &column, typing.context.evaluation).is_none() {
+        return Err(SqlError::cannot_convert(text.as_bytes().unwrap_or_default(), charset.name()));
+    }
+    suppose(&mut typing.facts, *number, &side.ty, &column);
+    Ok(())
+}
+
 /// Records that the plan holds only for values of a parameter that a column can store.
 fn suppose(facts: &mut PlanFacts, parameter: u32, ty: &SqlType, column: &SqlType) {
     facts.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
@@ -357,7 +384,7 @@ pub(super) fn date_beside_date(
     };
     let known = match &value.kind {
         ExpressionKind::Literal(constant) => Some(constant.clone()),
-        ExpressionKind::Call { .. } | ExpressionKind::Cast(_) => {
+        ExpressionKind::Call { .. } | ExpressionKind::Cast(_) | ExpressionKind::Case { .. } => {
             fold::constant_value(&value, context)
         }
         _ => None,

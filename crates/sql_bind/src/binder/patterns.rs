@@ -14,7 +14,7 @@ use firn_sql_types::{ComparisonKind, SqlMode, SqlType};
 
 use super::coerce::refuse_no_text;
 use super::predicate::as_text;
-use super::{Binder, coerce, expression_builders, expressions};
+use super::{Binder, coerce, expression_builders, expressions, held};
 
 pub(crate) fn like(
     binder: &mut Binder<'_>,
@@ -29,8 +29,10 @@ pub(crate) fn like(
     let (text, pattern) = (as_text(&mut binder.typing, text), as_text(&mut binder.typing, pattern));
     let collation = comparison_collation(&text.ty, &pattern.ty, "like")?;
     let kind = ComparisonKind::Text(collation);
-    refuse_no_text(kind, &text)?;
-    refuse_no_text(kind, &pattern)?;
+    for side in [&text, &pattern] {
+        refuse_no_text(kind, side)?;
+        held::suppose_text(&mut binder.typing, kind, side)?;
+    }
     let [text, pattern] = [text, pattern].map(|side| {
         let ty = kind.operand_type(&side.ty);
         coerce::cast_to(&mut binder.typing, side, ty)

@@ -15,7 +15,7 @@ use firn_sql_logical::expression::volatility::is_row_dependent;
 use firn_sql_logical::expression::{
     self, CompareOperator, Expression, ExpressionKind, IsTest, fold, visit,
 };
-use firn_sql_types::collate::{among_several, comparison_collation, merge_collations};
+use firn_sql_types::collate::{among_several, common_collation, comparison_collation};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlType, TypeKind};
 
@@ -138,7 +138,7 @@ fn compare_lexically(
     };
     // MySQL evaluates the constants of both rows, even if the values before them decide.
     for constant in pairs.iter().flat_map(|(left, right)| [left, right]) {
-        let told = fold::warnings_of_constant(constant, typing.context.evaluation);
+        let told = fold::warnings_of_constant(constant, typing.context.evaluation)?;
         typing.context.conditions.borrow_mut().extend(told);
     }
     let Some((left, right)) = pairs.pop() else { return Err(wrong_columns(0)) };
@@ -232,6 +232,7 @@ fn in_singles(
         let only = list.into_iter().next().unwrap_or_else(expression_builders::null);
         return coerce::compare(typing, operator, operand, only);
     }
+    one_collation(&operand, &list, "in")?;
     let list = beside_whole(typing, &operand, list);
     held::warn_of_numbers(typing, &operand.ty.kind, &list);
     if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
@@ -475,9 +476,9 @@ fn in_any(
 ) -> Result<Expression> {
     any_equal(typing, operand, list, negated, |typing, operand, item| {
         let is_number_beside = |one: &Expression, other: &Expression| {
-            one.ty.kind.has_date() && other.ty.kind.is_numeric()
+            one.ty.kind.is_temporal() && other.ty.kind.is_numeric()
         };
-        // A number in a list is not read as a column of dates would store it.
+        // A number in a list is not read as a column of dates or times would store it.
         match is_number_beside(&operand, &item) || is_number_beside(&item, &operand) {
             true => coerce::compare_in_list(typing, CompareOperator::Equal, operand, item),
             false => compare_any(typing, CompareOperator::Equal, operand, item),
@@ -533,6 +534,9 @@ fn between_ends(
     ends: [Expression; 2],
     negated: bool,
 ) -> Result<Expression> {
+    if !ends.iter().any(|end| end.ty.kind.is_numeric()) {
+        one_collation(&operand, &ends, "between")?;
+    }
     let (operand, ends) = of_one_domain(typing, operand, ends)?;
     let ends = if is_constant(&operand) { ends.map(number_of_year) } else { ends };
     let operand = beside_all(typing, operand, &ends, "between")?;
@@ -620,7 +624,6 @@ fn of_one_domain(
     let is_text = |kind: &TypeKind| !kind.is_temporal();
     let are_plain = all.iter().all(|one| is_plain(one) || one.ty.kind == TypeKind::Json);
     if are_plain && any(TypeKind::has_date) && any(is_text) {
-        one_collation(&[&operand, &low, &high])?;
         let (low, high) = (moment(typing, low)?, moment(typing, high)?);
         return Ok((moment(typing, operand)?, [low, high]));
     }
@@ -628,11 +631,17 @@ fn of_one_domain(
 }
 
 /// A year as a number, beside which a number of two digits is no year.
-fn number_of_year(mut year: Expression) -> Expression {
-    if year.ty.kind == TypeKind::Year {
-        year.ty.kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
+fn number_of_year(year: Expression) -> Expression {
+    if year.ty.kind != TypeKind::Year {
+        return year;
     }
-    year
+    let kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
+    let ty = SqlType { kind, ..year.ty.clone() };
+    match year.kind {
+        // What is cast may be no year.
+        ExpressionKind::Cast(_) => Expression { kind: ExpressionKind::Cast(Box::new(year)), ty },
+        kind => Expression { kind, ty },
+    }
 }
 
 /// The number of a column of dates or times.
@@ -647,17 +656,6 @@ fn number_of_moment(typing: &mut Typing<'_>, bound: Expression) -> Expression {
     };
     let nullable = bound.ty.nullable;
     coerce::cast_to(typing, bound, ty.with_nullable(nullable))
-}
-
-/// Refuses texts that have no common collation, though dates beside them decide how they are
-/// compared.
-fn one_collation(values: &[&Expression]) -> Result<()> {
-    let is_text = |ty: &&SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
-    let texts: Vec<&SqlType> = values.iter().map(|one| &one.ty).filter(is_text).collect();
-    match texts[..] {
-        [one, other] => comparison_collation(one, other, "between").map(drop),
-        _ => Ok(()),
-    }
 }
 
 /// A text with a collation, with the same coercibility as its own.
@@ -689,14 +687,9 @@ fn beside_all(
         return Ok(operand);
     }
     let types = std::iter::once(&operand).chain(others).map(|one| &one.ty);
-    let Some((collation, strength)) = merge_collations(types, operation)? else {
-        return Ok(operand);
-    };
-    if collation != CollationId::BINARY {
-        refuse_mixed(&operand, others, operation)?;
-    }
+    let Some(collation) = common_collation(types, operation)? else { return Ok(operand) };
     let of_pair = |other: &Expression| comparison_collation(&operand.ty, &other.ty, operation).ok();
-    if strength == Coercibility::None || others.iter().all(|one| of_pair(one) == Some(collation)) {
+    if others.iter().all(|one| of_pair(one) == Some(collation)) {
         return Ok(operand);
     }
     let mut operand = under(typing, operand, collation);
@@ -704,21 +697,19 @@ fn beside_all(
     Ok(operand)
 }
 
-/// Refuses texts of which two have no common collation, though each may be compared with the
-/// operand.
-fn refuse_mixed(operand: &Expression, others: &[Expression], operation: &str) -> Result<()> {
-    let mut distinct: Vec<&SqlType> = Vec::new();
-    for ty in std::iter::once(operand).chain(others).map(|one| &one.ty) {
-        let binding = |ty: &SqlType| (ty.collation(), ty.coercibility);
-        if distinct.iter().any(|other| binding(other) == binding(ty)) {
-            continue;
-        }
-        for other in &distinct {
-            comparison_collation(other, ty, operation)?;
-        }
-        distinct.push(ty);
+/// Refuses texts that have no common collation, though dates beside them may decide how they are
+/// compared. Beside a number, each is one.
+fn one_collation(operand: &Expression, others: &[Expression], operation: &str) -> Result<()> {
+    let is_text = |one: &Expression| {
+        let is_other = matches!(one.ty.kind, TypeKind::Null | TypeKind::Geometry | TypeKind::Json);
+        class(&one.ty) == Class::Text && !is_other
+    };
+    if !is_text(operand) || !others.iter().any(is_text) {
+        return Ok(());
     }
-    Ok(())
+    let texts = std::iter::once(operand).chain(others).map(|one| &one.ty);
+    let texts = texts.filter(|ty| ty.kind.is_string() || ty.kind.is_enum_or_set());
+    common_collation(texts, operation).map(drop)
 }
 
 /// The value as text, as it is written.

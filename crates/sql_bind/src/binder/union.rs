@@ -306,15 +306,16 @@ fn as_stored_number(
         };
         return Expression { kind, ty: to.clone().with_nullable(nullable) };
     }
+    let is_call = matches!(value.kind, ExpressionKind::Call { .. });
+    if matches!(value.ty.kind, TypeKind::Time { .. }) && is_call && to.kind.is_string() {
+        // A cast of its own keeps the digits of the type.
+        let ty = value.ty.clone();
+        return Expression { kind: ExpressionKind::Cast(Box::new(value)), ty };
+    }
     if !matches!(to.kind, TypeKind::Varchar { .. } | TypeKind::Varbinary { .. }) {
         return value;
     }
     let number = match value.ty.kind {
-        // A cast of its own keeps the digits of the type.
-        TypeKind::Time { .. } if matches!(value.kind, ExpressionKind::Call { .. }) => {
-            let ty = value.ty.clone();
-            return Expression { kind: ExpressionKind::Cast(Box::new(value)), ty };
-        }
         TypeKind::Bit { .. } | TypeKind::Year => SqlType::bigint_unsigned(),
         TypeKind::Integer { .. } | TypeKind::Decimal { .. } => value.ty.clone(),
         TypeKind::Float | TypeKind::Double => {

@@ -6,8 +6,8 @@
 //!   COALESCE('1x', d) + 0                1 without a warning
 //! ```
 //!
-//! MySQL asks the value that `IF` or `CASE` chooses for its own number. `ANY_VALUE`, `COALESCE`,
-//! `GREATEST` and `LEAST` give a text, whose number is taken as far as it goes: only an exact
+//! MySQL asks the value that `IF`, `CASE` or `ELT` chooses for its own number. `ANY_VALUE`, `COALESCE`,
+//! `GREATEST`, `LEAST` and the functions of regular expressions give a text, whose number is taken as far as it goes: only an exact
 //! number warns, of a text without any digit. Of a text that is a function's moment, the number is
 //! the moment's, as in `ADDTIME('10:11:12', 1) + 0`.
 
@@ -26,7 +26,9 @@ pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
         ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
         ExpressionKind::Call { function, .. } => {
             // Bytes that were combined bit by bit are a text as well.
-            matches!(function.name, "ANY_VALUE" | "GREATEST" | "LEAST" | "&" | "|" | "^" | "~")
+            const OF_TEXTS: &[&str] = &["ANY_VALUE", "GREATEST", "LEAST", "&", "|", "^", "~"];
+            OF_TEXTS.contains(&function.name)
+                || matches!(function.name, "ELT" | "REGEXP_REPLACE" | "REGEXP_SUBSTR")
         }
         _ => false,
     };
@@ -53,6 +55,9 @@ pub(super) fn number_of_choice(
         }
         ExpressionKind::Case { branches, otherwise } => {
             number_of_case(branches, otherwise.as_deref(), ty, frame)
+        }
+        ExpressionKind::Call { function, arguments } if function.name == "ELT" => {
+            number_of_element(arguments, ty, frame)
         }
         _ => quiet_number(operand, ty, frame),
     })
@@ -103,9 +108,27 @@ fn number_of_case(
     otherwise.map_or(Ok(Datum::Null), |value| number_of_branch(value, ty, frame))
 }
 
+/// The number of the argument that `ELT` returns.
+fn number_of_element(
+    arguments: &[Expression],
+    ty: &SqlType,
+    frame: &mut impl Frame,
+) -> Result<Datum> {
+    let Some((place, values)) = arguments.split_first() else { return Ok(Datum::Null) };
+    let place = match place.evaluate(frame)? {
+        Datum::Int(place) => usize::try_from(place).ok(),
+        Datum::UInt(place) => usize::try_from(place).ok(),
+        _ => None,
+    };
+    let value = place.and_then(|place| values.get(place.checked_sub(1)?));
+    value.map_or(Ok(Datum::Null), |value| number_of_branch(value, ty, frame))
+}
+
 /// The number of a branch before it was converted to the type of the choice.
 fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) -> Result<Datum> {
     match &value.kind {
+        // CHAR(… USING …) is a text of bytes.
+        ExpressionKind::Cast(inner) if inner.ty.kind.is_binary() => cast_operand(value, ty, frame),
         ExpressionKind::Cast(inner)
             if value.ty.coercibility != Coercibility::Implicit
                 || inner.ty.kind.is_enum_or_set() =>

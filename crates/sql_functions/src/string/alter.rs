@@ -5,7 +5,7 @@ use firn_sql_types::error::Result;
 use firn_sql_types::{ByteString, Datum, SqlType, TypeKind};
 
 use crate::arguments::{bytes, fits_packet, text};
-use crate::signature::{self, MAX_CHARS, text_chars, text_into, text_of, text_of_first};
+use crate::signature::{self, MAX_CHARS, text_chars, text_of, text_of_first};
 use crate::string::Units;
 use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
@@ -45,7 +45,7 @@ fn replaced(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     let [text, from, to] = types else { return SqlType::null() };
     let (text, from, to) = (text_chars(text), text_chars(from).max(1), text_chars(to));
     let chars = u64::from(text) * u64::from(to.div_ceil(from).max(1));
-    text_into(types, chars, context)
+    text_of(&types[..1], chars, context)
 }
 
 fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

@@ -5,8 +5,7 @@ use firn_sql_types::error::Result;
 use firn_sql_types::{ByteString, Datum, SqlType};
 
 use crate::arguments::{bytes, fits_packet, int};
-use crate::signature::{Want, text_chars};
-use crate::signature::{text_into, text_of_first};
+use crate::signature::{Want, joined, text_chars, text_of, text_of_first};
 use crate::string::Units;
 use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, strict};
@@ -74,9 +73,9 @@ fn positions(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
 
 fn resolve_insert(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let wants = [Want::Text, Want::Int, Want::Int, Want::Text];
-    crate::signature::joined(types, context, &wants, |types, context| {
+    joined(types, context, &wants, |types, context| {
         let chars = u64::from(text_chars(&types[0])) + u64::from(text_chars(&types[3]));
-        text_into(&[types[0].clone(), types[3].clone()], chars, context)
+        text_of(&types[..1], chars, context)
     })
 }
 

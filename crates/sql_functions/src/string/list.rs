@@ -1,14 +1,14 @@
 //! Strings among strings: `ELT`, `FIELD`, `FIND_IN_SET`, `MAKE_SET`, `EXPORT_SET`.
 
 use firn_format::value::CollationId;
-use firn_sql_collation::{self as collation, Collation};
+use firn_sql_collation::{self as collation, Charset, Collation};
 use firn_sql_types::error::Result;
 use firn_sql_types::{ByteString, Datum, Members, SqlType, TypeKind};
 
 use crate::arguments::{bytes, decimal, double, fits_packet, int, room, word};
 use crate::arithmetic::{Domain, domain};
 use crate::signature::{
-    self, Want, comparing_collation, decoded, fixed, merge_text, number_type, text_chars, text_of,
+    self, Want, comparing_collation, fixed, in_character_set, number_type, text_chars, text_of,
 };
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
@@ -73,15 +73,11 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
         is_text && *kind != TypeKind::Year || *kind == TypeKind::Json
     };
     if known().all(text) {
-        let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
-        merge_text(&strings, "field")?;
         let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
-        // The text that is sought says how texts are compared; bytes beside it are text.
+        // The text that is sought says how texts are compared, and in which character set.
         let collation = signature.arguments[0].collation();
         if let Some(collation) = collation.filter(|id| *id != CollationId::BINARY) {
-            for bytes in signature.arguments[1..].iter_mut().filter(|ty| ty.kind.is_binary()) {
-                *bytes = decoded(bytes, collation);
-            }
+            in_character_set(&mut signature.arguments[1..], collation);
         }
         return Ok(signature);
     }
@@ -103,8 +99,11 @@ fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 }
 
 fn resolve_find_in_set(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(types, "find_in_set")?;
+    let id = comparing_collation(types, "find_in_set")?;
     let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
+    if collation::get(id).charset != Charset::Binary && types.iter().all(|ty| ty.kind.is_text()) {
+        in_character_set(&mut signature.arguments, id);
+    }
     if matches!(types[1].kind, TypeKind::Set { .. }) {
         signature.arguments[1] = types[1].clone();
     }

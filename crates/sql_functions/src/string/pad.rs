@@ -8,7 +8,7 @@ use firn_sql_types::{ByteString, Datum, SqlType};
 
 use crate::arguments::{bytes, double, fits_packet, int};
 use crate::signature::{
-    MAX_CHARS, Want, fixed, joined, merge_text, text_chars, text_into, text_of, text_of_all,
+    MAX_CHARS, Want, fixed, joined, merge_text, text_chars, text_of, text_of_all,
 };
 use crate::string::Units;
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
@@ -138,11 +138,10 @@ fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 }
 
 fn resolve_pad(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    merge_text(&[types[0].clone(), types[2].clone()], "lpad")?;
     joined(types, context, &[Want::Text, Want::Int, Want::Text], |types, context| {
         let chars =
             context.constant(1).map_or(MAX_CHARS.into(), |length| int(length).max(0) as u64);
-        text_into(&[types[0].clone(), types[2].clone()], chars, context)
+        text_of(&types[..1], chars, context)
     })
 }
 

@@ -2,22 +2,23 @@
 
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset, Collation};
+use firn_sql_types::collate::refuse_unclear_collation;
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, SqlType};
 
 use crate::arguments::{bytes, int};
-use crate::signature::{self, Want, comparing_collation, decoded, fixed, merge_text};
+use crate::signature::{self, Want, comparing_collation, decoded, fixed, in_character_set};
 use crate::string::Units;
 use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LOCATE", 2..=3, with_text_needle::<1, 0>, |a: &[Datum], call: &Call<'_>| {
-        locate(&a[1], &a[0], a.get(2).map_or(1, int), call)
+        locate((&a[1], call.arguments[1]), &a[0], a.get(2).map_or(1, int))
     })
     .in_order(&[1, 0]),
     strict!("INSTR", 2..=2, with_text_needle::<0, 1>, |a: &[Datum], call: &Call<'_>| {
-        locate(&a[0], &a[1], 1, call)
+        locate((&a[0], call.arguments[0]), &a[1], 1)
     }),
     strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
         let collation = collation::get(comparing_collation(call.arguments, "strcmp")?);
@@ -51,11 +52,10 @@ pub(super) fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
 }
 
 fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    merge_text(&types[..2], "locate")?;
     fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
 }
 
-/// Bytes that are searched for in a text are text.
+/// Bytes that are searched for in a text are text, and what is searched for has its character set.
 fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -63,10 +63,8 @@ fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
     let mut signature = resolve_locate(types, context)?;
     let haystack = signature.arguments[HAYSTACK].collation();
     let needle = &mut signature.arguments[NEEDLE];
-    if let Some(collation) = haystack.filter(|id| *id != CollationId::BINARY)
-        && needle.kind.is_binary()
-    {
-        *needle = decoded(needle, collation);
+    if let Some(collation) = haystack.filter(|id| *id != CollationId::BINARY) {
+        in_character_set(std::slice::from_mut(needle), collation);
     }
     Ok(signature)
 }
@@ -74,6 +72,7 @@ fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
 fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     if types.iter().all(|ty| ty.kind.is_string() || ty.kind.is_enum_or_set()) {
         comparing_collation(types, "strcmp")?;
+        refuse_unclear_collation(&types[0], &types[1], "strcmp")?;
     }
     let mut signature = fixed(types, context, &[Want::Text], signature::int)?;
     if types.iter().any(|ty| ty.kind.is_numeric() || ty.kind.is_temporal()) {
@@ -93,12 +92,9 @@ fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
     Ok(signature)
 }
 
-fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {
-    // Of two collations, that which compares bytes.
-    let id = merge_text(&call.arguments[..2], "locate")?.0;
-    let collation = collation::get(id);
-    let binary = SqlType::varbinary(0);
-    let ty = if id == CollationId::BINARY { &binary } else { call.result };
+/// The place of the needle in the haystack, whose collation says what is equal.
+fn locate((haystack, ty): (&Datum, &SqlType), needle: &Datum, position: i64) -> Result<Datum> {
+    let collation = collation::get(ty.collation().unwrap_or(CollationId::BINARY));
     let (haystack, needle) = (Units::new(haystack, ty), bytes(needle));
     let start = usize::try_from(position).ok().and_then(|position| position.checked_sub(1));
     let Some(start) = start.filter(|&start| start <= haystack.len()) else {

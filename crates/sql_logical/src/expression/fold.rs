@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 
-use firn_sql_functions::{Call, Volatility};
-use firn_sql_types::error::Condition;
+use firn_sql_functions::{Call, Function, Volatility};
+use firn_sql_types::error::{Condition, Result};
 use firn_sql_types::temporal::delimiter::is_of_delimiter;
 use firn_sql_types::{Datum, EvaluationContext, cast};
 
-use super::{Expression, ExpressionKind};
+use super::{Expression, ExpressionKind, visit};
 
 /// The longest text that a constant may become: a plan keeps its constants, and may itself be
 /// cached.
@@ -64,16 +64,18 @@ pub fn fold(
 pub fn constant_value(expression: &Expression, context: &EvaluationContext) -> Option<Datum> {
     match &expression.kind {
         ExpressionKind::Literal(datum) if is_short(datum) => Some(datum.clone()),
-        _ => value_under(expression, &quiet(context)),
+        _ => value_under(expression, &quiet(context)).ok().flatten(),
     }
 }
 
 /// What the evaluation of such a constant warns of.
-#[must_use]
+///
+/// # Errors
+/// Those of the evaluation.
 pub fn warnings_of_constant(
     expression: &Expression,
     context: &EvaluationContext,
-) -> Vec<Condition> {
+) -> Result<Vec<Condition>> {
     let is_worked_out = matches!(
         expression.kind,
         ExpressionKind::Call { .. }
@@ -81,72 +83,94 @@ pub fn warnings_of_constant(
             | ExpressionKind::Case { .. }
             | ExpressionKind::And(_)
     );
-    if !is_worked_out {
-        return Vec::new();
+    if !is_worked_out || !is_constant(expression) {
+        return Ok(Vec::new());
     }
     let quiet = quiet(context);
-    match value_under(expression, &quiet) {
+    Ok(match value_under(expression, &quiet)? {
         Some(_) => quiet.take_conditions(),
         None => Vec::new(),
-    }
+    })
 }
 
-fn value_under(expression: &Expression, context: &EvaluationContext) -> Option<Datum> {
-    match &expression.kind {
+/// Whether [`value_under`] knows all parts of an expression.
+fn is_constant(expression: &Expression) -> bool {
+    !visit::any(expression, &|one| match &one.kind {
+        ExpressionKind::Literal(datum) => !is_short(datum),
+        ExpressionKind::Call { function, .. } => !is_worked_out(function),
+        ExpressionKind::Cast(_)
+        | ExpressionKind::Case { .. }
+        | ExpressionKind::Coalesce(_)
+        | ExpressionKind::Not(_)
+        | ExpressionKind::Xor(_)
+        | ExpressionKind::And(_) => false,
+        _ => true,
+    })
+}
+
+/// Whether a call of a function over constants is one. What stands for an argument that is no document
+/// fails in execution, and here.
+fn is_worked_out(function: &Function) -> bool {
+    function.volatility == Volatility::Pure || function.name.ends_with("NO DOCUMENT")
+}
+
+/// The value of a constant expression; `None` for any other.
+fn value_under(expression: &Expression, context: &EvaluationContext) -> Result<Option<Datum>> {
+    let all = |list: &[Expression]| -> Result<Option<Vec<Datum>>> {
+        list.iter().map(|one| value_under(one, context)).collect()
+    };
+    Ok(match &expression.kind {
         ExpressionKind::Literal(datum) if is_short(datum) => Some(datum.clone()),
-        ExpressionKind::Call { function, arguments } if function.volatility == Volatility::Pure => {
-            let values = arguments.iter().map(|argument| value_under(argument, context));
-            let values = values.collect::<Option<Vec<_>>>()?;
+        ExpressionKind::Call { function, arguments } if is_worked_out(function) => {
+            let Some(values) = all(arguments)? else { return Ok(None) };
             let types: Vec<_> = arguments.iter().map(|one| &one.ty).collect();
             let call = Call { context, arguments: &types, result: &expression.ty };
-            (function.evaluate)(&values, &call).ok()
+            Some((function.evaluate)(&values, &call)?)
         }
-        ExpressionKind::Cast(inner) => {
-            let value = value_under(inner, context)?;
-            cast::cast(&value, &inner.ty, &expression.ty, context).ok()
-        }
+        ExpressionKind::Cast(inner) => match value_under(inner, context)? {
+            Some(value) => Some(cast::cast(&value, &inner.ty, &expression.ty, context)?),
+            None => None,
+        },
         ExpressionKind::Case { branches, otherwise } => {
             for (condition, value) in branches {
                 match value_under(condition, context)? {
-                    Datum::Null => {}
-                    value if is_zero(&value) => {}
-                    _ => return value_under(value, context),
+                    None => return Ok(None),
+                    Some(Datum::Null) => {}
+                    Some(value) if is_zero(&value) => {}
+                    Some(_) => return value_under(value, context),
                 }
             }
             match otherwise {
-                Some(value) => value_under(value, context),
+                Some(value) => return value_under(value, context),
                 None => Some(Datum::Null),
             }
         }
-        ExpressionKind::Coalesce(list) => {
-            let values = list.iter().map(|one| value_under(one, context));
-            let values = values.collect::<Option<Vec<_>>>()?;
-            Some(values.into_iter().find(|value| !value.is_null()).unwrap_or_default())
-        }
-        ExpressionKind::Not(operand) => Some(match value_under(operand, context)? {
+        ExpressionKind::Coalesce(list) => all(list)?
+            .map(|values| values.into_iter().find(|value| !value.is_null()).unwrap_or_default()),
+        ExpressionKind::Not(operand) => value_under(operand, context)?.map(|value| match value {
             Datum::Null => Datum::Null,
             value => Datum::from_bool(Some(is_zero(&value))),
         }),
-        ExpressionKind::Xor(sides) => {
-            let [left, right] = [&sides[0], &sides[1]].map(|side| value_under(side, context));
-            Some(match (left?, right?) {
-                (Datum::Null, _) | (_, Datum::Null) => Datum::Null,
-                (left, right) => Datum::from_bool(Some(is_zero(&left) != is_zero(&right))),
-            })
-        }
+        ExpressionKind::Xor(sides) => all(&sides[..])?.map(|values| match &values[..] {
+            [left, right] if !left.is_null() && !right.is_null() => {
+                Datum::from_bool(Some(is_zero(left) != is_zero(right)))
+            }
+            _ => Datum::Null,
+        }),
         ExpressionKind::And(operands) => {
             let mut truth = Datum::TRUE;
             for operand in operands {
                 match value_under(operand, context)? {
-                    Datum::Null => truth = Datum::Null,
-                    value if is_zero(&value) => return Some(Datum::FALSE),
-                    _ => {}
+                    None => return Ok(None),
+                    Some(Datum::Null) => truth = Datum::Null,
+                    Some(value) if is_zero(&value) => return Ok(Some(Datum::FALSE)),
+                    Some(_) => {}
                 }
             }
             Some(truth)
         }
         _ => None,
-    }
+    })
 }
 
 fn is_zero(value: &Datum) -> bool {
@@ -164,8 +188,8 @@ fn is_zero(value: &Datum) -> bool {
 fn quietly<E>(
     context: &EvaluationContext,
     conditions: &RefCell<Vec<Condition>>,
-    evaluate: impl FnOnce(&EvaluationContext) -> Result<Datum, E>,
-) -> Result<Datum, Option<E>> {
+    evaluate: impl FnOnce(&EvaluationContext) -> std::result::Result<Datum, E>,
+) -> std::result::Result<Datum, Option<E>> {
     let quiet = quiet(context);
     let value = evaluate(&quiet).map_err(Some)?;
     if quiet.warning_count() > 0 {

@@ -1,5 +1,5 @@
-//! The value that a column of dates, times, years or large integers would store for a constant that it is compared
-//! with.
+//! The value that a column of dates, times, years, large integers or texts would store for a constant
+//! that it is compared with.
 //!
 //! ```text
 //!   date_column = 240229               2024-02-29
@@ -7,6 +7,7 @@
 //!   time_column = 240229101112         10:11:12
 //!   year_column = 5,  year_column = '5'      2005
 //!   bigint_column = '5'                5; not of a number with more digits than a double has
+//!   latin1_column = 'é'                'é'; not of '漢', which latin1 does not have
 //! ```
 //!
 //! MySQL stores such a constant into the column before it compares. A constant that cannot be
@@ -14,6 +15,7 @@
 
 use firn_format::value::{Date, DateTime, IntWidth};
 
+use crate::collate::has_all;
 use crate::context::EvaluationContext;
 use crate::datum::Datum;
 use crate::sql_mode::SqlMode;
@@ -53,6 +55,10 @@ pub fn held(
         TypeKind::Integer { width: IntWidth::Eight, .. } => {
             let text = constant.as_bytes()?;
             (!is_large_whole(text)).then(|| constant.clone())
+        }
+        TypeKind::Varchar { collation, .. } => {
+            let charset = firn_sql_collation::get(*collation).charset;
+            has_all(charset, constant.as_bytes()?).then(|| constant.clone())
         }
         _ => None,
     }
