@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_api::log_store::conformance::Appender;
@@ -20,6 +21,7 @@ use firn_storage::local::{DatabaseId, LocalDirectory, LocalLog, LogOptions, Page
 use firn_storage::page_node::{
     PageChunks, PageNode, PageNodeOptions, ReceivedLogOptions, SharedReader,
 };
+use parking_lot::Mutex;
 
 const DATABASE: DatabaseId = DatabaseId(*b"database of test");
 const EXTENTS: Extents = Extents { pages: 4 };
@@ -29,6 +31,10 @@ fn filter(part: u32) -> PageFilter {
     let width = u32::MAX / PARTS;
     let end = if part + 1 == PARTS { u32::MAX } else { (part + 1) * width };
     PageFilter::places(EXTENTS, part * width..end)
+}
+
+fn places(range: std::ops::Range<u32>) -> PageFilter {
+    PageFilter::places(EXTENTS, range)
 }
 
 fn page(number: u32) -> PageId {
@@ -48,6 +54,7 @@ struct ChunkedNode {
     /// Of each chunk, for log.
     memory_bytes: usize,
     nodes: Vec<Arc<PageNode>>,
+    reader: Option<Arc<SharedReader>>,
     chunks: Arc<PageChunks>,
 }
 
@@ -61,7 +68,9 @@ impl ChunkedNode {
         let appender = Appender::open(log.as_ref(), WriterEpoch::Next).unwrap();
         let (random, chunks) = (SplitMix::new(seed), Arc::new(PageChunks::new("node")));
         let nodes = Vec::new();
-        let mut node = ChunkedNode { place, log, appender, random, memory_bytes, nodes, chunks };
+        let reader = None;
+        let mut node =
+            ChunkedNode { place, log, appender, random, memory_bytes, nodes, reader, chunks };
         node.open();
         node
     }
@@ -70,6 +79,7 @@ impl ChunkedNode {
         self.chunks = Arc::new(PageChunks::new("node"));
         let environment = Environment::system();
         let reader = SharedReader::start(&environment, Arc::clone(&self.log) as _, "node");
+        self.reader = Some(Arc::clone(&reader));
         let open = |part| open(self.place.path(), &reader, part, self.memory_bytes);
         self.nodes = (0..PARTS).map(open).collect();
         for (part, node) in self.nodes.iter().enumerate() {
@@ -221,4 +231,152 @@ fn a_lease_holds_versions_of_chunks_that_come_later() {
 fn a_node_without_chunks_holds_nothing() {
     let refused = PageChunks::new("node").hold("reader", Lsn(8)).map(|_| ()).unwrap_err();
     assert!(matches!(refused, PageStoreError::Unavailable { .. }), "{refused}");
+}
+
+/// What a chunk that is cut in two serves, while a writer and readers go on.
+struct Cut {
+    node: ChunkedNode,
+    ends: AtomicBool,
+    /// Where the newest change of each page ends.
+    newest: Mutex<Vec<Lsn>>,
+}
+
+const CUT_PAGES: u32 = 120;
+
+impl Cut {
+    fn write(&self) {
+        while !self.ends.load(Ordering::Relaxed) {
+            let number = self.node.random.below(u64::from(CUT_PAGES)) as u32;
+            let end = self.node.append(number);
+            self.newest.lock()[number as usize] = end;
+        }
+    }
+
+    /// Reads at the node until it is told to stop; returns how many pages it has read.
+    fn read(&self) -> u64 {
+        let (mut into, mut count) = (PageBuf::boxed(), 0);
+        while !self.ends.load(Ordering::Relaxed) {
+            let number = self.node.random.below(u64::from(CUT_PAGES)) as u32;
+            let at_least = self.newest.lock()[number as usize];
+            let version = PageRead::Latest { at_least };
+            let found = match count % 2 {
+                0 => self.node.chunks.read(page(number), version, &mut into),
+                _ => self.read_in_batch(number, version, &mut into),
+            };
+            let found = found.unwrap_or_else(|error| panic!("page {number}: {error}"));
+            assert!(found.lsn >= at_least, "page {number} is old");
+            assert_eq!(into.page_id(), page(number));
+            count += 1;
+        }
+        count
+    }
+
+    fn read_in_batch(
+        &self,
+        number: u32,
+        version: PageRead,
+        into: &mut PageBuf,
+    ) -> Result<PageVersion, PageStoreError> {
+        let request = |number| PageRequest { page: page(number), version };
+        let requests = [request(number), request((number + CUT_PAGES / 2) % CUT_PAGES)];
+        let version = |request: &PageRequest| match request.page == page(number) {
+            true => request.version,
+            false => PageRead::Latest { at_least: Lsn(0) },
+        };
+        let requests = requests.map(|one| PageRequest { version: version(&one), ..one });
+        let mut sink = Replies::default();
+        sink.pages.resize_with(2, PageBuf::boxed);
+        sink.replies.resize_with(2, || None);
+        self.node.chunks.read_many(&requests, &mut sink);
+        into.bytes_mut().copy_from_slice(sink.pages[0].bytes());
+        let other = sink.replies[1].take().expect("each page is complete");
+        other?;
+        sink.replies[0].take().expect("each page is complete")
+    }
+
+    /// Copies the part of a chunk that `upper` takes, and leaves `lower` to the chunk.
+    fn cut(
+        &self,
+        number: u64,
+        whole: &Arc<PageNode>,
+        lower: &PageFilter,
+        upper: PageFilter,
+    ) -> Arc<PageNode> {
+        let position = firn_api::LogStore::durable_lsn(&*self.node.log);
+        let held = whole.hold("cut", position).unwrap();
+        let path = self.node.place.path().join(format!("cut-{number}"));
+        let environment = Environment::system();
+        let mut copy = PageNode::begin_copy(&environment, &path, DATABASE, position).unwrap();
+        whole.materialise_up_to(position).unwrap();
+        let mut into = PageBuf::boxed();
+        for page in whole.stored_pages(None, 1000).into_iter().filter(|page| upper.takes(*page)) {
+            match whole.read(page, PageRead::AsOf(position), &mut into) {
+                Ok(_) => copy.add(page, &into).unwrap(),
+                Err(PageStoreError::Absent(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        copy.finish().unwrap();
+        let name = format!("cut-{number}");
+        let log = ReceivedLogOptions {
+            name,
+            pages: upper.clone(),
+            only_needed: true,
+            ..ReceivedLogOptions::default()
+        };
+        let options = PageNodeOptions { log, pages: PageStoreOptions::default() };
+        let reader = self.node.reader.as_ref().unwrap();
+        let node = PageNode::open_sharing(&environment, &path, DATABASE, reader, options).unwrap();
+        drop(held);
+        self.node.chunks.insert(number, upper, Arc::clone(&node) as _);
+        self.node.chunks.narrow(number - 1, lower);
+        whole.narrow(lower);
+        node
+    }
+}
+
+#[test]
+fn a_chunk_is_cut_in_two_while_it_is_read_and_written() {
+    let node = ChunkedNode::new(7, 1 << 20);
+    let quarter = u32::MAX / PARTS;
+    let newest = (0..CUT_PAGES).map(|number| node.append(number)).collect();
+    let cut = Cut { node, ends: AtomicBool::new(false), newest: Mutex::new(newest) };
+    let last = PARTS - 1;
+    let whole = Arc::clone(&cut.node.nodes[last as usize]);
+    let first = quarter * last;
+    let (nodes, filters) = std::thread::scope(|scope| {
+        scope.spawn(|| cut.write());
+        let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| cut.read())).collect();
+        let (mut nodes, mut filters) = (vec![whole], Vec::new());
+        let mut begins = first;
+        // Each cut leaves half of the places to the chunk.
+        for number in 0..3 {
+            firn_base::task::sleep(Duration::from_millis(100));
+            let middle = begins + (u32::MAX - begins) / 2;
+            let (lower, upper) = (places(begins..middle), places(middle..u32::MAX));
+            let before = Arc::clone(&nodes[number as usize]);
+            nodes.push(cut.cut(u64::from(last + number) + 1, &before, &lower, upper));
+            filters.push(lower);
+            begins = middle;
+        }
+        filters.push(places(begins..u32::MAX));
+        firn_base::task::sleep(Duration::from_millis(100));
+        cut.ends.store(true, Ordering::Relaxed);
+        assert!(readers.into_iter().map(|reader| reader.join().unwrap()).all(|count| count > 0));
+        (nodes, filters)
+    });
+    let end = firn_api::LogStore::durable_lsn(&*cut.node.log);
+    let mut found = 0;
+    for (node, filter) in nodes.iter().zip(&filters) {
+        node.materialise_up_to(end).unwrap();
+        while node.is_narrowing() {
+            firn_base::task::sleep(Duration::from_millis(5));
+        }
+        let pages = node.stored_pages(None, 1000);
+        assert!(pages.iter().all(|page| filter.takes(*page)), "{filter:?}: {pages:?}");
+        found += pages.len();
+    }
+    let expected = (0..CUT_PAGES).filter(|number| part_of(page(*number)) == last).count();
+    assert_eq!(found, expected, "each page is in one of them");
+    nodes.iter().for_each(|node| node.close());
 }

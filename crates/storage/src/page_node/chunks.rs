@@ -42,8 +42,9 @@ impl PageChunks {
         PageChunks { name: name.to_owned(), chunks: RwLock::default(), leases: Mutex::default() }
     }
 
-    /// Reads of the pages that `filter` takes go to `store` from now on. No other chunk has such
-    /// pages. A chunk of the same number is replaced.
+    /// Reads of the pages that `filter` takes go to `store` from now on, unless a chunk with a lower
+    /// number has them: while a chunk is cut in two, both give the same answers. A chunk of the same
+    /// number is replaced.
     pub fn insert(&self, number: u64, filter: PageFilter, store: Arc<dyn PageStore>) {
         let mut leases = self.leases.lock();
         leases.retain(|lease| lease.strong_count() > 0);
@@ -51,6 +52,15 @@ impl PageChunks {
             lease.take(number, &*store);
         }
         self.change(|chunks| _ = chunks.insert(number, Part { filter, store }));
+    }
+
+    /// Reads go to the chunk for fewer pages from now on.
+    pub fn narrow(&self, number: u64, filter: &PageFilter) {
+        self.change(|chunks| {
+            if let Some(part) = chunks.get_mut(&number) {
+                part.filter = filter.clone();
+            }
+        });
     }
 
     /// The node does not have the chunk any more.
@@ -80,6 +90,11 @@ impl PageChunks {
         Arc::clone(&self.chunks.read())
     }
 
+    /// Whether chunks have come, gone or been cut since `seen`.
+    fn have_changed(&self, seen: &Arc<BTreeMap<u64, Part>>) -> bool {
+        !Arc::ptr_eq(&self.chunks.read(), seen)
+    }
+
     fn wrong(&self, page: PageId) -> PageStoreError {
         PageStoreError::WrongChunk { page, place: self.name.clone() }
     }
@@ -98,9 +113,15 @@ impl PageStore for PageChunks {
         version: PageRead,
         into: &mut PageBuf,
     ) -> Result<PageVersion, PageStoreError> {
-        let chunks = self.chunks();
-        let (_, part) = find(&chunks, page).ok_or_else(|| self.wrong(page))?;
-        part.store.read(page, version, into)
+        loop {
+            let chunks = self.chunks();
+            let (_, part) = find(&chunks, page).ok_or_else(|| self.wrong(page))?;
+            match part.store.read(page, version, into) {
+                // The page has just become one of another chunk.
+                Err(PageStoreError::WrongChunk { .. }) if self.have_changed(&chunks) => {}
+                reply => return reply,
+            }
+        }
     }
 
     fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
@@ -114,11 +135,10 @@ impl PageStore for PageChunks {
         }
         for (number, indexes) in by_chunk {
             let store = &chunks[&number].store;
-            if indexes.len() == requests.len() {
-                return store.read_many(requests, sink);
-            }
             let some: Vec<PageRequest> = indexes.iter().map(|index| requests[*index]).collect();
-            store.read_many(&some, &mut Picked { indexes: &indexes, sink });
+            let (node, seen) = (self, &chunks);
+            let mut picked = Picked { node, seen, requests: &some, indexes: &indexes, sink };
+            store.read_many(&some, &mut picked);
         }
     }
 
@@ -168,6 +188,10 @@ impl PageStore for PageChunks {
 
 /// Some requests of a batch.
 struct Picked<'a> {
+    node: &'a PageChunks,
+    /// The chunks when they were picked.
+    seen: &'a Arc<BTreeMap<u64, Part>>,
+    requests: &'a [PageRequest],
     /// Their places in the batch.
     indexes: &'a [usize],
     sink: &'a mut dyn PageSink,
@@ -179,7 +203,16 @@ impl PageSink for Picked<'_> {
     }
 
     fn complete(&mut self, index: usize, reply: Result<PageVersion, PageStoreError>) {
-        self.sink.complete(self.indexes[index], reply);
+        let place = self.indexes[index];
+        let reply = match reply {
+            // The page has just become one of another chunk.
+            Err(PageStoreError::WrongChunk { .. }) if self.node.have_changed(self.seen) => {
+                let PageRequest { page, version } = self.requests[index];
+                self.node.read(page, version, self.sink.page_mut(place))
+            }
+            reply => reply,
+        };
+        self.sink.complete(place, reply);
     }
 }
 

@@ -29,6 +29,7 @@ use firn_api::{
 };
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::PageBuf;
+use parking_lot::RwLock;
 
 use crate::local::page_log::PageLog;
 use crate::local::{
@@ -57,7 +58,8 @@ pub struct PageNodeStatus {
 /// Pages in a local directory that follow a log kept elsewhere.
 pub struct PageNode {
     name: String,
-    filter: PageFilter,
+    /// The pages that it has.
+    filter: RwLock<PageFilter>,
     log: Arc<ReceivedLog>,
     pages: Arc<LocalPages>,
 }
@@ -109,7 +111,8 @@ impl PageNode {
             let log = ReceivedLog::open(environment, source, options.log, needed)?;
             Ok(opened.insert(log).clone() as Arc<dyn PageLog>)
         };
-        let pages = LocalPages::open_with(&directory, options.pages, Box::new(open_log));
+        let pages = PageStoreOptions { kept: filter.clone(), ..options.pages };
+        let pages = LocalPages::open_with(&directory, pages, Box::new(open_log));
         let (pages, log) = match (pages, opened) {
             (Ok(pages), Some(log)) => (pages, log),
             (Ok(_), None) => unreachable!("pages are opened with their log"),
@@ -117,7 +120,7 @@ impl PageNode {
             (Err(PageStoreError::Log(error)), None) => return Err(error.into()),
             (Err(error), _) => return Err(error.into()),
         };
-        Ok(Arc::new(PageNode { name, filter, log, pages }))
+        Ok(Arc::new(PageNode { name, filter: RwLock::new(filter), log, pages }))
     }
 
     /// Begins to fill the directory of a node with pages of another one as of `position`. Once that
@@ -135,10 +138,28 @@ impl PageNode {
         Ok(PageCopy::begin(&directory, position)?)
     }
 
-    /// See [`LocalPages::stored_pages`].
+    /// See [`LocalPages::stored_pages`]. Pages that the node does not have any more may be among
+    /// them.
     #[must_use]
     pub fn stored_pages(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
         self.pages.stored_pages(after, limit)
+    }
+
+    /// The node has only those of its pages from now on that `filter` takes. Reads of the others
+    /// fail with [`PageStoreError::WrongChunk`], those under way included. Their images are dropped
+    /// in the background; a node that is opened with the filter drops them, too. Does not block for
+    /// I/O.
+    pub fn narrow(&self, filter: &PageFilter) {
+        // Before the first page goes: a read that has missed it finds out that it was not here.
+        *self.filter.write() = filter.clone();
+        self.log.narrow(filter);
+        self.pages.keep_only(filter);
+    }
+
+    /// Whether pages that the node does not have any more are still in its files.
+    #[must_use]
+    pub fn is_narrowing(&self) -> bool {
+        self.pages.has_others()
     }
 
     /// Blocks until everything that ends at or before `lsn` is in stored images; the node hurries
@@ -162,8 +183,12 @@ impl PageNode {
         self.pages.close();
     }
 
+    fn takes(&self, page: PageId) -> bool {
+        self.filter.read().takes(page)
+    }
+
     fn check_is_here(&self, page: PageId) -> Result<(), PageStoreError> {
-        match self.filter.takes(page) {
+        match self.takes(page) {
             true => Ok(()),
             false => Err(PageStoreError::WrongChunk { page, place: self.name.clone() }),
         }
@@ -188,7 +213,10 @@ impl PageStore for PageNode {
         into: &mut PageBuf,
     ) -> Result<PageVersion, PageStoreError> {
         self.check_is_here(page)?;
-        self.pages.read(page, version, into).map_err(|error| self.of_log(page, error))
+        let reply = self.pages.read(page, version, into);
+        // The page may have gone meanwhile.
+        self.check_is_here(page)?;
+        reply.map_err(|error| self.of_log(page, error))
     }
 
     fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
@@ -196,7 +224,7 @@ impl PageStore for PageNode {
     }
 
     fn wait_until_ready(&self, page: PageId, version: PageRead, timeout: Duration) -> bool {
-        !self.filter.takes(page)
+        !self.takes(page)
             || self.pages.knows(page, version)
             || self.log.wait_for(version.position(), timeout)
     }

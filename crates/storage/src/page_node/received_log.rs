@@ -35,7 +35,7 @@ use firn_api::{
 use firn_base::event::Event;
 use firn_base::task::{TaskHandle, sleep};
 use firn_base::{Environment, Lsn, PageId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::records::Records;
@@ -58,7 +58,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub struct ReceivedLogOptions {
     /// The node's name in listings of the log's readers.
     pub name: String,
-    /// The pages that the node has.
+    /// The pages that the node has. See [`ReceivedLog::narrow`].
     pub pages: PageFilter,
     /// Memory for records, in bytes. The last piece may exceed it.
     pub memory_bytes: usize,
@@ -134,6 +134,10 @@ struct Shared {
     store: Arc<dyn LogStore>,
     reader: Option<Arc<SharedReader>>,
     options: ReceivedLogOptions,
+    /// The pages that the node has now.
+    pages: RwLock<PageFilter>,
+    /// The pages have become fewer since the log joined the stream of all chunks.
+    has_narrowed: AtomicBool,
     state: Mutex<State>,
     /// Notified when more is indexed, and when no more will be.
     advanced: Event,
@@ -197,6 +201,8 @@ impl ReceivedLog {
         let shared = Shared {
             store,
             reader,
+            pages: RwLock::new(options.pages.clone()),
+            has_narrowed: AtomicBool::new(false),
             options,
             state: Mutex::new(state),
             advanced: Event::new(),
@@ -219,6 +225,14 @@ impl ReceivedLog {
         if task.is_some_and(|task| !task.join()) {
             tracing::error!("the task that receives log ended with a panic");
         }
+    }
+
+    /// The node has only these of its pages from now on. The stream of all chunks brings no log
+    /// about others any more. A stream of its own does until the node is opened again.
+    pub(super) fn narrow(&self, pages: &PageFilter) {
+        *self.shared.pages.write() = pages.clone();
+        self.shared.has_narrowed.store(true, Ordering::SeqCst);
+        self.shared.released.notify_all();
     }
 
     /// Blocks until log up to `lsn` is indexed or no more will come, for `timeout` at most; returns
@@ -434,8 +448,9 @@ impl Shared {
         let (log, listener) = (Arc::clone(self), Arc::clone(listener));
         let part = Arc::new(SharedPart { log, listener, has_parted: AtomicBool::new(false) });
         let taker = Arc::clone(&part) as Arc<dyn Taker>;
-        let options = &self.options;
-        let number = reader.join(&options.pages, options.hold_limit_bytes, &taker)?;
+        self.has_narrowed.store(false, Ordering::SeqCst);
+        let pages = self.pages.read().clone();
+        let number = reader.join(&pages, self.options.hold_limit_bytes, &taker)?;
         Some(Joined { reader: Arc::clone(reader), number, part })
     }
 
@@ -447,7 +462,10 @@ impl Shared {
         follower: &mut dyn LogFollower,
     ) -> Result<(), LogError> {
         loop {
-            let is_over = || self.is_closing() || joined.part.has_parted();
+            let is_over = || {
+                let has_narrowed = self.has_narrowed.load(Ordering::SeqCst);
+                self.is_closing() || joined.part.has_parted() || has_narrowed
+            };
             let is_over = self.released.wait_until(Some(TICK), is_over);
             let checked = follower.check();
             if is_over || checked.is_err() {
@@ -486,7 +504,8 @@ impl Shared {
             let mut bytes = Vec::new();
             let limit = usize::try_from(to.since(position)).unwrap_or(usize::MAX);
             let end = self.store.read(position, limit, &mut bytes)?;
-            let piece = LogPiece::new(position, bytes, &self.options.pages);
+            let pages = self.pages.read().clone();
+            let piece = LogPiece::new(position, bytes, &pages);
             let piece = piece.map_err(|(at, damage)| LogError::Damaged {
                 at: format!("log position {at}"),
                 what: damage.to_string(),

@@ -5,6 +5,7 @@
 //!   places   (page 3, group 8..40) (page 3, group 96..120) (page 7, group 8..40) …   sorted
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use firn_api::{LogError, LogPiece};
@@ -51,34 +52,33 @@ impl Records {
     }
 
     /// The records of `piece` for each of several chunks: those about its pages, in groups that
-    /// begin at or behind its position. `find` has the number of the chunk that has a page.
+    /// begin at or behind its position. `find` has the numbers of the chunks that have a page.
     ///
     /// # Errors
     /// [`LogError::Damaged`] if a record is invalid.
-    pub(super) fn split(
+    pub(super) fn split<'r>(
         piece: &LogPiece,
         positions: &[Lsn],
-        find: impl Fn(PageId) -> Option<usize>,
+        find: impl Fn(PageId) -> Cow<'r, [usize]>,
     ) -> Result<Vec<Records>, LogError> {
         let mut parts: Vec<Records> = positions.iter().map(|_| Records::default()).collect();
+        let all: Vec<usize> = (0..positions.len()).collect();
         // Neighbours are often about the same page.
-        let mut last = None;
+        let mut last: Option<(PageId, Cow<'r, [usize]>)> = None;
         for group in piece.groups() {
             for record in group.group.records() {
                 let record = record.map_err(|damage| damaged(group.start, &damage))?;
                 let page = record.page;
                 let wanted = if page.page_no == PageNo::NONE {
-                    0..parts.len()
+                    &*all
                 } else {
-                    let found = match last {
-                        Some((same, found)) if same == page => found,
-                        _ => find(page),
-                    };
-                    last = Some((page, found));
-                    found.map_or(0..0, |number| number..number + 1)
+                    if last.as_ref().is_none_or(|(same, _)| *same != page) {
+                        last = Some((page, find(page)));
+                    }
+                    last.as_ref().map_or(&[][..], |(_, found)| found)
                 };
-                for number in wanted.filter(|number| positions[*number] <= group.start) {
-                    parts[number].add(group.start, group.end, &record)?;
+                for number in wanted.iter().filter(|number| positions[**number] <= group.start) {
+                    parts[*number].add(group.start, group.end, &record)?;
                 }
             }
         }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The stream brings what passes the filter of one of the chunks. It is decoded once, and each
-//! record goes to the chunk that has its page.
+//! record goes to the chunk that has its page; to both while a chunk is cut in two.
 //!
 //! A chunk begins with a stream of its own. Near the end of the log it joins: it closes its stream
 //! and gets the log from here. It *parts* when its memory is full, when it is closed, and when the
@@ -99,7 +99,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     members: Vec<Member>,
-    /// Which member has which pages.
+    /// Which members have which pages.
     routes: Routes,
     next_number: u64,
     /// Counts what the stream must be opened again for.
@@ -178,7 +178,7 @@ impl SharedReader {
     }
 
     /// A chunk gets its log from here, from its position on, if that is near. The chunk holds that
-    /// log, and filters of chunks have no page in common.
+    /// log.
     pub(super) fn join(
         &self,
         filter: &PageFilter,

@@ -107,6 +107,10 @@ pub(super) struct Materialiser {
     slots: SlotAllocator,
     /// Slots named by a batch that may or may not be durable.
     suspects: Vec<SlotNo>,
+    /// Slots of pages that the store does not keep, until a map without them is durable.
+    others: Vec<SlotNo>,
+    /// When dropping such pages is tried again after an error.
+    narrow_again_at: Duration,
     /// Dropped spaces whose pages the history still needs.
     kept_drops: Vec<(SpaceId, Lsn)>,
     horizon: HorizonClock,
@@ -164,6 +168,8 @@ impl Materialiser {
             map,
             slots,
             suspects: Vec::new(),
+            others: Vec::new(),
+            narrow_again_at: Duration::ZERO,
             kept_drops,
             horizon,
             pace,
@@ -212,13 +218,48 @@ impl Materialiser {
         let horizon = self.horizon.horizon(now, self.shared.log.durable_lsn());
         self.keep_reserve(now);
         let horizon = self.shared.table.allow_horizon(horizon);
-        let images = self.choose_images(now);
-        let result = self.store(now, images, horizon);
+        let result = self.narrow_if_due(now).and_then(|()| {
+            let images = self.choose_images(now);
+            self.store(now, images, horizon)
+        });
         match &result {
             Ok(stored) => self.note_success(now, *stored),
             Err(error) => self.shared.note_failure(error, true),
         }
         result
+    }
+
+    /// Drops the pages that the store does not keep, if there are any. On a full disk it is tried
+    /// again later.
+    fn narrow_if_due(&mut self, now: Duration) -> Result<(), PageStoreError> {
+        let shared = Arc::clone(&self.shared);
+        if !shared.narrowing.is_due() || now < self.narrow_again_at {
+            return Ok(());
+        }
+        let kept = shared.narrowing.kept();
+        shared.table.keep_only(&kept, &mut self.others);
+        if !self.others.is_empty() {
+            if let Err(error) = self.map.write_snapshot(&mut shared.table.snapshot()) {
+                self.narrow_again_at = now + Duration::from_millis(shared.options.retry_delay_ms);
+                return match self.map.needs_snapshot() {
+                    true => Err(error),
+                    false => {
+                        shared.note_failure(&error, false);
+                        Ok(())
+                    }
+                };
+            }
+            count(&shared.counters.map_snapshots, 1);
+            self.free_after_snapshot();
+        }
+        shared.narrowing.end(&kept);
+        Ok(())
+    }
+
+    /// Rule 4: nothing that may be found after a crash names these slots any more.
+    fn free_after_snapshot(&mut self) {
+        let unnamed = self.suspects.drain(..).chain(self.others.drain(..));
+        unnamed.for_each(|slot| self.slots.release(slot));
     }
 
     /// Grows the page files for the reserve, and reports the room to the log.
@@ -555,7 +596,7 @@ impl Materialiser {
         }
         self.snapshot_again_at = 0;
         count(&self.shared.counters.map_snapshots, 1);
-        self.suspects.drain(..).for_each(|slot| self.slots.release(slot));
+        self.free_after_snapshot();
         Ok(())
     }
 

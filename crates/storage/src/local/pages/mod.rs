@@ -19,7 +19,8 @@
 //!   last durable batch of the map; every stored image's LSN is `≤ durable`;
 //! * every log group that ends at or before `applied` is in images that are durable in a slot and
 //!   in the map, so only reads of old versions need the log before it;
-//! * every version at or after `horizon` can be built from stored images and kept log.
+//! * every version at or after `horizon` can be built from stored images and kept log, of pages that
+//!   the store keeps ([`narrowing`]).
 //!
 //! Latch and lock rules:
 //!
@@ -44,6 +45,7 @@ mod map_file;
 mod map_format;
 mod materialiser;
 mod materialising_rate;
+mod narrowing;
 mod options;
 mod reader;
 mod reserve;
@@ -59,8 +61,8 @@ use std::time::Duration;
 
 use firn_api::page_store::read_in_turn;
 use firn_api::{
-    ImageSource, LocalImages, LogError, Offer, PageLease, PageRead, PageRequest, PageSink,
-    PageStore, PageStoreError, PageVersion,
+    ImageSource, LocalImages, LogError, Offer, PageFilter, PageLease, PageRead, PageRequest,
+    PageSink, PageStore, PageStoreError, PageVersion,
 };
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
@@ -74,6 +76,7 @@ use super::page_log::{PageLog, PageLogListener};
 use loader::{MapLoader, take_named_slots};
 use map_file::MapFile;
 use materialiser::Materialiser;
+use narrowing::Narrowing;
 use slots::{SlotFiles, io_error};
 use status::{Counters, value};
 use table::{Enqueued, PageTable};
@@ -120,6 +123,7 @@ struct Shared {
     base: Option<Base>,
     images: RwLock<Option<Arc<dyn ImageSource>>>,
     repairs: Mutex<Vec<PageId>>,
+    narrowing: Narrowing,
     counters: Counters,
     failure: Mutex<Failure>,
     /// Wakes the materialiser.
@@ -297,6 +301,19 @@ impl LocalPages {
         pages
     }
 
+    /// Keeps only the pages that `kept` takes, and drops the others in the background. The caller
+    /// refuses reads of those before. Does not block for I/O.
+    pub fn keep_only(&self, kept: &PageFilter) {
+        self.shared.narrowing.begin(kept);
+        self.shared.work.notify_all();
+    }
+
+    /// Whether pages that are not kept may still be in the files.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        self.shared.narrowing.is_due()
+    }
+
     /// The state of the store. Does not block.
     #[must_use]
     pub fn status(&self) -> PageStoreStatus {
@@ -395,6 +412,7 @@ fn open_parts(
     let kept_drops = kept_drops.filter(|(_, end)| *end > contents.horizon).collect();
     let shared = Arc::new(Shared {
         environment: environment.clone(),
+        narrowing: Narrowing::new(&options.kept),
         options: options.within_bounds(),
         durable_at_open: log.durable_lsn(),
         apply,
@@ -640,7 +658,7 @@ impl LocalImages for LocalPages {
 impl PageLogListener for Listener {
     fn page_changed(&self, page: PageId, start: Lsn, end: Lsn) {
         if let Some(shared) = self.0.upgrade() {
-            shared.table.page_changed(page, start, end);
+            shared.narrowing.if_kept(page, || shared.table.page_changed(page, start, end));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The settings of a local page store.
 
+use firn_api::PageFilter;
 use firn_format::page::PAGE_SIZE;
 
 /// A batch of the page map holds this many images, beside dropped spaces.
@@ -26,6 +27,8 @@ pub struct PageStoreOptions {
     pub history_window_ms: u64,
     /// How long the store waits after an error of the disk, in milliseconds.
     pub retry_delay_ms: u64,
+    /// The pages that the store keeps. Others that are found in the directory are dropped.
+    pub kept: PageFilter,
 }
 
 impl Default for PageStoreOptions {
@@ -39,6 +42,7 @@ impl Default for PageStoreOptions {
             idle_pages_per_second: 256,
             history_window_ms: 0,
             retry_delay_ms: 1000,
+            kept: PageFilter::All,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use firn_api::PageLease;
+use firn_api::{PageFilter, PageLease};
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -483,6 +483,29 @@ impl PageTable {
                 freed.extend(versions.iter().map(|version| version.slot));
             }
             shard.pending.retain(|page, _| page.space != space);
+        }
+    }
+
+    /// Removes all that is known of pages that `kept` does not take. The slots of their images are
+    /// added to `freed`.
+    pub(super) fn keep_only(&self, kept: &PageFilter, freed: &mut Vec<SlotNo>) {
+        for shard in &self.shards {
+            let mut guard = shard.lock();
+            let shard = &mut *guard;
+            let gone =
+                shard.versions.extract_if(.., |page, _| !kept.takes(PageId::from_u64(*page)));
+            gone.for_each(|(_, versions)| freed.extend(versions.iter().map(|one| one.slot)));
+            let queued = shard.queued.len();
+            shard.queued.retain(|page, _| kept.takes(*page));
+            self.queued.fetch_sub(queued - shard.queued.len(), Ordering::AcqRel);
+            shard.pending.retain(|page, pending| {
+                let is_kept = kept.takes(*page);
+                if !is_kept {
+                    self.forget_new(pending);
+                    self.order.lock().pages.remove(&(pending.first, *page));
+                }
+                is_kept
+            });
         }
     }
 

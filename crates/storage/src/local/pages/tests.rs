@@ -5,6 +5,7 @@ mod conformance;
 mod fake_disk;
 mod fake_log;
 mod model;
+mod narrowing;
 mod scenarios;
 mod stress;
 
@@ -54,6 +55,7 @@ fn small_options() -> PageStoreOptions {
         idle_pages_per_second: 4,
         history_window_ms: 0,
         retry_delay_ms: 1000,
+        kept: PageFilter::All,
     }
 }
 
