@@ -14,8 +14,11 @@
 //! 3. The chunks of a space do not overlap.
 //! 4. A number once given is never given again.
 //! 5. At most one operation changes a chunk or a group, and the two name each other.
+//! 6. The upper chunk of a division is not among the chunks, and its places are those of the chunk
+//!    that is divided.
 
 mod chunks;
+mod division;
 mod founding;
 mod groups;
 mod members;
@@ -30,7 +33,7 @@ use std::collections::BTreeMap;
 use firn_base::{Extents, PageId, PageNo, SpaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::chunk::{Chunk, EVERY_SPACE};
+use crate::chunk::{Chunk, EVERY_SPACE, SPLIT_ABOVE};
 use crate::group::LogGroup;
 use crate::identifiers::{ChunkId, ClusterId, GroupId, NodeId, OperationId};
 use crate::node::{Node, NodeState};
@@ -68,6 +71,9 @@ pub struct Catalog {
     pub(crate) next_group: u32,
     pub(crate) next_chunk: u64,
     pub(crate) next_operation: u64,
+    /// Chunks of all spaces that have more bytes are cut in two. It came later than the
+    /// [`Settings`], and so it is behind everything else.
+    pub(crate) split_above: u64,
 }
 
 impl Catalog {
@@ -91,6 +97,7 @@ impl Catalog {
                 next_group: 0,
                 next_chunk: 1,
                 next_operation: 1,
+                split_above: SPLIT_ABOVE,
             }),
         }
     }
@@ -109,6 +116,12 @@ impl Catalog {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Chunks of all spaces that have more bytes than this are cut in two.
+    #[must_use]
+    pub fn split_above(&self) -> u64 {
+        self.split_above
     }
 
     #[must_use]
@@ -202,7 +215,11 @@ impl Catalog {
                 self.acknowledge(*operation, *step, *node, *position);
                 Ok(Applied::Done)
             }
-            Proposal::Found(founding) => self.found_cluster(founding).map(done),
+            Proposal::Found(founding) => self.found_cluster(founding, None).map(done),
+            Proposal::FoundNumbered { founding, chunks } => {
+                self.found_cluster(founding, Some(&**chunks)).map(done)
+            }
+            Proposal::SplitAbove { bytes } => self.split_chunks_above(*bytes).map(done),
             Proposal::Resize { group, voters, loggers } => {
                 self.resize(*group, *voters, *loggers).map(done)
             }
@@ -216,6 +233,7 @@ impl Catalog {
                 self.move_replica(*chunk, *epoch, *from, *to, *reason)
             }
             Proposal::Split { chunk, epoch, at } => self.split(*chunk, *epoch, *at),
+            Proposal::Divide { chunk, epoch, reason } => self.divide(*chunk, *epoch, *reason),
             Proposal::ChangeMember { group, epoch, add, remove, reason } => {
                 self.change_member(*group, *epoch, *add, *remove, *reason)
             }
@@ -268,8 +286,8 @@ impl Catalog {
         let bounded = [self.next_node, self.next_chunk, self.next_operation, self.entries]
             .iter()
             .all(|number| *number < most);
-        let all =
-            nodes && groups && chunks && operations && bounded && self.next_group < u32::MAX / 2;
+        let bounded = bounded && self.next_group < u32::MAX / 2 && self.split_above > 0;
+        let all = nodes && groups && chunks && operations && bounded;
         (!all).then_some("a number was not given yet")
     }
 }

@@ -5,13 +5,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::catalog::Catalog;
+use crate::chunk::SPLIT_ABOVE;
 use crate::message::{ToControl, ToNode};
 use crate::proposal::Proposal;
 
 /// The first bytes of a snapshot.
 const MAGIC: [u8; 8] = *b"FIRNCTRL";
-/// The version of the encoding of proposals and snapshots.
+/// The version of the encoding of proposals and messages, and of snapshots that earlier releases
+/// read.
 pub const VERSION: u8 = 1;
+/// In snapshots of this version, it is said from which size on chunks are cut. In those of the
+/// version before, it is [`SPLIT_ABOVE`].
+const SNAPSHOT_VERSION: u8 = 2;
 /// Magic, version, three zeros, length, checksum.
 const HEADER_BYTES: usize = 20;
 
@@ -19,7 +24,7 @@ const HEADER_BYTES: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
     #[error(
-        "the {what} has version {found}, and this build knows {VERSION}; update the older control node"
+        "the {what} has version {found}, which this build does not know; update the older control node"
     )]
     Version { what: &'static str, found: u8 },
     #[error("the bytes are not a {0}")]
@@ -69,11 +74,18 @@ impl Catalog {
     /// If the catalog takes more than 4 GiB.
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let payload = plain(self);
+        let mut payload = plain(self);
+        let version = match self.split_above {
+            SPLIT_ABOVE => {
+                payload.truncate(payload.len() - plain(&SPLIT_ABOVE).len());
+                VERSION
+            }
+            _ => SNAPSHOT_VERSION,
+        };
         let length = u32::try_from(payload.len()).expect("a catalog is far below 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&[VERSION, 0, 0, 0]);
+        bytes.extend_from_slice(&[version, 0, 0, 0]);
         bytes.extend_from_slice(&length.to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&payload).to_le_bytes());
         bytes.extend_from_slice(&payload);
@@ -83,13 +95,16 @@ impl Catalog {
     /// Reads a snapshot.
     ///
     /// # Errors
-    /// If the bytes are not exactly a snapshot of this version, are damaged, or contradict
+    /// If the bytes are not exactly a snapshot of a known version, are damaged, or contradict
     /// themselves.
     pub fn restore(bytes: &[u8]) -> Result<Catalog, EncodingError> {
         let malformed = EncodingError::Malformed(Self::WHAT);
         let rest = bytes.strip_prefix(&MAGIC).ok_or(malformed.clone())?;
         let (head, payload) = rest.split_at_checked(HEADER_BYTES - 8).ok_or(malformed.clone())?;
-        check_version(Self::WHAT, head[0])?;
+        let version = head[0];
+        if version != SNAPSHOT_VERSION {
+            check_version(Self::WHAT, version)?;
+        }
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[at + byte]));
         if head[1..4] != [0; 3] || word(4) as usize != payload.len() {
             return Err(malformed);
@@ -97,7 +112,12 @@ impl Catalog {
         if word(8) != crc32c::crc32c(payload) {
             return Err(EncodingError::Damaged);
         }
-        let catalog: Catalog = exact(payload).ok_or(malformed)?;
+        let catalog: Option<Catalog> = match version {
+            VERSION => exact(&[payload, &plain(&SPLIT_ABOVE)].concat()),
+            // The usual size is left out.
+            _ => exact(payload).filter(|catalog: &Catalog| catalog.split_above != SPLIT_ABOVE),
+        };
+        let catalog = catalog.ok_or(malformed)?;
         match catalog.check() {
             Some(problem) => Err(EncodingError::Contradiction(problem)),
             None => Ok(catalog),

@@ -34,6 +34,7 @@ impl Fence {
         match &order.action {
             Action::CreateChunk { chunk, epoch, .. }
             | Action::CopyChunk { chunk, epoch, .. }
+            | Action::CopyPart { chunk, epoch, .. }
             | Action::ServeChunk { chunk, epoch }
             | Action::RetireChunk { chunk, epoch } => admit(&mut self.chunks, *chunk, *epoch),
             Action::SplitChunk { chunk, upper, epoch, .. } => {

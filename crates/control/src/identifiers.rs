@@ -55,6 +55,9 @@ impl GroupId {
     pub const CONTROL: GroupId = GroupId(0);
 }
 
+/// The epoch of a chunk or of a group that is new.
+pub(crate) const FIRST_EPOCH: Epoch = Epoch(1);
+
 impl Epoch {
     /// The epoch after this one.
     #[must_use]

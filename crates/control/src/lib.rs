@@ -39,7 +39,7 @@ mod refusal;
 mod settings;
 
 pub use catalog::{Applied, Catalog};
-pub use chunk::{Chunk, EVERY_SPACE, Replica, ReplicaState};
+pub use chunk::{Chunk, EVERY_SPACE, MOST_CHUNKS, Replica, ReplicaState, SPLIT_ABOVE, narrowed};
 pub use controller::{Command, Controller, OperationStatus, ReceiveError};
 pub use encoding::{EncodingError, VERSION, check_any_bytes};
 pub use fence::Fence;
@@ -50,8 +50,8 @@ pub use message::{
 };
 pub use node::{Health, Node, NodeRole, NodeState, Protocols, Release};
 pub use operation::{
-    Ended, MemberMove, MemberPhase, MovePhase, NewMember, Operation, OperationKind, Outcome,
-    Reason, ReplicaMove, Upgrade,
+    Division, Ended, MemberMove, MemberPhase, MovePhase, NewMember, Operation, OperationKind,
+    Outcome, Reason, ReplicaMove, Upgrade,
 };
 pub use order::{Action, ChunkRange, Order, OrderNumber, orders, retire_stray};
 pub use placement::{can_leave, equal_parts, place_chunk, spread};

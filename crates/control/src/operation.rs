@@ -4,9 +4,10 @@
 //! time: an acknowledgement of an order, or a fact about a node. Which orders are outstanding
 //! follows from the catalog alone ([`crate::orders`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use firn_base::{Lsn, PageNo};
 use firn_consensus::{MemberId, Role};
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,25 @@ pub enum OperationKind {
     },
     Upgrade(Upgrade),
     Switch(Switch),
+    DivideChunk(Division),
+}
+
+/// A chunk of all spaces is cut in two.
+///
+/// Every node of the chunk makes a copy of its upper part from the pages that it has, while the
+/// chunk serves all of its places as before. Once all have it, the catalog cuts the chunk, in one
+/// step. Until then the upper chunk is in the operation alone, so that giving the operation up
+/// leaves nothing in the catalog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Division {
+    pub chunk: ChunkId,
+    /// The chunk of the places from `at` on.
+    pub upper: ChunkId,
+    pub at: PageNo,
+    /// The nodes that do not have the upper chunk yet.
+    pub waiting: BTreeSet<NodeId>,
+    /// Those that have it, and the position that it had reached there.
+    pub ready: BTreeMap<NodeId, Lsn>,
 }
 
 /// A replica of a chunk on one node more, and on another one less.
@@ -168,12 +188,22 @@ impl OperationKind {
         }
     }
 
+    /// The division of a chunk, if it is one.
+    #[must_use]
+    pub fn division(&self) -> Option<&Division> {
+        match self {
+            OperationKind::DivideChunk(one) => Some(one),
+            _ => None,
+        }
+    }
+
     /// Whether the operation brings something to `node`.
     #[must_use]
     pub fn brings_to(&self, node: NodeId) -> bool {
         match self {
             OperationKind::FoundGroup { waiting, .. }
-            | OperationKind::CreateChunk { waiting, .. } => waiting.contains(&node),
+            | OperationKind::CreateChunk { waiting, .. }
+            | OperationKind::DivideChunk(Division { waiting, .. }) => waiting.contains(&node),
             OperationKind::MoveReplica(one) => one.to == node && one.phase != MovePhase::Retire,
             OperationKind::ChangeMember(one) => one.add.is_some_and(|new| new.node == node),
             OperationKind::SplitChunk { .. }
@@ -208,7 +238,15 @@ impl fmt::Display for OperationKind {
             OperationKind::Switch(one) => {
                 write!(f, "group {}: {} leads instead of {}", one.group, one.to, one.from)
             }
+            OperationKind::DivideChunk(one) => one.fmt(f),
         }
+    }
+}
+
+impl fmt::Display for Division {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Division { chunk, upper, waiting, .. } = self;
+        write!(f, "split chunk {chunk}, new {upper}: copying on {}", list(waiting))
     }
 }
 

@@ -11,17 +11,17 @@
 //! 3. An acknowledgement names the operation and its step. It counts while the operation is at that
 //!    step.
 
-use firn_base::{Lsn, PageNo, SpaceId};
+use firn_base::{Extents, Lsn, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::chunk::{Chunk, ReplicaState};
 use crate::group::{GroupMember, LogGroup, OrderedMembers};
-use crate::identifiers::{ChunkId, Epoch, GroupId, NodeId, OperationId};
+use crate::identifiers::{ChunkId, Epoch, FIRST_EPOCH, GroupId, NodeId, OperationId};
 use crate::node::Release;
 use crate::operation::{
-    MemberMove, MemberPhase, MovePhase, Operation, OperationKind, ReplicaMove, Upgrade,
+    Division, MemberMove, MemberPhase, MovePhase, Operation, OperationKind, ReplicaMove, Upgrade,
 };
 
 /// Identifies an order to a node.
@@ -75,6 +75,8 @@ pub enum Action {
     /// To the leader of `term`: let another member lead, once transactions have ended. The catalog
     /// hears of it from that one. An acknowledgement says that it does not.
     Switch { group: GroupId, term: Term, to: MemberId },
+    /// Copy a part of the chunk `of`, which the node has, as a chunk of its own. Done as a copy.
+    CopyPart { of: ChunkId, chunk: ChunkId, epoch: Epoch, range: ChunkRange, extents: Extents },
 }
 
 impl Action {
@@ -94,6 +96,7 @@ impl Action {
             | Action::ServeChunk { .. }
             | Action::RetireChunk { .. }
             | Action::SplitChunk { .. }
+            | Action::CopyPart { .. }
             | Action::Upgrade { .. } => None,
         }
     }
@@ -173,6 +176,7 @@ impl OrderWriter<'_> {
                     self.add(0, *node, action);
                 }
             }
+            OperationKind::DivideChunk(one) => self.division(catalog, one),
             OperationKind::ChangeMember(one) => self.member(catalog, one),
             OperationKind::Drain { .. } => {}
             OperationKind::Upgrade(one) => self.upgrade(catalog, one),
@@ -204,6 +208,15 @@ impl OrderWriter<'_> {
                     self.add(0, from, Action::RetireChunk { chunk: id, epoch });
                 }
             }
+        }
+    }
+
+    fn division(&mut self, catalog: &Catalog, one: &Division) {
+        let range = ChunkRange { first: one.at, ..catalog.chunks()[&one.chunk].range() };
+        let (of, chunk, epoch) = (one.chunk, one.upper, FIRST_EPOCH);
+        for node in &one.waiting {
+            let extents = catalog.extents();
+            self.add(0, *node, Action::CopyPart { of, chunk, epoch, range, extents });
         }
     }
 

@@ -48,6 +48,9 @@ impl<'a> Placement<'a> {
                 placement.add_load(node, chunk);
             }
         }
+        for division in catalog.divisions() {
+            placement.divided(division.waiting.iter().copied());
+        }
         for operation in catalog.operations().values() {
             if let OperationKind::MoveReplica(one) = &operation.kind
                 && one.phase != MovePhase::Retire
@@ -84,6 +87,11 @@ impl<'a> Placement<'a> {
         for node in [from, Some(to)].into_iter().flatten() {
             *self.moves.entry(node).or_default() += 1;
         }
+    }
+
+    /// These nodes copy a part of a chunk that they have.
+    pub(crate) fn divided(&mut self, nodes: impl IntoIterator<Item = NodeId>) {
+        nodes.into_iter().for_each(|node| *self.moves.entry(node).or_default() += 1);
     }
 
     /// A move has been decided.

@@ -12,7 +12,8 @@
 //! 3. Replicas and members above the wanted number are given up, and others leave nodes that are
 //!    drained. A chunk moves only while all its replicas are in service on nodes that are up, so a
 //!    move never makes it less safe.
-//! 4. Copies in one zone move to zones that have none. Chunks that have grown are split.
+//! 4. Copies in one zone move to zones that have none. Chunks that have grown are split, as many at
+//!    a time as may be copied at a node.
 //! 5. Chunks move from full nodes to empty ones, if nothing of the above is under way.
 //!
 //! While most nodes are down, nothing begins: either control is cut off, or there is nowhere to
@@ -22,7 +23,7 @@ use firn_base::PageNo;
 use firn_consensus::{MemberId, Role};
 
 use crate::catalog::{Catalog, may_be_member};
-use crate::chunk::{Chunk, EVERY_SPACE, ReplicaState};
+use crate::chunk::{Chunk, EVERY_SPACE, MOST_CHUNKS, ReplicaState};
 use crate::group::{GroupMember, LogGroup};
 use crate::identifiers::{ChunkId, GroupId, NodeId};
 use crate::node::{Health, NodeRole};
@@ -41,6 +42,7 @@ pub fn plan(catalog: &Catalog) -> Vec<Proposal> {
     planner.replicas();
     if planner.upgrading.is_none() {
         planner.splits();
+        planner.divisions();
         planner.balance();
     }
     planner.proposals
@@ -297,6 +299,28 @@ impl<'a> Planner<'a> {
                 let (at, epoch) = (PageNo(chunk.first.0 + most), chunk.epoch);
                 self.proposals.push(Proposal::Split { chunk: *id, epoch, at });
             }
+        }
+    }
+
+    /// Cuts the largest of the chunks of all spaces that have too many bytes.
+    fn divisions(&mut self) {
+        let (catalog, limit) = (self.catalog, self.catalog.split_above());
+        let is_large = |(_, chunk): &(&ChunkId, &Chunk)| {
+            let is_whole = self.living(chunk) == chunk.replicas.len();
+            let is_idle = chunk.operation.is_none() && chunk.middle().is_some();
+            chunk.space == EVERY_SPACE && chunk.bytes > limit && is_whole && is_idle
+        };
+        let mut large: Vec<_> = catalog.chunks().iter().filter(is_large).collect();
+        large.sort_by_key(|(id, chunk)| (std::cmp::Reverse(chunk.bytes), **id));
+        let room = MOST_CHUNKS.saturating_sub(catalog.chunks().len() + catalog.divisions().count());
+        for (id, chunk) in large.into_iter().take(room) {
+            let nodes = || chunk.replicas.keys().copied();
+            if self.is_decided(*id) || !nodes().all(|node| self.placement.may_move(node)) {
+                continue;
+            }
+            self.placement.divided(nodes());
+            let (epoch, reason) = (chunk.epoch, Reason::Growth);
+            self.proposals.push(Proposal::Divide { chunk: *id, epoch, reason });
         }
     }
 

@@ -72,6 +72,13 @@ pub enum Proposal {
     Switch { group: GroupId, to: Option<NodeId> },
     /// A log group is to have so many members of each role.
     Resize { group: GroupId, voters: u8, loggers: u8 },
+    /// A chunk of all spaces, which was seen in that epoch, is cut in the middle of its places.
+    Divide { chunk: ChunkId, epoch: Epoch, reason: Reason },
+    /// Chunks of all spaces that have more bytes than this are cut in two.
+    SplitAbove { bytes: u64 },
+    /// As [`Proposal::Found`], with the numbers of its chunks, in order: those that they have on
+    /// the nodes' disks.
+    FoundNumbered { founding: Founding, chunks: Vec<ChunkId> },
 }
 
 /// What a cluster begins with. The leader of the control group proposes it, so that founders whose

@@ -3,6 +3,7 @@
 use firn_base::{PageNo, SpaceId};
 use firn_consensus::{MembersError, Term};
 
+use crate::chunk::MOST_CHUNKS;
 use crate::identifiers::{ChunkId, ClusterId, Epoch, GroupId, NodeId, OperationId};
 use crate::node::{NodeRole, NodeState, Protocols, Release};
 
@@ -83,8 +84,16 @@ pub enum Refusal {
     NoSource(ChunkId),
     #[error("chunk {0} is being made or copied; it can be split afterwards")]
     NotComplete(ChunkId),
-    #[error("chunk {0} has pages of all spaces, and such a chunk is not split")]
+    #[error("chunk {0} has pages of all spaces, and is cut by another proposal")]
     Spread(ChunkId),
+    #[error("chunk {0} does not have pages of all spaces, and is cut by another proposal")]
+    NotSpread(ChunkId),
+    #[error("chunk {0} has the smallest range that there is")]
+    TooNarrow(ChunkId),
+    #[error(
+        "there are {MOST_CHUNKS} chunks, and more are not possible: each costs the nodes that have it memory and registrations"
+    )]
+    TooManyChunks,
     #[error("page {page} is not within chunk {chunk}")]
     NotWithin { chunk: ChunkId, page: PageNo },
     #[error("log group {0} has no leader now; try again once one is elected")]

@@ -6,7 +6,7 @@ use firn_base::{Lsn, SpaceId};
 
 use super::{Catalog, Pages, overlap};
 use crate::chunk::{Chunk, EVERY_SPACE, Replica, ReplicaState};
-use crate::identifiers::{ChunkId, Epoch, GroupId, NodeId};
+use crate::identifiers::{ChunkId, FIRST_EPOCH, GroupId, NodeId};
 use crate::node::NodeRole;
 use crate::operation::{OperationKind, Reason};
 use crate::refusal::Refusal;
@@ -52,7 +52,7 @@ impl Catalog {
             first: pages.start,
             end: pages.end,
             group,
-            epoch: Epoch(1),
+            epoch: FIRST_EPOCH,
             bytes: 0,
             pages: 0,
             replicas: nodes.iter().map(|node| (*node, replica)).collect(),
@@ -80,9 +80,10 @@ impl Catalog {
         self.chunks.get(&id).ok_or(Refusal::NoChunk(id))
     }
 
-    /// Whether there was a chunk with that number, and is no more.
+    /// Whether there was a chunk with that number, or was to be one, and is no more.
     pub(crate) fn was_chunk(&self, id: ChunkId) -> bool {
-        (1..self.next_chunk).contains(&id.0) && !self.chunks.contains_key(&id)
+        let was_given = (1..self.next_chunk).contains(&id.0);
+        was_given && !self.chunks.contains_key(&id) && !self.is_being_made(id)
     }
 
     /// The chunks that have a replica on `node`.

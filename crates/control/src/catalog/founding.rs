@@ -10,12 +10,17 @@ use super::Catalog;
 use super::groups::new_group;
 use crate::chunk::{Replica, ReplicaState};
 use crate::group::{LogGroup, OrderedMembers};
-use crate::identifiers::{DirectoryId, GroupId};
+use crate::identifiers::{ChunkId, DirectoryId, GroupId};
 use crate::proposal::Founding;
 use crate::refusal::Refusal;
 
 impl Catalog {
-    pub(super) fn found_cluster(&mut self, founding: &Founding) -> Result<(), Refusal> {
+    /// `numbers`: those of the chunks, unless they are counted from 1 on.
+    pub(super) fn found_cluster(
+        &mut self,
+        founding: &Founding,
+        numbers: Option<&[ChunkId]>,
+    ) -> Result<(), Refusal> {
         let is_new = self.next_node == 1 && self.next_group == 0;
         if !is_new {
             return Err(Refusal::Founded);
@@ -42,13 +47,33 @@ impl Catalog {
             founded.groups.insert(id, group);
             founded.next_group += 1;
         }
+        let mut numbers = numbers.map(|numbers| numbers.iter());
         for one in &founding.chunks {
+            if let Some(numbers) = &mut numbers {
+                founded.next_chunk = founded.number_of_founded(numbers.next().copied())?;
+            }
             let (since, position) = (founded.entries, Lsn(0));
             let replica = Replica { state: ReplicaState::InService, since, position };
             founded.add_chunk(one.space, one.first..one.end, one.group, replica, &one.nodes)?;
         }
         *self = founded;
         Ok(())
+    }
+
+    /// The number of the next chunk: they go up, and each chunk has one.
+    fn number_of_founded(&self, given: Option<ChunkId>) -> Result<u64, Refusal> {
+        let last = given.map_or(0, |number| number.0);
+        match last >= self.next_chunk && last < u64::MAX / 2 {
+            true => Ok(last),
+            false => {
+                let rule = "each chunk has a number, and they go up";
+                Err(Refusal::Malformed {
+                    what: "the number of chunk",
+                    value: last.to_string(),
+                    rule,
+                })
+            }
+        }
     }
 
     /// The group of these members, which wants as many as it has.

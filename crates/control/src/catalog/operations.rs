@@ -46,6 +46,7 @@ impl Catalog {
             OperationKind::CreateChunk { chunk, .. } => ([Some(*chunk), None], None),
             OperationKind::MoveReplica(one) => ([Some(one.chunk), None], None),
             OperationKind::SplitChunk { chunk, upper, .. } => ([Some(*chunk), Some(*upper)], None),
+            OperationKind::DivideChunk(one) => ([Some(one.chunk), None], None),
             OperationKind::FoundGroup { group, .. } => ([None, None], Some(*group)),
             OperationKind::ChangeMember(one) => ([None, None], Some(one.group)),
             OperationKind::Switch(one) => ([None, None], Some(one.group)),
@@ -86,6 +87,7 @@ impl Catalog {
                 waiting.remove(&node);
                 self.replace_kind(id, OperationKind::SplitChunk { chunk, upper, waiting });
             }
+            OperationKind::DivideChunk(one) => self.has_upper(id, one, node, position),
             OperationKind::ChangeMember(one) => self.member_changed(id, one, node),
             // The leader could not.
             OperationKind::Switch(_) => self.end(id, Outcome::Failed),
@@ -107,7 +109,9 @@ impl Catalog {
                 }
                 self.end(id, Outcome::Cancelled);
             }
-            OperationKind::Upgrade(_) | OperationKind::Switch(_) => {
+            OperationKind::Upgrade(_)
+            | OperationKind::Switch(_)
+            | OperationKind::DivideChunk(_) => {
                 self.end(id, Outcome::Cancelled);
             }
             OperationKind::FoundGroup { .. }
@@ -156,6 +160,7 @@ impl Catalog {
             OperationKind::SplitChunk { chunk, upper, waiting } => {
                 self.settle_split(id, chunk, upper, &waiting)
             }
+            OperationKind::DivideChunk(one) => self.settle_division(id, &one),
             OperationKind::ChangeMember(one) => self.settle_member(id, one),
             OperationKind::Drain { node } => self.settle_drain(id, node),
             OperationKind::Upgrade(one) => self.settle_upgrade(id, one),
@@ -178,6 +183,7 @@ impl Catalog {
                 let to = if may_lack { BTreeSet::new() } else { BTreeSet::from([one.to]) };
                 self.works_on_chunk(*id, one.chunk, &to) && one.from != Some(one.to)
             }
+            OperationKind::DivideChunk(one) => self.is_possible(*id, one),
             OperationKind::FoundGroup { group, .. } => self.works_on_group(*id, *group),
             OperationKind::Switch(one) => self.works_on_group(*id, one.group),
             OperationKind::ChangeMember(one) => {
@@ -201,7 +207,12 @@ impl Catalog {
     }
 
     /// Whether the chunk names the operation and has replicas on the nodes.
-    fn works_on_chunk(&self, id: OperationId, chunk: ChunkId, nodes: &BTreeSet<NodeId>) -> bool {
+    pub(super) fn works_on_chunk(
+        &self,
+        id: OperationId,
+        chunk: ChunkId,
+        nodes: &BTreeSet<NodeId>,
+    ) -> bool {
         self.chunks.get(&chunk).is_some_and(|chunk| {
             chunk.operation == Some(id)
                 && nodes.iter().all(|node| chunk.replicas.contains_key(node))

@@ -66,7 +66,7 @@ impl Catalog {
     }
 
     /// The chunk, if it is as the caller saw it, and nothing changes it.
-    fn idle_chunk(&self, id: ChunkId, epoch: Epoch) -> Result<&Chunk, Refusal> {
+    pub(super) fn idle_chunk(&self, id: ChunkId, epoch: Epoch) -> Result<&Chunk, Refusal> {
         let chunk = self.chunk(id)?;
         match chunk.operation {
             Some(operation) => Err(Refusal::Busy(operation)),
@@ -174,17 +174,20 @@ impl Catalog {
         if chunk.epoch != epoch {
             return Err(Refusal::OldEpoch { epoch, newest: chunk.epoch });
         }
-        let moves = chunk.operation.and_then(|operation| self.operations.get(&operation));
-        if let (Some(id), true) =
-            (chunk.operation, moves.is_some_and(|one| one.kind.replica_move().is_none()))
-        {
+        let under_way = chunk.operation.and_then(|operation| self.operations.get(&operation));
+        let moving = under_way.and_then(|one| one.kind.replica_move()).copied();
+        let is_divided = under_way.is_some_and(|one| one.kind.division().is_some());
+        if let (Some(id), None, false) = (chunk.operation, moving, is_divided) {
             return Err(Refusal::Busy(id));
         }
         let state = chunk.replicas.get(&node).map(|replica| replica.state);
         if state.is_none_or(|state| state == ReplicaState::Copying) {
             return Err(Refusal::LacksReplica { node, chunk: id });
         }
-        let moving = moves.and_then(|one| one.kind.replica_move()).copied();
+        if let Some(division) = chunk.operation.filter(|_| is_divided) {
+            self.end(division, Outcome::Failed);
+        }
+        let chunk = self.chunk(id)?;
         if chunk.replicas.len() > 1 {
             self.chunks.get_mut(&id).expect("looked up above").forget(node);
             self.keep_the_old_one(id, moving.filter(|one| one.to == node));

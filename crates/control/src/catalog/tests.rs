@@ -56,7 +56,7 @@ pub(crate) fn health(node: u64, health: Health) -> Proposal {
     Proposal::Health { node: NodeId(node), incarnation: 0, health, flaps: 0 }
 }
 
-fn found(members: &[(u64, Role)]) -> Proposal {
+pub(crate) fn found(members: &[(u64, Role)]) -> Proposal {
     let members = members.iter().map(|(node, role)| (NodeId(*node), *role)).collect();
     Proposal::FoundGroup { members, wanted_voters: 2, wanted_loggers: 1 }
 }
@@ -65,7 +65,7 @@ fn led(group: u32, term: u64, member: u64) -> Proposal {
     Proposal::Led { group: GroupId(group), term: Term(term), member: MemberId(member) }
 }
 
-fn create(space: u32, first: u32, end: u32) -> Proposal {
+pub(crate) fn create(space: u32, first: u32, end: u32) -> Proposal {
     Proposal::CreateChunk {
         space: SpaceId(space),
         first: PageNo(first),
@@ -137,7 +137,7 @@ fn a_node_may_bring_its_number() {
 }
 
 /// Nodes 2, 5 and 6, of which the first two have control and log.
-fn founding() -> Founding {
+pub(crate) fn founding() -> Founding {
     let node = |number: u8| Join {
         directory: DirectoryId::UNKNOWN,
         number: Some(NodeId(number.into())),
@@ -342,7 +342,7 @@ fn settings_are_checked() {
     assert_eq!(catalog.settings(), &five);
 }
 
-fn acknowledge(operation: u64, step: u32, node: u64) -> Proposal {
+pub(crate) fn acknowledge(operation: u64, step: u32, node: u64) -> Proposal {
     let (operation, node) = (OperationId(operation), NodeId(node));
     Proposal::Acknowledge { operation, step, node, position: Lsn(100) }
 }

@@ -49,8 +49,9 @@ impl Controller {
     fn find_lost(&mut self, node: NodeId, heartbeat: &Heartbeat) {
         let is_lost = |(id, chunk): &(ChunkId, &Chunk)| {
             let replica = chunk.replicas[&node];
-            let operation = chunk.operation.map(|id| &self.catalog.operations()[&id]);
-            let changes = operation.is_some_and(|one| one.kind.replica_move().is_none());
+            let operation = chunk.operation.map(|id| &self.catalog.operations()[&id].kind);
+            let changes = operation
+                .is_some_and(|kind| kind.replica_move().is_none() && kind.division().is_none());
             !changes
                 && replica.state != ReplicaState::Copying
                 && replica.since <= heartbeat.entries
@@ -77,7 +78,11 @@ impl Controller {
         let bytes_moved = report.bytes.abs_diff(chunk.bytes);
         // Pages matter where a chunk with too many is split.
         let is_split = chunk.space != EVERY_SPACE;
-        let grown = is_split && report.pages > most && chunk.pages <= most;
+        let limit = self.catalog.split_above();
+        let grown = match is_split {
+            true => report.pages > most && chunk.pages <= most,
+            false => report.bytes > limit && chunk.bytes <= limit,
+        };
         let differs = is_split && u64::from(pages_moved) * MEASURED_PARTS > u64::from(most)
             || bytes_moved > (chunk.bytes / MEASURED_PARTS).max(MEASURED_BYTES);
         if grown || differs {

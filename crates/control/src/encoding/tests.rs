@@ -1,16 +1,18 @@
 //! The bytes of proposals and snapshots, and what is refused.
 
 use expect_test::{Expect, expect};
-use firn_base::Lsn;
+use firn_base::{Extents, Lsn, PageNo};
 use firn_consensus::{MemberId, Role, Term};
 use proptest::prelude::*;
 
 use super::*;
 use crate::catalog::tests::{example, join};
+use crate::chunk::EVERY_SPACE;
 use crate::identifiers::{ChunkId, ClusterId, Epoch, GroupId, NodeId, OperationId};
 use crate::message::{ChunkReport, ControlMessage, Heartbeat, NodeMessage, Progress};
-use crate::operation::Reason;
-use crate::order::{Order, OrderNumber, retire_stray};
+use crate::operation::{Division, OperationKind, Reason};
+use crate::order::{Action, ChunkRange, Order, OrderNumber, retire_stray};
+use crate::proposal::Founding;
 
 fn hex(bytes: &[u8]) -> String {
     let rows = bytes
@@ -48,6 +50,12 @@ fn proposals_have_these_bytes() {
     );
     check(&Proposal::Switch { group, to: Some(node) }, expect!["01 14 01 01 02"]);
     check(&Proposal::Resize { group, voters: 3, loggers: 1 }, expect!["01 15 01 03 01"]);
+    let reason = Reason::Growth;
+    check(&Proposal::Divide { chunk, epoch, reason }, expect!["01 16 03 ac 02 06"]);
+    check(&Proposal::SplitAbove { bytes: 300 }, expect!["01 17 ac 02"]);
+    let founding = Founding { nodes: Vec::new(), groups: Vec::new(), chunks: Vec::new() };
+    let chunks = vec![ChunkId(1), ChunkId(4)];
+    check(&Proposal::FoundNumbered { founding, chunks }, expect!["01 18 00 00 00 02 01 04"]);
     let (operation, step, position) = (OperationId(9), 2, Lsn(1000));
     check(
         &Proposal::Acknowledge { operation, step, node, position },
@@ -82,6 +90,30 @@ fn messages_have_these_bytes() {
     let message = ToNode { cluster, term: Term(6), body };
     expect!["01 07 06 00 09 02 00 02 09 03 04"].assert_eq(&hex(&message.encode()));
     assert_eq!(ToNode::decode(&message.encode()), Ok(message));
+    let (space, first, end) = (EVERY_SPACE, PageNo(300), PageNo(400));
+    let action = Action::CopyPart {
+        of: ChunkId(2),
+        chunk: ChunkId(3),
+        epoch: Epoch(1),
+        range: ChunkRange { space, first, end, group: GroupId(1) },
+        extents: Extents { pages: 8 },
+    };
+    let body = ControlMessage::Order(Order { number, node, action });
+    let message = ToNode { cluster, term: Term(6), body };
+    expect![[r#"
+        01 07 06 00 09 02 00 02 0d 02 03 01 ff ff ff ff
+        0f ac 02 90 03 01 08"#]]
+    .assert_eq(&hex(&message.encode()));
+    assert_eq!(ToNode::decode(&message.encode()), Ok(message));
+}
+
+#[test]
+fn a_division_has_these_bytes() {
+    let (chunk, upper, at) = (ChunkId(2), ChunkId(3), PageNo(300));
+    let (waiting, ready) = ([NodeId(4)].into(), [(NodeId(5), Lsn(1000))].into());
+    let kind = OperationKind::DivideChunk(Division { chunk, upper, at, waiting, ready });
+    expect!["08 02 03 ac 02 01 04 01 05 e8 07"].assert_eq(&hex(&plain(&kind)));
+    assert_eq!(exact(&plain(&kind)), Some(kind));
 }
 
 #[test]
@@ -109,6 +141,19 @@ fn snapshots_have_these_bytes() {
 }
 
 #[test]
+fn a_snapshot_that_says_when_chunks_are_cut_has_the_next_version() {
+    let mut catalog = example();
+    let usual = catalog.snapshot();
+    catalog.split_above = 300;
+    let bytes = catalog.snapshot();
+    assert_eq!((bytes[8], usual[8]), (2, 1));
+    let length = usual.len();
+    assert_eq!((&bytes[20..length], &bytes[length..]), (&usual[20..], &[0xac, 2][..]));
+    assert_eq!(Catalog::restore(&bytes), Ok(catalog));
+    assert_eq!(Catalog::restore(&usual).map(|one| one.split_above), Ok(SPLIT_ABOVE));
+}
+
+#[test]
 fn other_bytes_are_refused() {
     let whole = example().snapshot();
     for end in 0..whole.len() {
@@ -120,10 +165,13 @@ fn other_bytes_are_refused() {
         assert!(Catalog::restore(&damaged).is_err(), "byte {place}");
     }
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     let text = Catalog::restore(&newer).unwrap_err().to_string();
-    expect!["the snapshot of the catalog has version 2, and this build knows 1; update the older control node"].assert_eq(&text);
+    expect!["the snapshot of the catalog has version 3, which this build does not know; update the older control node"].assert_eq(&text);
     assert!(matches!(Proposal::decode(&[2, 0]), Err(EncodingError::Version { found: 2, .. })));
+    let mut later = whole.clone();
+    later[8] = 2;
+    assert!(Catalog::restore(&later).is_err(), "it has the fields of the version before");
     let mut longer = Proposal::Join(join(4)).encode();
     longer.push(0);
     assert!(Proposal::decode(&longer).is_err());

@@ -3,7 +3,8 @@
 //! 1. Control nodes that have applied the same entries have the same catalog, byte for byte.
 //! 2. The catalog's own invariants hold.
 //! 3. A node that has a replica in service according to the catalog has all of its pages, unless
-//!    its disk has lost them. Readers that the catalog sends there find them.
+//!    its disk has lost them. Readers that the catalog sends there find them. It may have more: those
+//!    of a chunk that was cut in two.
 //! 4. Each chunk has a replica in service, and no deletion takes the last copy, nor one in service.
 //! 5. A member that votes had caught up before. Members change one at a time, and votes do not
 //!    become fewer than the group wants.
@@ -12,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use firn_consensus::MemberId;
 use firn_control::{
-    Catalog, Chunk, ChunkId, GroupId, GroupMember, LogGroup, NodeId, OperationKind, ReplicaState,
+    Catalog, Chunk, ChunkId, EVERY_SPACE, GroupId, GroupMember, LogGroup, NodeId, OperationKind,
+    ReplicaState,
 };
 
 use crate::node::Node;
@@ -54,8 +56,13 @@ impl Checker {
             return Err(format!("the catalog contradicts itself: {problem}"));
         }
         self.lost.retain(|(chunk, node)| {
+            let is_being_made = catalog
+                .operations()
+                .values()
+                .any(|one| one.kind.division().is_some_and(|one| one.upper == *chunk));
             let chunk = catalog.chunks().get(chunk);
-            chunk.is_some_and(|chunk| chunk.nodes_in(ReplicaState::InService).any(|n| n == *node))
+            let is_served = |one: &Chunk| one.nodes_in(ReplicaState::InService).any(|n| n == *node);
+            is_being_made || chunk.is_some_and(is_served)
         });
         for (id, chunk) in catalog.chunks() {
             self.check_chunk(*id, chunk, catalog, nodes)?;
@@ -86,8 +93,10 @@ impl Checker {
                 continue;
             }
             let copy = there.copies.get(&id).filter(|copy| copy.is_whole && copy.is_served);
-            let fits = copy
-                .is_some_and(|copy| (copy.range.first, copy.range.end) == (chunk.first, chunk.end));
+            let fits = copy.is_some_and(|copy| match chunk.space {
+                EVERY_SPACE => copy.range.first <= chunk.first && chunk.end <= copy.range.end,
+                _ => (copy.range.first, copy.range.end) == (chunk.first, chunk.end),
+            });
             if !fits {
                 return Err(format!("node {node} should serve chunk {id}, and has {copy:?}"));
             }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use firn_base::{Lsn, PageNo};
 use firn_consensus::MemberId;
 use firn_control::{
-    Action, ChunkId, ChunkRange, Epoch, Fence, GroupId, NodeId, OperationId, Order, OrderNumber,
-    Progress, Release,
+    Action, Catalog, Chunk, ChunkId, ChunkRange, EVERY_SPACE, Epoch, Fence, GroupId, NodeId,
+    OperationId, Order, OrderNumber, Progress, Release, ReplicaState, narrowed,
 };
 
 /// What the disk of a node has of a chunk.
@@ -24,6 +24,8 @@ pub(crate) struct Copy {
 pub(crate) struct Fetch {
     pub(crate) number: OrderNumber,
     pub(crate) sources: Vec<NodeId>,
+    /// The chunk of the node itself that it is a part of, if it is not fetched from others.
+    pub(crate) part_of: Option<ChunkId>,
     pub(crate) progress: Progress,
 }
 
@@ -121,6 +123,9 @@ impl Node {
             Action::CopyChunk { chunk, epoch, range, sources } => {
                 self.fetch(order.number, *chunk, *epoch, *range, sources)
             }
+            Action::CopyPart { of, chunk, epoch, range, .. } => {
+                self.copy_part(order.number, (*of, *chunk), *epoch, *range)
+            }
             Action::ServeChunk { chunk, epoch } => {
                 let Some(copy) = self.copies.get_mut(chunk).filter(|copy| copy.is_whole) else {
                     return Done::Later;
@@ -172,6 +177,10 @@ impl Node {
         range: ChunkRange,
         sources: &[NodeId],
     ) -> Done {
+        if range.space == EVERY_SPACE && self.copies.get(&chunk).is_some_and(|copy| copy.is_whole) {
+            // A late order may be about places that the chunk had before it was cut.
+            return if self.has_part(chunk, &range) { Done::Yes } else { Done::Later };
+        }
         let fresh = Copy { epoch, range, is_whole: false, is_served: false };
         let copy = self.copies.entry(chunk).or_insert(fresh);
         copy.epoch = epoch;
@@ -183,11 +192,67 @@ impl Node {
             return Done::Yes;
         }
         let progress = Progress::default();
-        let fetch =
-            self.fetches.entry(chunk).or_insert(Fetch { number, sources: Vec::new(), progress });
-        fetch.number = number;
+        let fresh = Fetch { number, sources: Vec::new(), part_of: None, progress };
+        let fetch = self.fetches.entry(chunk).or_insert(fresh);
+        (fetch.number, fetch.part_of) = (number, None);
         fetch.sources = sources.to_vec();
         Done::Later
+    }
+
+    fn copy_part(
+        &mut self,
+        number: OrderNumber,
+        (of, chunk): (ChunkId, ChunkId),
+        epoch: Epoch,
+        range: ChunkRange,
+    ) -> Done {
+        if self.copies.get(&chunk).is_some_and(|copy| copy.is_whole) {
+            // If it has less, it has been cut since, and the order is late.
+            return if self.has_part(chunk, &range) { Done::Yes } else { Done::Later };
+        }
+        if !self.has_part(of, &range) {
+            return Done::Later;
+        }
+        self.copies.insert(chunk, Copy { epoch, range, is_whole: false, is_served: false });
+        let fresh =
+            Fetch { number, sources: Vec::new(), part_of: Some(of), progress: Progress::default() };
+        let fetch = self.fetches.entry(chunk).or_insert(fresh);
+        fetch.number = number;
+        Done::Later
+    }
+
+    /// Whether all pages of the range are in what the node has of a chunk.
+    pub(crate) fn has_part(&self, of: ChunkId, range: &ChunkRange) -> bool {
+        self.copies.get(&of).is_some_and(|copy| {
+            copy.is_whole && copy.range.first <= range.first && range.end <= copy.range.end
+        })
+    }
+
+    /// What it would have of a chunk without what it has as chunks of their own.
+    pub(crate) fn own_range(&self, chunk: ChunkId) -> ChunkRange {
+        let range = self.copies[&chunk].range;
+        let others = self.copies.iter().filter(|(id, copy)| **id != chunk && copy.is_whole);
+        let firsts = others.filter(|(_, copy)| copy.range.space == range.space);
+        let firsts = firsts.map(|(_, copy)| copy.range.first);
+        let behind = firsts.filter(|first| range.first < *first && *first < range.end).min();
+        ChunkRange { end: behind.unwrap_or(range.end), ..range }
+    }
+
+    /// Drops the pages that chunks have no more, as a catalog says that the node has heard of.
+    pub(crate) fn narrow(&mut self, catalog: &Catalog) {
+        let is_narrowed = |copy: &Copy| copy.is_whole && copy.range.space == EVERY_SPACE;
+        for (id, copy) in self.copies.iter_mut().filter(|(_, copy)| is_narrowed(copy)) {
+            let Some(chunk) = catalog.chunks().get(id) else { continue };
+            let is_served = |(other, one): &(&ChunkId, &Chunk)| {
+                *other != id && one.nodes_in(ReplicaState::InService).next().is_some()
+            };
+            let served = catalog.chunks().iter().filter(is_served);
+            let served = served.map(|(_, one)| one.first..one.end);
+            let held = copy.range.first..copy.range.end;
+            if let Some(kept) = narrowed(&held, &(chunk.first..chunk.end), served) {
+                (copy.range.first, copy.range.end) = (kept.start, kept.end);
+            }
+        }
     }
 
     fn split(&mut self, chunk: ChunkId, upper: ChunkId, at: PageNo, epoch: Epoch) -> Done {

@@ -5,6 +5,8 @@
 //! | `join a page log …` | a node in zone `a` joins with these roles; `all` for every role |
 //! | `group 1=voter 2=logger …` | a log group begins; as many members are wanted |
 //! | `space 1 300` | a chunk for space 1, of which 300 pages are in use |
+//! | `parts 2` | chunks for parts of all spaces |
+//! | `divide 1`, `above 9` | chunk 1 is to be cut in two, those with more MiB are cut |
 //! | `grow 1 1500` | so many pages of the space are in use |
 //! | `tick 50` | time passes |
 //! | `quiet 50` | time passes, and what happens is not printed |
@@ -26,7 +28,8 @@ use std::fmt::Write as _;
 use firn_base::SpaceId;
 use firn_consensus::Role;
 use firn_control::{
-    GroupId, NodeId, NodeRole, OperationId, Proposal, ReplicaState, Settings, place_chunk,
+    ChunkId, EVERY_SPACE, GroupId, NodeId, NodeRole, OperationId, Proposal, Reason, ReplicaState,
+    Settings, equal_parts, place_chunk,
 };
 
 use crate::node::POSITION;
@@ -81,6 +84,7 @@ impl Scenario {
             }
             ["group", members @ ..] => self.group(members),
             ["space", space, pages] => self.space(number(space) as u32, number(pages) as u32),
+            ["parts", count] => self.parts(number(count) as u32),
             ["grow", space, pages] => {
                 let space = SpaceId(number(space) as u32);
                 self.world.pages.insert(space, number(pages) as u32);
@@ -137,6 +141,12 @@ impl Scenario {
                 voters: number(voters) as u8,
                 loggers: 0,
             },
+            ["divide", id] => {
+                let chunk = ChunkId(number(id));
+                let epoch = self.world.catalog().chunks()[&chunk].epoch;
+                Proposal::Divide { chunk, epoch, reason: Reason::Asked }
+            }
+            ["above", mib] => Proposal::SplitAbove { bytes: number(mib) << 20 },
             ["cancel", id] => Proposal::Cancel { operation: OperationId(number(id)) },
             ["replicas", count] => {
                 let before = self.world.catalog().settings().clone();
@@ -199,6 +209,17 @@ impl Scenario {
         let create = Proposal::CreateChunk { space, first, end, group, position, nodes };
         if let Err(refusal) = self.world.request(create) {
             self.line(&format!("refused: {refusal}"));
+        }
+    }
+
+    fn parts(&mut self, count: u32) {
+        for (first, end) in equal_parts(count) {
+            let nodes: BTreeSet<NodeId> = place_chunk(self.world.catalog()).into_iter().collect();
+            let (space, group, position) = (EVERY_SPACE, GroupId(1), POSITION);
+            let create = Proposal::CreateChunk { space, first, end, group, position, nodes };
+            if let Err(refusal) = self.world.request(create) {
+                self.line(&format!("refused: {refusal}"));
+            }
         }
     }
 

@@ -22,6 +22,8 @@ scenarios! {
     control_leader_changes
     controls
     database_node_dies
+    divide
+    divide_given_up
     drain
     flapping
     isolated

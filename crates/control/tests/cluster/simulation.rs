@@ -7,17 +7,19 @@ use std::collections::BTreeSet;
 use firn_base::SpaceId;
 use firn_consensus::Role;
 use firn_control::{
-    Chunk, EVERY_SPACE, GroupId, Health, NodeId, NodeRole, OperationKind, Proposal, ReplicaState,
-    equal_parts, place_chunk,
+    Chunk, EVERY_SPACE, GroupId, Health, NodeId, NodeRole, OperationKind, Proposal, Reason,
+    ReplicaState, equal_parts, place_chunk,
 };
 
 use crate::checker::Violation;
 use crate::node::{Node, POSITION};
-use crate::world::{Bug, Network, Outcome, World, settings, whole_space};
+use crate::world::{Bug, Network, Outcome, World, settings, spread_settings, whole_space};
 
 /// How many spaces there are, and in how many chunks their pages are if chunks have parts of all.
 const SPACES: u32 = 4;
 const PARTS: u32 = 8;
+/// Parts of all spaces with more bytes are cut.
+const SPLIT_ABOVE: u64 = 16 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
@@ -77,7 +79,8 @@ pub(crate) const ALL_ROLES: [NodeRole; 5] =
 
 impl Simulation {
     pub(crate) fn new(seed: u64, plan: Plan) -> Simulation {
-        let world = World::new(seed, settings(), plan.bug);
+        let settings = if plan.is_spread { spread_settings() } else { settings() };
+        let world = World::new(seed, settings, plan.bug);
         Simulation { world, plan, summary: Summary::default() }
     }
 
@@ -138,6 +141,7 @@ impl Simulation {
     /// The pages of all spaces in parts.
     fn spread(&mut self) {
         (1..=SPACES).for_each(|space| _ = self.world.pages.insert(SpaceId(space), 300 * space));
+        let _ = self.world.request(Proposal::SplitAbove { bytes: SPLIT_ABOVE });
         for (first, end) in equal_parts(PARTS) {
             let nodes = place_chunk(self.world.catalog()).into_iter().collect();
             let (space, group, position) = (EVERY_SPACE, GroupId(1), POSITION);
@@ -164,7 +168,7 @@ impl Simulation {
 
     fn fault(&mut self) {
         let id = self.pick();
-        match self.world.below(21) {
+        match self.world.below(22) {
             0..=2 => self.node(id).stop(),
             3..=6 => self.start_one(),
             7 => self.node(id).is_cut = true,
@@ -178,6 +182,7 @@ impl Simulation {
             17 => self.lose(id),
             18 => self.cancel(),
             19 => self.switch(id),
+            20 => self.divide(),
             _ => self.restart_control(),
         }
         self.remove_destroyed();
@@ -274,6 +279,16 @@ impl Simulation {
         }
     }
 
+    /// Somebody asks for a chunk to be cut in two.
+    fn divide(&mut self) {
+        let chunks = self.world.catalog().chunks();
+        let at = self.world.below(chunks.len().max(1) as u64) as usize;
+        if let Some((chunk, known)) = chunks.iter().nth(at) {
+            let (chunk, epoch, reason) = (*chunk, known.epoch, Reason::Asked);
+            let _ = self.world.request(Proposal::Divide { chunk, epoch, reason });
+        }
+    }
+
     fn grow(&mut self) {
         let space = SpaceId(1 + self.world.below(4) as u32);
         let more = 200 + self.world.below(600) as u32;
@@ -366,11 +381,34 @@ impl Simulation {
         }
         let begun = if self.plan.is_spread { PARTS } else { SPACES };
         self.summary.splits = catalog.chunks().len() as u64 - u64::from(begun);
+        let divided = self.world.divided.len() as u64;
+        if self.plan.is_spread && self.summary.splits != divided {
+            return Err(format!("{} chunks more after {divided} cuts", self.summary.splits));
+        }
         let used = catalog.settings().chunk_pages;
-        let is_large = |chunk: &Chunk| chunk.space != EVERY_SPACE && chunk.pages > used;
+        let is_large = |chunk: &Chunk| match chunk.space {
+            EVERY_SPACE => chunk.bytes > catalog.split_above(),
+            _ => chunk.pages > used,
+        };
         match catalog.chunks().iter().find(|(_, chunk)| is_large(chunk)) {
             Some((id, chunk)) => Err(format!("chunk {id} is not split: {chunk:?}")),
-            None => Ok(()),
+            None => self.check_that_nothing_is_left(),
         }
+    }
+
+    /// Nodes have what the catalog says, and nothing of chunks that are cut or were given up.
+    fn check_that_nothing_is_left(&self) -> Outcome {
+        let catalog = self.world.catalog();
+        let running = self.world.nodes.values().filter(|node| node.is_alive);
+        for (node, (id, copy)) in
+            running.flat_map(|node| node.copies.iter().map(move |c| (node, c)))
+        {
+            let chunk = catalog.chunks().get(id).filter(|one| one.replicas.contains_key(&node.id));
+            let range = (copy.range.first, copy.range.end);
+            if chunk.is_none_or(|chunk| (chunk.first, chunk.end) != range) {
+                return Err(format!("node {} has {copy:?} of chunk {id}: {chunk:?}", node.id));
+            }
+        }
+        Ok(())
     }
 }

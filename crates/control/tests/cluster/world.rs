@@ -7,7 +7,7 @@ use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{PageId, PageNo, SpaceId};
 use firn_consensus::{MemberId, Role, Term};
 use firn_control::{
-    Action, Applied, Catalog, ChunkRange, ChunkReport, ClusterId, Command, ControlMessage,
+    Action, Applied, Catalog, ChunkId, ChunkRange, ChunkReport, ClusterId, Command, ControlMessage,
     Controller, DirectoryId, EVERY_SPACE, GroupId, GroupMember, Heartbeat, Join, NodeId,
     NodeMessage, NodeRole, Order, Proposal, Protocols, Refusal, Release, Settings, Started,
     ToControl, ToNode,
@@ -37,6 +37,10 @@ pub(crate) enum Bug {
     EntrySkipped,
     /// A node says that it has heard of entries that it has not.
     HeardTooMuch,
+    /// A node drops the upper part of a chunk as soon as it has it as a chunk of its own.
+    NarrowedEarly,
+    /// A node believes that it has a part of a chunk as soon as it is told to copy it.
+    PartAcknowledgedAtOnce,
 }
 
 /// What happens to messages.
@@ -91,6 +95,8 @@ pub(crate) struct World {
     /// What happened, for scenarios.
     pub(crate) events: Vec<String>,
     pub(crate) fetched_bytes: u64,
+    /// The upper chunks of those that were cut in two.
+    pub(crate) divided: BTreeSet<ChunkId>,
     next_number: u8,
 }
 
@@ -101,6 +107,11 @@ pub(crate) fn release(minor: u16) -> Release {
 
 pub(crate) fn settings() -> Settings {
     Settings { chunk_pages: 1_000, ..Settings::default() }
+}
+
+/// With small extents, so that chunks of all spaces can be cut often.
+pub(crate) fn spread_settings() -> Settings {
+    Settings { chunk_pages: 50, ..Settings::default() }
 }
 
 impl World {
@@ -125,6 +136,7 @@ impl World {
             checker: Checker::default(),
             events: Vec::new(),
             fetched_bytes: 0,
+            divided: BTreeSet::new(),
             next_number: 1,
         };
         world.controls[0].controller.lead(Term(1));
@@ -208,6 +220,7 @@ impl World {
         let outcome = if skipped { Ok(Applied::Done) } else { control.controller.apply(&entry) };
         if index == self.leader {
             let after = control.controller.catalog();
+            self.divided.extend(cut(&before, after));
             self.events.extend(differences(&before, after));
         }
         let (applied, bytes) = (control.applied, control.controller.catalog().snapshot());
@@ -354,9 +367,16 @@ impl World {
             Done::Group => self.obey_in_group(id, order)?,
             other => other,
         };
-        let at_once = self.bug == Bug::CopyAcknowledgedAtOnce
-            && matches!(order.action, Action::CopyChunk { .. } | Action::ServeChunk { .. });
-        if at_once && let Action::CopyChunk { chunk, .. } = &order.action {
+        let at_once = match self.bug {
+            Bug::CopyAcknowledgedAtOnce => {
+                matches!(order.action, Action::CopyChunk { .. } | Action::ServeChunk { .. })
+            }
+            Bug::PartAcknowledgedAtOnce => matches!(order.action, Action::CopyPart { .. }),
+            _ => false,
+        };
+        if at_once
+            && let Action::CopyChunk { chunk, .. } | Action::CopyPart { chunk, .. } = &order.action
+        {
             // The node believes it, too.
             let node = self.nodes.get_mut(&id).expect("the caller has it");
             node.fetches.remove(chunk);
@@ -395,10 +415,21 @@ impl World {
             return Ok(());
         }
         self.fetch(id);
+        self.hear_of_catalog(id);
         if (self.now + id.0).is_multiple_of(3) {
             self.heartbeat(id);
         }
         Ok(())
+    }
+
+    /// Now and then, a node hears of the catalog of some control node, which may be late.
+    fn hear_of_catalog(&mut self, id: NodeId) {
+        if self.nodes[&id].is_cut || self.below(8) > 0 {
+            return;
+        }
+        let index = self.below(self.controls.len() as u64) as usize;
+        let catalog = self.controls[index].controller.catalog();
+        self.nodes.get_mut(&id).expect("a node").narrow(catalog);
     }
 
     pub(crate) fn start(&mut self, id: NodeId) {
@@ -445,8 +476,10 @@ impl World {
             let bytes = u64::from(pages) * PAGE_BYTES;
             ChunkReport { epoch, position: POSITION, bytes, pages }
         };
-        let chunks =
-            node.copies.iter().map(|(chunk, copy)| (*chunk, report(&copy.range, copy.epoch)));
+        let chunks = node
+            .copies
+            .iter()
+            .map(|(chunk, copy)| (*chunk, report(&node.own_range(*chunk), copy.epoch)));
         let leads = self.groups.iter().filter_map(|(group, known)| {
             let leader = known.leader?;
             (known.members[&leader].node == id).then_some((*group, (Term(known.term), leader)))
@@ -470,10 +503,14 @@ impl World {
                     .get(source)
                     .is_some_and(|node| node.is_reachable() && node.has_whole(chunk))
             };
-            if !fetch.sources.iter().any(has) || !self.nodes[&id].is_reachable() {
+            let range = self.nodes[&id].copies[&chunk].range;
+            let is_there = match fetch.part_of {
+                Some(of) => self.nodes[&id].has_part(of, &range),
+                None => fetch.sources.iter().any(has) && self.nodes[&id].is_reachable(),
+            };
+            if !is_there {
                 continue;
             }
-            let range = self.nodes[&id].copies[&chunk].range;
             fetch.progress.total = u64::from(self.pages_in(&range)) * PAGE_BYTES;
             let part = FETCHED.min(fetch.progress.total.saturating_sub(fetch.progress.done));
             fetch.progress.done += part;
@@ -483,7 +520,11 @@ impl World {
             let number = fetch.number;
             if is_done {
                 node.fetches.remove(&chunk);
-                node.copies.get_mut(&chunk).expect("it fetches it").is_whole = true;
+                let copy = node.copies.get_mut(&chunk).expect("it fetches it");
+                (copy.is_whole, copy.is_served) = (true, fetch.part_of.is_some());
+                if let Some(of) = fetch.part_of.filter(|_| self.bug == Bug::NarrowedEarly) {
+                    node.copies.get_mut(&of).expect("it has it").range.end = range.first;
+                }
                 self.say(id, NodeMessage::Acknowledgement { number, position: POSITION });
             } else {
                 node.fetches.insert(chunk, fetch);
@@ -603,6 +644,12 @@ impl World {
             }
         }
     }
+}
+
+/// The upper chunks of those that were cut in two.
+fn cut<'a>(before: &'a Catalog, after: &'a Catalog) -> impl Iterator<Item = ChunkId> + 'a {
+    let divisions = before.operations().values().filter_map(|one| one.kind.division());
+    divisions.map(|one| one.upper).filter(|upper| after.chunks().contains_key(upper))
 }
 
 /// What has changed between two catalogs, in words.
