@@ -289,7 +289,8 @@ impl ArchivedPages for ClusterPages {
         match self.open(first)? {
             Found::Own(own) => {
                 own.materialise_up_to(position)?;
-                Ok(own.stored_pages(after, limit.max(LISTED)))
+                let cut = || unavailable(first, "a chunk was just cut in two".to_owned());
+                own.stored_pages(after, limit.max(LISTED)).ok_or_else(cut)
             }
             Found::Elsewhere(_) => {
                 let listed = self.elsewhere.list(position, after);

@@ -78,7 +78,7 @@ roles = ["log"]
     fn catalog() -> Catalog {
         let layout = Layout::parse(TEXT).unwrap();
         let mut catalog = Catalog::new(layout.cluster, Settings::default()).unwrap();
-        catalog.apply(&Proposal::Found(layout.founding())).unwrap();
+        catalog.apply(&layout.founds()).unwrap();
         catalog
     }
 

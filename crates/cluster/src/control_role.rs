@@ -29,7 +29,7 @@ use crate::engine_pages::EnginePages;
 use crate::layout::Layout;
 use crate::layout::catalog::{CAPACITY, LOG_GROUP, node_roles, release};
 use crate::log_role::{LogOrder, LogRole};
-use crate::page_chunk::{PageAct, PageOrder};
+use crate::page_order::page_order;
 use crate::page_role::PageRole;
 use crate::record::{MemberPlace, RecordFile};
 use crate::view::View;
@@ -86,7 +86,7 @@ impl ControlPart {
         let founder = layout.control_members().find(|(_, node)| Some(node.number) == own.number);
         let open = || {
             let mut options = ControlOptions::new(layout.cluster, MemberId(0));
-            options.founding = Some(layout.founding());
+            options.founding = Some(layout.founds());
             options.settings = layout.settings();
             let parts = SeatParts {
                 directory: directory.to_owned(),
@@ -322,21 +322,16 @@ impl ControlledNode for Known {
         // A process whose parts are not open yet gets the order again.
         let Some(parts) = self.parts.get() else { return };
         let number = order.number;
-        let (chunk, epoch, act) = match order.action {
-            Action::CopyChunk { chunk, epoch, sources, .. } => {
-                (chunk, epoch, PageAct::Copy(sources))
+        match page_order(number, order.action, &self.view.layout()) {
+            Ok(order) => {
+                if let Some((pages, order)) = parts.pages.as_ref().zip(order) {
+                    pages.order(order);
+                }
             }
-            Action::ServeChunk { chunk, epoch } => (chunk, epoch, PageAct::Serve),
-            Action::RetireChunk { chunk, epoch } => (chunk, epoch, PageAct::Retire),
-            action => {
-                return match log_order(action) {
-                    Ok(order) => parts.log.order(number, order),
-                    Err(action) => tracing::warn!(?action, "this release does not carry it out"),
-                };
-            }
-        };
-        if let Some(pages) = &parts.pages {
-            pages.order(PageOrder { number, chunk, epoch, act });
+            Err(action) => match log_order(action) {
+                Ok(order) => parts.log.order(number, order),
+                Err(action) => tracing::warn!(?action, "this release does not carry it out"),
+            },
         }
     }
 

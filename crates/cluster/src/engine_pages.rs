@@ -107,9 +107,13 @@ impl EnginePages {
         let layout = self.view.layout();
         let parts = self.parts(&layout, &Parts::new());
         let list = |(chunk, nodes): (&ChunkId, &Vec<NodeId>)| {
+            let part = layout
+                .held_part(*chunk)
+                .ok_or_else(|| ListError::Failed(format!("chunk {chunk} is not known any more")))?;
             let mut last = ListError::Failed(format!("no node that has chunk {chunk} is known"));
             for node in nodes.iter().filter_map(|node| layout.node(*node)) {
-                match page_list::list(&self.links.to(node), *chunk, position, after) {
+                let (link, places) = (self.links.to(node), part.places());
+                match page_list::list(&link, *chunk, &places, position, after) {
                     Ok(listed) => return Ok(listed.pages),
                     Err(error) => last = error,
                 }
@@ -190,6 +194,8 @@ fn merged(lists: Vec<Vec<PageId>>) -> Vec<PageId> {
     let pages = lists.into_iter().flatten();
     let mut pages: Vec<PageId> = pages.filter(|page| Some(*page) <= end).collect();
     pages.sort_unstable();
+    // While a chunk is cut in two, a node may list pages of both.
+    pages.dedup();
     pages
 }
 

@@ -4,7 +4,8 @@
 //! cluster = "5f0c…"                      # 32 hexadecimal digits
 //! page_chunks = 16                       # parts of all pages; 1 if it is not there
 //! page_copies = 2                        # nodes of each part; all nodes with the role if not
-//! page_nodes = [[1, 2], [1, 4], …]       # instead: by number, those of each part
+//! page_bounds = [2147483647, …]          # instead of page_chunks: where parts begin ([`parts`])
+//! page_nodes = [[1, 2], [1, 4], …]       # instead of page_copies: by number, those of each part
 //! extent_pages = 4096                    # neighbouring pages that lie in one part
 //! asynchronous_zones = ["west"]          # these follow, and no commit waits for them
 //!
@@ -34,6 +35,7 @@
 pub(crate) mod catalog;
 pub(crate) mod old;
 pub(crate) mod origin;
+pub(crate) mod parts;
 #[cfg(test)]
 pub(crate) mod zoned;
 
@@ -41,17 +43,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 
-use firn_api::{PageFilter, Watermarks};
+use firn_api::Watermarks;
 use firn_base::network::identity::is_node_name;
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Role, Roles};
 use firn_base::{Cts, Extents, Lsn, PageNo, TrxId};
 use firn_consensus::{MemberId, Members, Role as MemberRole};
-use firn_control::{ChunkId, equal_parts, spread};
+use firn_control::{ChunkId, MOST_CHUNKS, equal_parts, spread};
 use firn_page_service::client::MAX_COPIES;
 use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 
 pub use origin::Origin;
+use parts::{PAGE_BOUNDS, PAGE_NODES, parts_between};
 
 /// The nodes of a cluster, and which of them are members of its groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +85,7 @@ pub(crate) struct PagePart {
 /// How the pages of a new cluster are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageDivision {
-    /// How many chunks there are, for ever.
+    /// How many chunks there are. They are equal. Those that grow are cut in two later.
     pub chunks: u32,
     /// On how many nodes each chunk is; `None`: on all page nodes.
     pub copies: Option<u32>,
@@ -90,8 +93,8 @@ pub struct PageDivision {
     pub extents: Extents,
 }
 
-/// The most chunks of a cluster: each costs every page node that has it a reader of the log.
-pub const MAX_CHUNKS: u32 = 256;
+/// The most chunks of a cluster.
+pub const MAX_CHUNKS: u32 = MOST_CHUNKS as u32;
 /// With one chunk, how pages lie together says nothing. Old clusters have this in their catalogs.
 const ALL_TOGETHER: Extents = Extents { pages: u32::MAX / 2 };
 
@@ -106,6 +109,15 @@ impl Default for PageDivision {
     fn default() -> PageDivision {
         PageDivision { chunks: 1, copies: None, extents: Extents::DEFAULT }
     }
+}
+
+/// What a layout says of its parts in particular.
+#[derive(Default)]
+struct Places {
+    /// Where all but the first begin, if they are not equal.
+    bounds: Option<Vec<u32>>,
+    /// The nodes of each, if they are not spread.
+    nodes: Option<Vec<BTreeSet<NodeId>>>,
 }
 
 /// A member of the log group.
@@ -171,8 +183,10 @@ impl Layout {
     pub fn to_text(&self) -> String {
         let mut text = format!("cluster = \"{}\"\n", self.cluster);
         let division = self.division();
-        if division.chunks > 1 {
-            let _ = writeln!(text, "page_chunks = {}", division.chunks);
+        if let Some(parts) = self.bounds_text() {
+            let _ = writeln!(text, "{parts}");
+        }
+        if division.chunks > 1 || ![ALL_TOGETHER, Extents::DEFAULT].contains(&self.extents) {
             let _ = writeln!(text, "extent_pages = {}", division.extents.pages);
         }
         if !self.is_spread() {
@@ -222,7 +236,7 @@ impl Layout {
         for node in nodes {
             layout.add(node).map_err(refuse)?;
         }
-        layout.found(division, None).map_err(refuse)?;
+        layout.found(division, Places::default()).map_err(refuse)?;
         Ok(layout)
     }
 
@@ -271,11 +285,7 @@ impl Layout {
     }
 
     /// All nodes are there: those with the roles for it become the members of the groups.
-    fn found(
-        &mut self,
-        division: PageDivision,
-        places: Option<Vec<BTreeSet<NodeId>>>,
-    ) -> Result<(), String> {
+    fn found(&mut self, division: PageDivision, places: Places) -> Result<(), String> {
         for role in [Role::Database, Role::Pages, Role::Control] {
             if !self.with_role(role).any(|node| !node.is_standby) {
                 return Err(format!("no node has the role {}", role.name()));
@@ -296,22 +306,26 @@ impl Layout {
         self.divide(division, places)
     }
 
-    /// Gives each part of the pages its nodes: `places`, if they are given.
-    fn divide(
-        &mut self,
-        division: PageDivision,
-        places: Option<Vec<BTreeSet<NodeId>>>,
-    ) -> Result<(), String> {
+    /// Gives each part of the pages its nodes: those of `places`, if they are given.
+    fn divide(&mut self, division: PageDivision, places: Places) -> Result<(), String> {
         let PageDivision { chunks, extents, .. } = division;
         if !(1..=MAX_CHUNKS).contains(&chunks) || extents.pages == 0 {
             return Err(format!("page_chunks is 1 to {MAX_CHUNKS}, and extent_pages is above 0"));
         }
-        let places = match places {
-            Some(places) => self.check_places(places, chunks)?,
+        let nodes = match places.nodes {
+            Some(nodes) => self.check_places(nodes, chunks)?,
             None => self.spread_places(division)?,
         };
-        self.extents = if chunks == 1 { ALL_TOGETHER } else { extents };
-        let parts = equal_parts(chunks).into_iter().zip(places);
+        let is_open = chunks == 1 && extents == Extents::DEFAULT;
+        self.extents = if is_open { ALL_TOGETHER } else { extents };
+        if let Some(bounds) =
+            places.bounds.as_ref().filter(|bounds| bounds.len() + 1 != chunks as usize)
+        {
+            let count = bounds.len() + 1;
+            return Err(format!("{PAGE_BOUNDS} has {count} parts, and page_chunks is {chunks}"));
+        }
+        let between = places.bounds.as_deref().and_then(parts_between);
+        let parts = between.unwrap_or_else(|| equal_parts(chunks)).into_iter().zip(nodes);
         let parts = parts.map(|((first, end), nodes)| PagePart { first, end, nodes });
         self.chunks = (1..).map(ChunkId).zip(parts).collect();
         self.check_copies()
@@ -359,17 +373,8 @@ impl Layout {
 
     /// Whether the pages lie as they are spread when a cluster begins.
     fn is_spread(&self) -> bool {
-        let places = self.chunks.values().map(|part| &part.nodes);
+        let places = self.in_order().into_iter().map(|part| &part.nodes);
         self.spread_places(self.division()).is_ok_and(|spread| places.eq(&spread))
-    }
-
-    /// The nodes of each part, as a layout says them.
-    fn places_text(&self) -> String {
-        let place = |part: &PagePart| {
-            let numbers: Vec<_> = part.nodes.iter().map(ToString::to_string).collect();
-            format!("[{}]", numbers.join(", "))
-        };
-        self.chunks.values().map(place).collect::<Vec<_>>().join(", ")
     }
 
     /// Every standby has all pages, and so have the other zones together.
@@ -472,16 +477,6 @@ impl Layout {
     pub(crate) fn chunks_missing_on(&self, is_there: impl Fn(&NodeEntry) -> bool) -> usize {
         let is_there = |node: &NodeId| self.nodes.get(node).is_some_and(&is_there);
         self.chunks.values().filter(|part| !part.nodes.iter().any(is_there)).count()
-    }
-
-    /// The records and pages of a chunk. `None` if there is no such chunk.
-    pub(crate) fn filter(&self, chunk: ChunkId) -> Option<PageFilter> {
-        let PagePart { first, end, .. } = self.chunks.get(&chunk)?;
-        let extents = self.extents;
-        Some(match self.chunks.len() {
-            1 => PageFilter::All,
-            _ => PageFilter::places(extents, first.0..end.0),
-        })
     }
 
     /// The nodes that have pages, by number.
@@ -622,8 +617,6 @@ pub(crate) fn node_problem(node: &NodeEntry) -> Option<String> {
     None
 }
 
-/// The key that lists the nodes of each part of the pages.
-const PAGE_NODES: &str = "page_nodes";
 /// The key that lists the zones which follow the others.
 const ASYNCHRONOUS_ZONES: &str = "asynchronous_zones";
 
@@ -640,7 +633,7 @@ impl Reader<'_> {
         })?;
         let whole = table.span();
         let table = table.into_inner();
-        let division = ["page_chunks", "page_copies", PAGE_NODES, "extent_pages"];
+        let division = ["page_chunks", PAGE_BOUNDS, "page_copies", PAGE_NODES, "extent_pages"];
         let known = [&["cluster", "origin", "node", ASYNCHRONOUS_ZONES][..], &division].concat();
         self.check_keys(&table, &known)?;
         let cluster = self.string(&table, &whole, "cluster")?;
@@ -666,7 +659,8 @@ impl Reader<'_> {
         {
             return Err(self.refuse(&whole, format!("no node is in zone '{zone}'")));
         }
-        let (division, places) = (self.division(&table)?, self.places(&table)?);
+        let (division, nodes) = (self.division(&table)?, self.places(&table)?);
+        let places = Places { bounds: self.bounds(&table)?, nodes };
         layout.found(division, places).map_err(|reason| self.refuse(&whole, reason))?;
         layout.origin = match table.iter().find(|(key, _)| key.get_ref() == "origin") {
             None => None,
@@ -707,36 +701,12 @@ impl Reader<'_> {
             }),
         };
         let extents = number("extent_pages")?.map(|pages| Extents { pages });
+        let bounds = self.bounds(table)?.map(|bounds| bounds.len() as u32 + 1);
         Ok(PageDivision {
-            chunks: number("page_chunks")?.unwrap_or(usual.chunks),
+            chunks: number("page_chunks")?.or(bounds).unwrap_or(usual.chunks),
             copies: number("page_copies")?,
             extents: extents.unwrap_or(usual.extents),
         })
-    }
-
-    /// The nodes of each part of the pages, if the text says them.
-    fn places(&self, table: &DeTable<'_>) -> Result<Option<Vec<BTreeSet<NodeId>>>, LayoutError> {
-        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == PAGE_NODES) else {
-            return Ok(None);
-        };
-        let numbers = |list: &DeValue<'_>| {
-            let DeValue::Array(numbers) = list else { return None };
-            let number = |number: &DeValue<'_>| match number {
-                DeValue::Integer(digits) => digits.as_str().parse().ok().map(NodeId),
-                _ => None,
-            };
-            numbers.iter().map(|value| number(value.get_ref())).collect::<Option<BTreeSet<_>>>()
-        };
-        let lists = match value.get_ref() {
-            DeValue::Array(lists) => lists.iter().map(|list| numbers(list.get_ref())).collect(),
-            _ => None,
-        };
-        let refused = || {
-            let what =
-                format!("{PAGE_NODES} lists the numbers of nodes for each part: [[1, 2], [2, 3]]");
-            self.refuse(&value.span(), what)
-        };
-        lists.map(Some).ok_or_else(refused)
     }
 
     fn node(&self, fields: &DeTable<'_>, span: &Range<usize>) -> Result<NodeEntry, LayoutError> {

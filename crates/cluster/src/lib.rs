@@ -54,6 +54,7 @@ mod page_archive;
 mod page_chunk;
 mod page_copy;
 mod page_list;
+mod page_order;
 mod page_role;
 mod pause;
 mod process;

@@ -5,7 +5,7 @@
 //! Each chunk has a registration of its own at the log's members, by which it finds its log after a
 //! restart.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::{LogError, LogStore};
@@ -16,8 +16,6 @@ use firn_link::Caller;
 use firn_log_service::{RemoteLog, RemoteLogOptions};
 use firn_storage::page_node::SharedReader;
 use parking_lot::Mutex;
-
-use crate::view::View;
 
 /// How long log gathers before it is sent to a page node. A push costs about as much as a commit's
 /// message to a member, and a page is hardly ever read so soon after it has changed.
@@ -42,7 +40,6 @@ pub(crate) struct NodeLog {
     source: CurrentLog,
     /// The node's name.
     name: String,
-    view: Arc<View>,
     state: Mutex<State>,
     /// Notified when the log is open, or cannot be opened.
     changed: Event,
@@ -60,8 +57,10 @@ struct State {
 /// A log that chunks follow. It is closed once none does.
 pub(crate) struct FollowedLog {
     pub(crate) store: Arc<dyn LogStore>,
-    /// By which several chunks follow.
-    pub(crate) reader: Option<Arc<SharedReader>>,
+    /// By which several chunks follow, once there are several.
+    reader: OnceLock<Arc<SharedReader>>,
+    /// The node's name.
+    name: String,
     remote: Option<Remote>,
 }
 
@@ -78,17 +77,11 @@ enum Turn {
 }
 
 impl NodeLog {
-    pub(crate) fn new(
-        environment: &Environment,
-        source: CurrentLog,
-        name: &str,
-        view: &Arc<View>,
-    ) -> NodeLog {
+    pub(crate) fn new(environment: &Environment, source: CurrentLog, name: &str) -> NodeLog {
         NodeLog {
             environment: environment.clone(),
             source,
             name: name.to_owned(),
-            view: Arc::clone(view),
             state: Mutex::default(),
             changed: Event::new(),
         }
@@ -149,7 +142,7 @@ impl NodeLog {
             LogSource::Own(log) => (log, None),
             LogSource::Remote(members) => {
                 let options = RemoteLogOptions {
-                    stays: self.chunk_names(),
+                    stays: vec![self.name.clone()],
                     gather: GATHER,
                     ..RemoteLogOptions::default()
                 };
@@ -158,22 +151,15 @@ impl NodeLog {
                 (store, Some(Remote { log, members: Mutex::new(members) }))
             }
         };
-        let share = || SharedReader::start(&self.environment, Arc::clone(&store), &self.name);
-        let reader = (self.view.layout().chunks().count() > 1).then(share);
-        Ok(FollowedLog { store, reader, remote })
+        Ok(FollowedLog { store, reader: OnceLock::new(), name: self.name.clone(), remote })
     }
 
-    /// The names of the readers that the node may have.
-    fn chunk_names(&self) -> Vec<String> {
-        let layout = self.view.layout();
-        layout.chunks().map(|(id, _)| self.chunk_name(id)).collect()
-    }
-
-    /// The name of a chunk among the log's readers. No name of a node has a slash.
-    pub(crate) fn chunk_name(&self, chunk: ChunkId) -> String {
-        match self.view.layout().chunks().count() {
-            1 => self.name.clone(),
-            _ => format!("{}/{chunk}", self.name),
+    /// The name among the log's readers of a chunk, which may be alone. No name of a node has a
+    /// slash.
+    pub(crate) fn chunk_name(&self, chunk: ChunkId, is_alone: bool) -> String {
+        match is_alone {
+            true => self.name.clone(),
+            false => format!("{}/{chunk}", self.name),
         }
     }
 
@@ -209,13 +195,19 @@ impl NodeLog {
     pub(crate) fn close(&self) {
         let opened = self.state.lock().opened.take();
         if let Some(log) = opened {
-            log.reader.iter().for_each(|reader| reader.close());
+            log.reader.get().into_iter().for_each(|reader| reader.close());
             log.remote.iter().for_each(|remote| remote.log.close());
         }
     }
 }
 
 impl FollowedLog {
+    /// The reader by which several chunks of a node follow the log.
+    pub(crate) fn shared(&self, environment: &Environment) -> &Arc<SharedReader> {
+        let start = || SharedReader::start(environment, Arc::clone(&self.store), &self.name);
+        self.reader.get_or_init(start)
+    }
+
     /// The reader of this name does not come back: its log may go.
     pub(crate) fn forget(&self, reader: &str) {
         let Some(remote) = &self.remote else { return };

@@ -11,6 +11,7 @@ use firn_page_service::{PageService, PageServiceOptions};
 use firn_storage::page_node::{PageChunks, PageNode};
 use parking_lot::Mutex;
 
+use crate::layout::parts::HeldPart;
 use crate::page_list::PageListService;
 
 /// The services of a page node.
@@ -25,6 +26,7 @@ pub(crate) struct OpenChunks {
     environment: Environment,
     store: Arc<PageChunks>,
     doors: PageDoors,
+    part: Arc<dyn Fn(ChunkId) -> Option<HeldPart> + Send + Sync>,
     state: Mutex<State>,
 }
 
@@ -35,9 +37,16 @@ struct State {
 }
 
 impl OpenChunks {
-    pub(crate) fn new(environment: &Environment, name: &str, doors: PageDoors) -> Arc<OpenChunks> {
+    /// `part`: which pages the node has of a chunk.
+    pub(crate) fn new(
+        environment: &Environment,
+        name: &str,
+        doors: PageDoors,
+        part: impl Fn(ChunkId) -> Option<HeldPart> + Send + Sync + 'static,
+    ) -> Arc<OpenChunks> {
         Arc::new(OpenChunks {
             environment: environment.clone(),
+            part: Arc::new(part),
             store: Arc::new(PageChunks::new(name)),
             doors,
             state: Mutex::default(),
@@ -50,7 +59,7 @@ impl OpenChunks {
     }
 
     /// The chunk, while it is open.
-    fn node(&self, chunk: ChunkId) -> Option<Arc<PageNode>> {
+    pub(crate) fn node(&self, chunk: ChunkId) -> Option<Arc<PageNode>> {
         self.state.lock().nodes.get(&chunk).cloned()
     }
 
@@ -64,11 +73,19 @@ impl OpenChunks {
             let service = PageService::new(&self.environment, self.store(), options);
             self.doors.pages.begin(Arc::clone(&service) as Arc<dyn Service>);
             let chunks = Arc::clone(self);
-            let find = Box::new(move |chunk| chunks.node(chunk));
+            let part = Arc::clone(&self.part);
+            let find = Box::new(move |chunk| Some((chunks.node(chunk)?, part(chunk)?)));
             let list = Arc::new(PageListService(find));
             self.doors.list.begin(list as Arc<dyn Service>);
             state.service = Some(service);
         }
+    }
+
+    /// Readers find the chunk for fewer pages from now on.
+    pub(crate) fn narrowed(&self, id: ChunkId, filter: &PageFilter) {
+        let state = self.state.lock();
+        self.store.narrow(id.0, filter);
+        drop(state);
     }
 
     /// Readers find the chunk no more. Blocks for readers under way if it was the last one.

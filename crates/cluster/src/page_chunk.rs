@@ -3,23 +3,30 @@
 //!
 //! ```text
 //!   nothing ── copy: pages of others, then the log ──► held ── retire ──► nothing
-//!                                                       │
+//!           └─ copy a part of another chunk here ─────► │ ▲
+//!                                                       │ └─ narrow: the chunk was cut in two
 //!                                     open: answers readers, once the log answers
 //! ```
 //!
-//! Whether the node has the chunk is in the process's record ([`crate::record`]). A chunk that is
-//! opened needs a log that knows at least what its pages include. When a whole cluster starts, or a
-//! majority is away, that takes as long as it takes: the task tries again until then. Pages that
-//! cannot be used are given up. Control learns that from the node's reports, and has them copied
-//! again.
+//! Whether the node has the chunk, and which pages of it, is in the process's record
+//! ([`crate::record`]). It is written after pages were copied, and before some are dropped. A chunk
+//! that is cut in two in the layout serves all that it had until the rest is in service as another
+//! chunk ([`Layout::kept_part`](crate::layout::Layout)). Nobody orders that: a node that was away
+//! finds it in the layout.
+//!
+//! A chunk that is opened needs a log that knows at least what its pages include. When a whole
+//! cluster starts, or a majority is away, that takes as long as it takes: the task tries again until
+//! then. Pages that cannot be used are given up. Control learns that from the node's reports, and
+//! has them copied again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn_api::{LogError, PageFilter, PageStoreError};
+use firn_api::{LogError, PageStoreError};
 use firn_archive::ArchiveError;
+use firn_base::disk::Disk;
 use firn_base::network::NodeId;
 use firn_base::{Environment, Lsn};
 use firn_control::{ChunkId, ChunkReport, Epoch, OperationId, OrderNumber, Progress};
@@ -31,13 +38,16 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::lag::Lag;
 use crate::layout::Origin;
+use crate::layout::parts::HeldPart;
 use crate::message::PagesStatus;
 use crate::node_log::{FollowedLog, NodeLog};
 use crate::open_chunks::OpenChunks;
 use crate::page_archive::{OpenArchive, PagesPlace};
-use crate::page_copy::{CopyError, CopyPlace, copy_pages};
+use crate::page_copy::{CopyError, CopyPlace, CopySource, copy_pages};
+use crate::page_order::{PageAct, PageOrder};
 use crate::record::RecordFile;
 use crate::task::{Stop, Task};
+use crate::view::View;
 
 /// The pause before the node is opened again, or a copy is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -56,8 +66,8 @@ pub(crate) struct PagesOptions {
 /// How a chunk is opened.
 pub(crate) struct PageChunkOptions {
     pub(crate) chunk: ChunkId,
-    /// Its pages.
-    pub(crate) filter: PageFilter,
+    /// Its pages that the node has, or gets.
+    pub(crate) part: HeldPart,
     /// Its name among the log's readers.
     pub(crate) name: String,
     /// With its part of what the node has.
@@ -72,33 +82,17 @@ pub(crate) type PageLinks = Box<dyn Fn(&[NodeId]) -> Vec<PageNodeLink> + Send + 
 /// What the chunks of a page node need of the rest of the process.
 pub(crate) struct PageParts {
     pub(crate) record: Arc<RecordFile>,
+    pub(crate) view: Arc<View>,
     pub(crate) log: NodeLog,
     pub(crate) links: PageLinks,
     /// Whether another node has a chunk, as far as is known.
     pub(crate) others_have: Box<dyn Fn(ChunkId) -> bool + Send + Sync>,
+    /// Held by engines of the process that read here, whichever chunks there are.
+    pub(crate) user: Arc<()>,
     /// Tells control that an order is carried out.
     pub(crate) done: Arc<dyn Fn(OrderNumber, Lsn) + Send + Sync>,
     /// Where readers find it while it is open.
     pub(crate) open: Arc<OpenChunks>,
-}
-
-/// What control orders about a chunk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PageOrder {
-    pub(crate) number: OrderNumber,
-    pub(crate) chunk: ChunkId,
-    pub(crate) epoch: Epoch,
-    pub(crate) act: PageAct,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PageAct {
-    /// Get the pages from these nodes.
-    Copy(Vec<NodeId>),
-    /// Readers come from now on.
-    Serve,
-    /// Delete the pages.
-    Retire,
 }
 
 /// A chunk that the node has, gets or gives away.
@@ -111,6 +105,10 @@ struct Shared {
     environment: Environment,
     options: PageChunkOptions,
     parts: Arc<PageParts>,
+    /// The pages of the chunk that the node has, or gets.
+    part: Mutex<HeldPart>,
+    /// It was cut in two since it was opened.
+    has_narrowed: AtomicBool,
     opened: RwLock<Option<Opened>>,
     /// What is to be done, and what is being done.
     orders: Mutex<Orders>,
@@ -138,8 +136,6 @@ struct Orders {
 struct Opened {
     log: Arc<FollowedLog>,
     node: Arc<PageNode>,
-    /// Held by the process's engine while it reads here.
-    user: Arc<()>,
 }
 
 /// A chunk of this process that an engine reads from.
@@ -157,6 +153,8 @@ impl PageChunk {
     ) -> PageChunk {
         let shared = Arc::new(Shared {
             environment: environment.clone(),
+            part: Mutex::new(options.part),
+            has_narrowed: AtomicBool::new(false),
             options,
             parts: Arc::clone(parts),
             opened: RwLock::new(None),
@@ -194,11 +192,14 @@ impl PageChunk {
         orders.next.is_none() && orders.current.is_none() && !self.is_held()
     }
 
-    /// The chunk, if it is open, for an engine. It is not closed while the engine has it.
+    /// The chunk, if it is open, for an engine. No chunk is given away while the engine has it.
     pub(crate) fn own(&self) -> Option<OwnChunk> {
         let opened = self.shared.opened.read();
         let opened = opened.as_ref()?;
-        Some(OwnChunk { node: Arc::clone(&opened.node), _user: Arc::clone(&opened.user) })
+        Some(OwnChunk {
+            node: Arc::clone(&opened.node),
+            _user: Arc::clone(&self.shared.parts.user),
+        })
     }
 
     /// Opens the node again, if it is open: the log that it follows goes.
@@ -224,6 +225,7 @@ impl PageChunk {
         let (position, pages) = status.map_or((Lsn(0), 0), |status| {
             (status.applied_lsn, status.slots.saturating_sub(status.free_slots))
         });
+        let pages = self.shared.own_share(pages);
         let bytes = pages * PAGE_SIZE as u64;
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
         Some(ChunkReport { epoch, position, bytes, pages })
@@ -308,6 +310,7 @@ impl Shared {
             if self.epoch().is_some() && self.opened.read().is_none() {
                 self.try_open();
             }
+            self.narrow_if_due();
             self.parts.log.follow_members();
             stop.pause_or_wake(PAUSE);
         }
@@ -351,7 +354,7 @@ impl Shared {
         match self.open() {
             Ok(()) => {}
             Err(error) if waits_for_log(&error) => *self.obstacle.lock() = error.to_string(),
-            Err(error) if are_lost(&error) && (self.parts.others_have)(self.options.chunk) => {
+            Err(error) if are_lost(&error) && self.may_be_given_up() => {
                 tracing::error!(%error, "this node's pages cannot be used; it gets others");
                 *self.obstacle.lock() = error.to_string();
                 self.hold(None);
@@ -360,38 +363,101 @@ impl Shared {
         }
     }
 
-    /// Notes whether the node has the chunk.
-    fn hold(&self, epoch: Option<Epoch>) {
+    /// Whether other nodes have the pages, as far as is known, or the chunk is one that is still
+    /// being made of another one.
+    fn may_be_given_up(&self) -> bool {
         let chunk = self.options.chunk;
+        let is_unknown = self.parts.view.layout().held_part(chunk).is_none();
+        is_unknown || (self.parts.others_have)(chunk)
+    }
+
+    fn part(&self) -> HeldPart {
+        *self.part.lock()
+    }
+
+    /// Notes whether the node has the chunk. Whether that is on the disk.
+    fn hold(&self, epoch: Option<Epoch>) -> bool {
+        let (chunk, part) = (self.options.chunk, self.part());
         let noted = self.parts.record.change(|record| match epoch {
-            Some(epoch) => _ = record.held.insert(chunk, epoch),
-            None => _ = record.held.remove(&chunk),
+            Some(epoch) => {
+                record.held.insert(chunk, epoch);
+                record.parts.insert(chunk, part);
+            }
+            None => {
+                record.held.remove(&chunk);
+                record.parts.remove(&chunk);
+            }
         });
-        if let Err(error) = noted {
+        if let Err(error) = &noted {
             tracing::warn!(%error, "what the node has is not noted; it is found out later");
+        }
+        noted.is_ok()
+    }
+
+    /// Drops the pages that are in service as another chunk, if the chunk was cut in two.
+    fn narrow_if_due(&self) {
+        let (chunk, before) = (self.options.chunk, self.part());
+        let opened = self.opened.read().clone();
+        let Some((opened, epoch)) = opened.zip(self.epoch()) else { return };
+        let Some(kept) = self.parts.view.layout().kept_part(chunk, &before) else { return };
+        *self.part.lock() = kept;
+        if !self.hold(Some(epoch)) {
+            *self.part.lock() = before;
+            return;
+        }
+        tracing::info!(
+            chunk = chunk.0,
+            "the chunk was cut in two; the rest of its pages is dropped"
+        );
+        self.has_narrowed.store(true, Ordering::SeqCst);
+        self.parts.open.narrowed(chunk, &kept.filter());
+        opened.node.narrow(&kept.filter());
+    }
+
+    /// How many of the chunk's pages are its own: not those that the node has as another chunk too,
+    /// because this one is being cut.
+    fn own_share(&self, pages: u64) -> u64 {
+        let part = self.part();
+        let opened = self.opened.read();
+        let is_narrowing = self.has_narrowed.load(Ordering::SeqCst)
+            && opened.as_ref().is_some_and(|opened| opened.node.is_narrowing());
+        let others = self.parts.record.parts_beside(self.options.chunk);
+        let within = others.iter().filter(|other| part.covers(other)).map(HeldPart::width).sum();
+        match (is_narrowing, part.width()) {
+            // It has about twice as much as it keeps.
+            (true, _) => pages / 2,
+            (_, 0) => pages,
+            (_, width) => {
+                let own = u128::from(width.saturating_sub(within));
+                (u128::from(pages) * own / u128::from(width)) as u64
+            }
         }
     }
 
     /// Opens the node, and answers readers.
     fn open(&self) -> Result<(), OpenError> {
         let (environment, options) = (&self.environment, &self.options);
-        let log = self.parts.log.get()?;
+        let (log, part) = (self.parts.log.get()?, self.part());
         let log_options = ReceivedLogOptions {
             name: options.name.clone(),
-            pages: options.filter.clone(),
+            pages: part.filter(),
             memory_bytes: options.log_memory_bytes,
             only_needed: self.only_needed.load(Ordering::SeqCst),
             ..ReceivedLogOptions::default()
         };
         let node = PageNodeOptions { log: log_options, pages: options.kept.pages.clone() };
         let (path, database) = (&options.kept.path, options.kept.database);
-        let node = match &log.reader {
-            Some(reader) => PageNode::open_sharing(environment, path, database, reader, node)?,
-            None => PageNode::open(environment, path, database, Arc::clone(&log.store), node)?,
+        let is_alone = part.is_alone && self.parts.view.layout().chunks().count() == 1;
+        let node = match is_alone {
+            true => PageNode::open(environment, path, database, Arc::clone(&log.store), node)?,
+            false => {
+                let reader = log.shared(environment);
+                PageNode::open_sharing(environment, path, database, reader, node)?
+            }
         };
         self.only_needed.store(false, Ordering::SeqCst);
-        *self.opened.write() = Some(Opened { log, node: Arc::clone(&node), user: Arc::default() });
-        self.parts.open.opened(options.chunk, options.filter.clone(), &node);
+        *self.opened.write() = Some(Opened { log, node: Arc::clone(&node) });
+        self.parts.open.opened(options.chunk, part.filter(), &node);
         Ok(())
     }
 
@@ -406,11 +472,9 @@ impl Shared {
     fn carry_out(&self, order: &PageOrder, stop: &Stop) {
         let (held, is_here) = (order.epoch, self.epoch().is_some());
         let outcome = match &order.act {
-            PageAct::Copy(_) if is_here => self.catch_up(held),
-            PageAct::Copy(sources) => self.copy(order, sources, stop).and_then(|()| {
-                self.hold(Some(held));
-                self.catch_up(held)
-            }),
+            PageAct::Copy { part, .. } | PageAct::CopyPart { part, .. } => {
+                self.get(order, part, stop)
+            }
             PageAct::Serve if is_here => self.catch_up(held),
             PageAct::Serve => Err(CopyError::GivenUp),
             PageAct::Retire if is_here => self.retire(stop),
@@ -434,15 +498,56 @@ impl Shared {
         !stop.is_set() && orders.next.as_ref().is_none_or(|next| next == order)
     }
 
-    /// Fills the directory. The log is held until the node follows it.
-    fn copy(&self, order: &PageOrder, sources: &[NodeId], stop: &Stop) -> Result<(), CopyError> {
+    /// Gets pages, if they are not here.
+    fn get(&self, order: &PageOrder, part: &HeldPart, stop: &Stop) -> Result<Lsn, CopyError> {
+        if self.epoch().is_some() && self.part().covers(part) {
+            let outcome = self.catch_up(order.epoch);
+            if let Err(CopyError::Open(error)) = &outcome
+                && are_lost(error)
+            {
+                // Nobody relies on a copy that control still orders.
+                self.hold(None);
+            }
+            return outcome;
+        }
+        if self.epoch().is_some() && matches!(order.act, PageAct::CopyPart { .. }) {
+            // It has been cut since: the order is late.
+            return Err(CopyError::GivenUp);
+        }
+        self.source(&order.act)?;
         self.close_node();
+        self.hold(None);
+        *self.part.lock() = HeldPart { is_alone: self.options.part.is_alone, ..*part };
+        self.copy(order, stop)?;
+        self.hold(Some(order.epoch));
+        self.catch_up(order.epoch)
+    }
+
+    fn source(&self, act: &PageAct) -> Result<CopySource, CopyError> {
+        match act {
+            PageAct::Copy { sources, .. } => match (self.parts.links)(sources) {
+                links if links.is_empty() => Err(CopyError::NoSource),
+                links => Ok(CopySource::Nodes(links)),
+            },
+            PageAct::CopyPart { part, of } => {
+                let whole = self.parts.record.part(*of).filter(|whole| whole.covers(part));
+                let whole = whole.ok_or(CopyError::NoSource)?;
+                let node = self.parts.open.node(*of).ok_or(CopyError::NoSource)?;
+                Ok(CopySource::Own(node, part.width() * 100 / whole.width().max(1)))
+            }
+            PageAct::Serve | PageAct::Retire => Err(CopyError::NoSource),
+        }
+    }
+
+    /// Fills the directory. The log is held until the node follows it.
+    fn copy(&self, order: &PageOrder, stop: &Stop) -> Result<(), CopyError> {
         *self.obstacle.lock() = "its pages are being copied".to_owned();
         let log = self.parts.log.get()?;
         let place = CopyPlace {
             environment: &self.environment,
             chunk: self.options.chunk,
-            name: format!("{}-copy", self.options.name),
+            part: self.part(),
+            name: format!("copy-of-{}", self.options.name),
             path: &self.options.kept.path,
             database: self.options.kept.database,
         };
@@ -451,7 +556,10 @@ impl Shared {
             self.orders.lock().copied = Some((operation, progress));
             self.is_wanted(order, stop)
         };
-        let copied = copy_pages(&place, &*log.store, (self.parts.links)(sources), &mut go_on);
+        let source = self.source(&order.act)?;
+        let copied = copy_pages(&place, &*log.store, &source, &mut go_on);
+        // A chunk of this node that was cut meanwhile does not have all that was to be copied.
+        let copied = copied.and_then(|kept| self.source(&order.act).map(|_| kept));
         // The copy has no older versions, so it needs no log before its position.
         self.only_needed.store(true, Ordering::SeqCst);
         // What holds the log goes after the node follows it.
@@ -480,10 +588,7 @@ impl Shared {
 
     /// Deletes the pages, once no engine of this process reads them.
     fn retire(&self, stop: &Stop) -> Result<Lsn, CopyError> {
-        let is_used = || {
-            let opened = self.opened.read();
-            opened.as_ref().is_some_and(|opened| Arc::strong_count(&opened.user) > 1)
-        };
+        let is_used = || Arc::strong_count(&self.parts.user) > 1;
         while is_used() {
             if stop.pause(PAUSE) {
                 return Err(CopyError::GivenUp);
@@ -491,17 +596,22 @@ impl Shared {
         }
         let log = self.opened.read().as_ref().map(|opened| Arc::clone(&opened.log));
         self.close_node();
-        if let Some(log) = log {
+        if let Some(log) = log.or_else(|| self.parts.log.get().ok()) {
             log.forget(&self.options.name);
         }
         self.hold(None);
-        let disk = &self.environment.disk;
-        for name in disk.list(&self.options.kept.path.join("pages")).unwrap_or_default() {
-            if let Err(error) = disk.remove(&name) {
-                tracing::warn!(%error, file = %name.display(), "a file of pages is left over");
-            }
-        }
+        remove_pages(&*self.environment.disk, &self.options.kept.path);
         Ok(Lsn(0))
+    }
+}
+
+/// Removes the pages of a chunk's directory, which may get others later. What cannot be removed
+/// stays. Blocks for I/O.
+pub(crate) fn remove_pages(disk: &dyn Disk, path: &Path) {
+    for name in disk.list(&path.join("pages")).unwrap_or_default() {
+        if let Err(error) = disk.remove(&name) {
+            tracing::warn!(%error, file = %name.display(), "a file of pages is left over");
+        }
     }
 }
 

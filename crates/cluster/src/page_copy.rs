@@ -1,4 +1,5 @@
-//! Fills the directory of a chunk with its pages at other nodes.
+//! Fills the directory of a chunk with its pages at other nodes, or with those of another chunk of
+//! the node itself, which is cut in two.
 //!
 //! ```text
 //!   hold the log ──► hold the pages as of there ──► list ──► read many ──► write ──► finish
@@ -25,10 +26,13 @@ use firn_page_service::{PageNodeLink, Placement, RemotePages, RemotePagesOptions
 use firn_storage::local::{DatabaseId, OpenError, PageCopy};
 use firn_storage::page_node::PageNode;
 
+use crate::layout::parts::HeldPart;
 use crate::page_list::{self, Listed};
 
 /// Pages that are read at once.
 const READ_PAGES: usize = 256;
+/// Pages of this node that are listed at once.
+const LISTED_PAGES: usize = 65_536;
 /// How often a position is asked for before the copy is begun again.
 const HOLD_TRIES: usize = 16;
 /// How much log a node may hold back while it copies, in bytes.
@@ -38,6 +42,8 @@ const HOLD_LIMIT_BYTES: u64 = 256 << 30;
 pub(crate) struct CopyPlace<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) chunk: ChunkId,
+    /// The pages that are copied.
+    pub(crate) part: HeldPart,
     /// Names the copy in listings of readers.
     pub(crate) name: String,
     pub(crate) path: &'a Path,
@@ -62,21 +68,46 @@ pub(crate) enum CopyError {
     Open(#[from] OpenError),
 }
 
-/// Copies the chunk from the nodes at the ends of `sources`. Returns what holds the log from the
-/// copy's position on. `go_on` is told how far the copy is, and says whether it is still wanted.
-/// Blocks.
+/// Where pages are copied from.
+pub(crate) enum CopySource {
+    /// The same chunk at other nodes.
+    Nodes(Vec<PageNodeLink>),
+    /// A chunk of this node that has these pages, and which part of it that is, in percent.
+    Own(Arc<PageNode>, u64),
+}
+
+impl CopySource {
+    /// Pages behind `after`, those that are not copied included.
+    fn list(
+        &self,
+        place: &CopyPlace<'_>,
+        position: Lsn,
+        after: Option<PageId>,
+    ) -> Result<Listed, CopyError> {
+        match self {
+            CopySource::Nodes(nodes) => list(nodes, place, position, after),
+            CopySource::Own(node, percent) => {
+                node.materialise_up_to(position)?;
+                let pages = node.stored_pages(after, LISTED_PAGES);
+                let status = node.status().pages;
+                let total = status.slots.saturating_sub(status.free_slots) * percent / 100;
+                Ok(Listed { pages, total })
+            }
+        }
+    }
+}
+
+/// Copies the chunk. Returns what holds the log from the copy's position on. `go_on` is told how far
+/// the copy is, and says whether it is still wanted. Blocks.
 ///
 /// # Errors
 /// [`CopyError`]. Then the directory has no pages.
 pub(crate) fn copy_pages(
     place: &CopyPlace<'_>,
     log: &dyn LogStore,
-    sources: Vec<PageNodeLink>,
+    source: &CopySource,
     go_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Box<dyn LogFollower>, CopyError> {
-    if sources.is_empty() {
-        return Err(CopyError::NoSource);
-    }
     let from = log.durable_lsn().max(Lsn::FIRST);
     let kept = log.follow(FollowOptions {
         name: place.name.clone(),
@@ -85,31 +116,40 @@ pub(crate) fn copy_pages(
         pages: PageFilter::All,
         hold_limit_bytes: HOLD_LIMIT_BYTES,
     })?;
-    let placement = Placement::everywhere(sources.clone()).map_err(|_| CopyError::NoSource)?;
-    let pages = RemotePages::open(place.environment, placement, RemotePagesOptions::default());
     // The members that hold the log have just said what is durable.
     let position = log.durable_lsn().max(from);
-    let copied = copy_as_of(place, position, &pages, &sources, go_on);
-    pages.close();
+    let copied = match source {
+        CopySource::Own(node, _) => copy_as_of(place, position, &**node, source, go_on),
+        CopySource::Nodes(nodes) => {
+            let placement = Placement::everywhere(nodes.clone());
+            let placement = placement.map_err(|_| CopyError::NoSource)?;
+            let options = RemotePagesOptions::default();
+            let pages = RemotePages::open(place.environment, placement, options);
+            let copied = copy_as_of(place, position, &*pages, source, go_on);
+            pages.close();
+            copied
+        }
+    };
     copied.map(|()| kept)
 }
 
 fn copy_as_of(
     place: &CopyPlace<'_>,
     wanted: Lsn,
-    pages: &RemotePages,
-    sources: &[PageNodeLink],
+    pages: &dyn PageStore,
+    source: &CopySource,
     go_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(), CopyError> {
     let held = hold(pages, &place.name, wanted)?;
     let position = held.position();
     let (environment, database) = (place.environment, place.database);
     let mut copy = PageNode::begin_copy(environment, place.path, database, position)?;
-    let mut after = None;
+    let (mut after, filter) = (None, place.part.filter());
     loop {
-        let listed = list(sources, place.chunk, position, after)?;
+        let mut listed = source.list(place, position, after)?;
         let Some(last) = listed.pages.last() else { break };
         after = Some(*last);
+        listed.pages.retain(|page| filter.takes(*page));
         for some in listed.pages.chunks(READ_PAGES) {
             read(pages, position, some, &mut copy)?;
             let bytes = |pages: u64| pages * PAGE_SIZE as u64;
@@ -144,13 +184,13 @@ fn hold(
 /// Asks one node after the other.
 fn list(
     sources: &[PageNodeLink],
-    chunk: ChunkId,
+    place: &CopyPlace<'_>,
     position: Lsn,
     after: Option<PageId>,
 ) -> Result<Listed, CopyError> {
     let mut last = CopyError::NoSource;
     for source in sources {
-        match page_list::list(&source.caller, chunk, position, after) {
+        match page_list::list(&source.caller, place.chunk, &place.part.places(), position, after) {
             Ok(listed) => return Ok(listed),
             Err(error) => last = error.into(),
         }
@@ -159,7 +199,7 @@ fn list(
 }
 
 fn read(
-    pages: &RemotePages,
+    pages: &dyn PageStore,
     position: Lsn,
     some: &[PageId],
     copy: &mut PageCopy,

@@ -2,21 +2,28 @@
 //!
 //! The pages themselves are read as by any reader. The request names a position: the answer comes
 //! once everything before it is in stored images, so that each page which existed then is listed.
+//! It also names the places that the chunk has for who asks: a node whose chunk was cut has fewer,
+//! and its list would lack pages.
+//!
 //! `docs/formats/cluster.md` describes the bytes.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_base::{Lsn, PageId};
+use firn_base::{Lsn, PageId, PageNo};
 use firn_control::ChunkId;
 use firn_link::{CallError, Caller, Peer, Request, Responder, Service, ServiceId};
 use firn_storage::page_node::PageNode;
 use serde::{Deserialize, Serialize};
 
+use crate::layout::parts::HeldPart;
 use crate::versioned::{decode, encode};
 
 pub(crate) const SERVICE: ServiceId = ServiceId(0x0102);
 const VERSION: u8 = 2;
+/// The version of a question that names places. The answer is as before.
+const WITH_PLACES: u8 = 3;
 /// The most pages of one answer.
 const MOST_PAGES: u32 = 65_536;
 /// How long a node has until everything is in stored images.
@@ -31,6 +38,9 @@ struct ListRequest {
     after: Option<u64>,
     limit: u32,
 }
+
+/// A question with the places, from the first one to the end, that the chunk has.
+type PlacedRequest = (ListRequest, (PageNo, PageNo));
 
 /// The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,18 +72,21 @@ pub(crate) enum ListError {
     Malformed,
 }
 
-/// The chunk of a number, while it is open.
-pub(crate) type FindChunk = Box<dyn Fn(ChunkId) -> Option<Arc<PageNode>> + Send + Sync>;
+/// The chunk of a number, while it is open, and the pages that the node has of it.
+pub(crate) type FindChunk = Box<dyn Fn(ChunkId) -> Option<(Arc<PageNode>, HeldPart)> + Send + Sync>;
 
 /// Tells the pages of a node's chunks.
 pub(crate) struct PageListService(pub(crate) FindChunk);
 
 impl PageListService {
     fn answer(&self, request: &[u8]) -> ListReply {
-        let Some(request) = decode::<ListRequest>(VERSION, request) else {
+        let placed = decode::<PlacedRequest>(WITH_PLACES, request);
+        let placed = placed.map(|(request, (first, end))| (request, Some(first..end)));
+        let bare = || decode::<ListRequest>(VERSION, request).map(|request| (request, None));
+        let Some((request, places)) = placed.or_else(bare) else {
             return ListReply::Failed("the question is not one of this release".to_owned());
         };
-        let Some(node) = (self.0)(request.chunk) else {
+        let Some((node, _)) = (self.0)(request.chunk) else {
             return ListReply::Failed(format!("chunk {} is not open here", request.chunk));
         };
         if let Err(error) = node.materialise_up_to(request.position) {
@@ -81,6 +94,14 @@ impl PageListService {
         }
         let limit = request.limit.min(MOST_PAGES) as usize;
         let pages = node.stored_pages(request.after.map(PageId::from_u64), limit);
+        // After the list was made: pages of other places go once this is noted.
+        let has_all = |places: &Range<PageNo>| {
+            (self.0)(request.chunk)
+                .is_some_and(|(_, part)| part.first <= places.start && places.end <= part.end)
+        };
+        if !places.as_ref().is_none_or(has_all) {
+            return ListReply::Failed(format!("chunk {} has fewer pages here", request.chunk));
+        }
         let status = node.status().pages;
         let total = status.slots.saturating_sub(status.free_slots);
         ListReply::Pages { pages: pages.into_iter().map(PageId::to_u64).collect(), total }
@@ -94,19 +115,21 @@ impl Service for PageListService {
 }
 
 /// The pages of a chunk behind `after` that the node at the other end of a link had at `position`,
-/// or some of them. Blocks until the node has stored them.
+/// or some of them, and perhaps pages of other places. Blocks until the node has stored them.
 ///
 /// # Errors
-/// If the node does not answer, or cannot store them.
+/// If the node does not answer, cannot store them, or does not have all of `places`.
 pub(crate) fn list(
     caller: &Caller,
     chunk: ChunkId,
+    places: &Range<PageNo>,
     position: Lsn,
     after: Option<PageId>,
 ) -> Result<Listed, ListError> {
     let after = after.map(PageId::to_u64);
     let request = ListRequest { chunk, position, after, limit: MOST_PAGES };
-    let answer = caller.call(SERVICE, encode(VERSION, &request), TIMEOUT)?;
+    let request: PlacedRequest = (request, (places.start, places.end));
+    let answer = caller.call(SERVICE, encode(WITH_PLACES, &request), TIMEOUT)?;
     match decode::<ListReply>(VERSION, &answer).ok_or(ListError::Malformed)? {
         ListReply::Pages { pages, total } => {
             Ok(Listed { pages: pages.into_iter().map(PageId::from_u64).collect(), total })
@@ -124,7 +147,11 @@ mod tests {
         let chunk = ChunkId(3);
         let request = ListRequest { chunk, position: Lsn(300), after: Some(5), limit: 7 };
         assert_eq!(encode(VERSION, &request), [2, 3, 0xac, 2, 1, 5, 7]);
-        assert_eq!(decode(VERSION, &encode(VERSION, &request)), Some(request));
+        assert_eq!(decode(VERSION, &encode(VERSION, &request)), Some(request.clone()));
+        let placed: PlacedRequest = (request, (PageNo(4), PageNo(300)));
+        let bytes = encode(WITH_PLACES, &placed);
+        assert_eq!(bytes, [3, 3, 0xac, 2, 1, 5, 7, 4, 0xac, 2]);
+        assert_eq!(decode(WITH_PLACES, &bytes), Some(placed));
         let reply = ListReply::Pages { pages: vec![6, 8], total: 9 };
         assert_eq!(encode(VERSION, &reply), [2, 0, 2, 6, 8, 9]);
         assert_eq!(decode(VERSION, &encode(VERSION, &reply)), Some(reply));

@@ -1,8 +1,10 @@
 //! A process's page node: the chunks that it has, gets and gives away.
 //!
 //! Each chunk has a directory, a store and a task ([`crate::page_chunk`]). Readers see those that
-//! are open as one store ([`crate::open_chunks`]). A cluster whose pages are one chunk has it in
-//! the page node's directory itself.
+//! are open as one store ([`crate::open_chunks`]). A chunk that the node got while the cluster had no
+//! other one is in the page node's directory itself, and the others are in directories below it.
+//!
+//! An engine of the process reads that one store, too: while it runs, chunks are cut in two.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +16,18 @@ use firn_storage::local::{OpenError, PageStoreOptions};
 use firn_storage::page_node::{PageNodeStatus, ReceivedLogOptions};
 use parking_lot::Mutex;
 
+use crate::layout::parts::HeldPart;
 use crate::message::PagesStatus;
 use crate::page_chunk::{
-    OwnChunk, PageChunk, PageChunkOptions, PageOrder, PageParts, PagesOptions,
+    OwnChunk, PageChunk, PageChunkOptions, PageParts, PagesOptions, remove_pages,
 };
+use crate::page_order::PageOrder;
 use crate::view::View;
 
 /// The node's pages are in this directory below the process's own.
 pub(crate) const DIRECTORY: &str = "page-node";
+/// A chunk's pages are in the directory of this name and its number, unless it was alone.
+const CHUNK_PREFIX: &str = "chunk-";
 
 /// The chunks of a process's page node.
 pub(crate) struct PageRole {
@@ -35,7 +41,8 @@ pub(crate) struct PageRole {
 /// All pages, at this process, while an engine reads them.
 pub(crate) struct OwnPages {
     pub(crate) store: Arc<dyn PageStore>,
-    chunks: Vec<OwnChunk>,
+    view: Arc<View>,
+    chunks: BTreeMap<ChunkId, OwnChunk>,
 }
 
 impl OwnPages {
@@ -44,21 +51,25 @@ impl OwnPages {
     /// # Errors
     /// An error of the disk or the log.
     pub(crate) fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
-        self.chunks.iter().try_for_each(|chunk| chunk.node.materialise_up_to(lsn))
+        self.chunks.values().try_for_each(|chunk| chunk.node.materialise_up_to(lsn))
     }
 
-    /// Stored pages behind `after`, in order; fewer than `limit` at the end only.
-    pub(crate) fn stored_pages(&self, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+    /// Stored pages behind `after`, in order; fewer than `limit` at the end only. `None` if a chunk
+    /// was cut in two since this was made: it may have dropped some.
+    pub(crate) fn stored_pages(&self, after: Option<PageId>, limit: usize) -> Option<Vec<PageId>> {
         let stored = |chunk: &OwnChunk| chunk.node.stored_pages(after, limit);
-        let mut pages: Vec<PageId> = self.chunks.iter().flat_map(stored).collect();
+        let mut pages: Vec<PageId> = self.chunks.values().flat_map(stored).collect();
         pages.sort_unstable();
+        pages.dedup();
         pages.truncate(limit);
-        pages
+        // Chunks follow the layout, so nothing was dropped if it is as it was.
+        let layout = self.view.layout();
+        layout.chunks().map(|(id, _)| id).eq(self.chunks.keys().copied()).then_some(pages)
     }
 
     /// The states of the chunks.
     pub(crate) fn statuses(&self) -> impl Iterator<Item = PageNodeStatus> + '_ {
-        self.chunks.iter().map(|chunk| chunk.node.status())
+        self.chunks.values().map(|chunk| chunk.node.status())
     }
 }
 
@@ -77,34 +88,53 @@ impl PageRole {
             view: Arc::clone(view),
             chunks: Mutex::default(),
         };
+        role.remove_leftovers();
         for chunk in role.parts.record.held().into_keys() {
-            role.chunk(chunk);
+            role.chunk(chunk, None);
         }
         role
     }
 
-    /// The chunk, which begins if it is new here. `None` if the cluster has no such chunk.
-    fn chunk(&self, id: ChunkId) -> Option<Arc<PageChunk>> {
+    /// Removes what copies have left that were interrupted, and that nobody may order again.
+    fn remove_leftovers(&self) {
+        let (disk, held) = (&*self.environment.disk, self.parts.record.held());
+        for path in disk.list(&self.options.path).unwrap_or_default() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let number = name.strip_prefix(CHUNK_PREFIX).and_then(|number| number.parse().ok());
+            if number.is_some_and(|number| !held.contains_key(&ChunkId(number))) {
+                remove_pages(disk, &path);
+            }
+        }
+    }
+
+    /// The chunk, which begins if it is new here, with what the node has of it, or with `wanted`.
+    /// `None` if neither is known.
+    fn chunk(&self, id: ChunkId, wanted: Option<&HeldPart>) -> Option<Arc<PageChunk>> {
         let mut chunks = self.chunks.lock();
         if let Some(chunk) = chunks.get(&id) {
             return Some(Arc::clone(chunk));
         }
         let layout = self.view.layout();
-        let Some(filter) = layout.filter(id) else {
+        let known = || wanted.copied().or_else(|| layout.held_part(id));
+        let Some(part) = self.parts.record.part(id).or_else(known) else {
             tracing::warn!(chunk = id.0, "this node knows of no such chunk of pages yet");
             return None;
         };
         let (options, count) = (&self.options, layout.chunks().count());
-        let path = match count {
-            1 => options.path.clone(),
-            _ => options.path.join(format!("chunk-{id}")),
+        let path = match part.is_alone {
+            true => options.path.clone(),
+            false => options.path.join(format!("{CHUNK_PREFIX}{id}")),
         };
-        let kept =
-            PagesOptions { path, pages: share(&options.pages, count), ..self.options.clone() };
+        let kept = PagesOptions {
+            path,
+            pages: share(&options.pages, count),
+            origin: options.origin.clone().filter(|_| part.is_alone),
+            ..options.clone()
+        };
         let options = PageChunkOptions {
             chunk: id,
-            filter,
-            name: self.parts.log.chunk_name(id),
+            part,
+            name: self.parts.log.chunk_name(id, part.is_alone),
             kept,
             log_memory_bytes: (ReceivedLogOptions::default().memory_bytes / count).max(4 << 20),
         };
@@ -118,27 +148,23 @@ impl PageRole {
     }
 
     /// All chunks of the cluster, if each one is known here.
-    fn whole(&self) -> Option<Vec<Arc<PageChunk>>> {
+    fn whole(&self) -> Option<Vec<(ChunkId, Arc<PageChunk>)>> {
         let layout = self.view.layout();
         let chunks = self.chunks.lock();
-        layout.chunks().map(|(id, _)| chunks.get(&id).cloned()).collect()
+        layout.chunks().map(|(id, _)| Some((id, chunks.get(&id).cloned()?))).collect()
     }
 
     /// Whether the node has all pages, open or not, and nobody has ordered it to delete any.
     pub(crate) fn has_all_pages(&self) -> bool {
-        self.whole().is_some_and(|chunks| chunks.iter().all(|chunk| chunk.stays()))
+        self.whole().is_some_and(|chunks| chunks.iter().all(|(_, chunk)| chunk.stays()))
     }
 
     /// All pages, if the node has them open, for an engine. They are not closed while the engine
     /// has them.
     pub(crate) fn own_pages(&self) -> Option<OwnPages> {
-        let chunks = self.whole()?;
-        let chunks: Vec<OwnChunk> = chunks.iter().map(|one| one.own()).collect::<Option<_>>()?;
-        let store = match &*chunks {
-            [one] => Arc::clone(&one.node) as Arc<dyn PageStore>,
-            _ => self.parts.open.store(),
-        };
-        Some(OwnPages { store, chunks })
+        let chunks = self.whole()?.into_iter().map(|(id, one)| Some((id, one.own()?)));
+        let chunks = chunks.collect::<Option<_>>()?;
+        Some(OwnPages { store: self.parts.open.store(), view: Arc::clone(&self.view), chunks })
     }
 
     /// From where on the node needs the log, if all that it has is open.
@@ -155,7 +181,7 @@ impl PageRole {
 
     /// Takes an order.
     pub(crate) fn order(&self, order: PageOrder) {
-        if let Some(chunk) = self.chunk(order.chunk) {
+        if let Some(chunk) = self.chunk(order.chunk, order.act.wanted()) {
             chunk.order(order);
         }
     }

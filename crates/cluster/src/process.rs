@@ -394,6 +394,7 @@ fn begin_life(
     let seed = seed.map(|(layout, _)| layout.clone());
     let layout = record.layout.clone().or(seed);
     let layout = layout.ok_or_else(|| ProcessError::NoRecord(directory.to_owned()))?;
+    record.note_parts(&layout);
     Ok((RecordFile::write(&environment.disk, directory, record)?, layout))
 }
 

@@ -19,12 +19,15 @@ use serde::{Deserialize, Serialize};
 
 use self::old::{RecordOfFoundedControl, RecordOfOneChunk, RecordWithoutZone};
 use crate::framed_file::{self, exact};
+use crate::layout::parts::HeldPart;
 use crate::layout::{Layout, NodeEntry};
 
 /// The file's name in the node's directory.
 pub(crate) const FILE_NAME: &str = "node.record";
 const MAGIC: [u8; 4] = *b"FnNd";
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
+/// Records of this version do not say which pages the node has of a chunk: it has all.
+const WITHOUT_PARTS: u8 = 6;
 /// In records of this version, control nodes are those of the founding.
 const FOUNDED_CONTROL: u8 = 5;
 /// Records of this version have no zone.
@@ -75,6 +78,9 @@ pub(crate) struct Record {
     pub(crate) control_member: Option<MemberPlace>,
     /// The last one that it had and gave up.
     pub(crate) control_left: Option<MemberId>,
+    /// Which pages the node has of each chunk that it has. What is missing here is as the layout
+    /// says.
+    pub(crate) parts: BTreeMap<ChunkId, HeldPart>,
 }
 
 /// Which member of a group a node has.
@@ -131,6 +137,17 @@ impl Record {
             taken_over_at: Lsn(0),
             control_member: None,
             control_left: None,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// Notes which pages the node has of chunks of which it does not say so.
+    pub(crate) fn note_parts(&mut self, layout: &Layout) {
+        for chunk in self.held.keys() {
+            if let (false, Some(part)) = (self.parts.contains_key(chunk), layout.held_part(*chunk))
+            {
+                self.parts.insert(*chunk, part);
+            }
         }
     }
 
@@ -171,6 +188,7 @@ impl Record {
         let (version, body) = framed_file::unframe(MAGIC, bytes)?;
         match version {
             VERSION => exact(body),
+            WITHOUT_PARTS => exact(&[body, &[0]].concat()),
             FOUNDED_CONTROL => exact::<RecordOfFoundedControl>(body).map(Record::from),
             WITHOUT_ZONE => exact::<RecordWithoutZone>(body).map(Record::from),
             ONE_CHUNK => exact::<RecordOfOneChunk>(body).map(Record::from),
@@ -264,6 +282,18 @@ impl RecordFile {
     /// The epoch of a chunk that the node has.
     pub(crate) fn held_epoch(&self, chunk: ChunkId) -> Option<Epoch> {
         self.record.lock().held.get(&chunk).copied()
+    }
+
+    /// See [`Record::parts`].
+    pub(crate) fn part(&self, chunk: ChunkId) -> Option<HeldPart> {
+        self.record.lock().parts.get(&chunk).copied()
+    }
+
+    /// The parts of the other chunks that the node has.
+    pub(crate) fn parts_beside(&self, chunk: ChunkId) -> Vec<HeldPart> {
+        let record = self.record.lock();
+        let others = record.parts.iter().filter(|(other, _)| **other != chunk);
+        others.map(|(_, part)| *part).collect()
     }
 
     /// See [`Record::log_member`].

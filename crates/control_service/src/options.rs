@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_base::network::{Address, ClusterId};
 use firn_consensus::MemberId;
-use firn_control::{Founding, Settings};
+use firn_control::{Proposal, Settings};
 
 use crate::observer::Observer;
 
@@ -35,7 +35,7 @@ pub struct ControlOptions {
     pub settings: Settings,
     /// The nodes and groups that a new cluster begins with. The first leader proposes its own.
     /// Without any, the control group comes into the catalog once its members have joined.
-    pub founding: Option<Founding>,
+    pub founding: Option<Proposal>,
     /// What becomes of an empty directory.
     pub beginning: Beginning,
     /// How long a tick of control and of the member lasts. An election takes 10 to 20 ticks.

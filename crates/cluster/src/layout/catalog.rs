@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use firn_base::network::{Address, ClusterId, NodeId, Role, Roles};
 use firn_control::{
-    Catalog, DirectoryId, EVERY_SPACE, Epoch, FoundedChunk, Founding, GroupId, GroupMember, Join,
-    Node, NodeRole, OrderedMembers, Protocols, Release, ReplicaState, Settings,
+    Catalog, ChunkId, DirectoryId, EVERY_SPACE, Epoch, FoundedChunk, Founding, GroupId,
+    GroupMember, Join, Node, NodeRole, OrderedMembers, Proposal, Protocols, Release, ReplicaState,
+    Settings,
 };
 
 use super::{Layout, LogEntry, NodeEntry, PagePart};
@@ -31,8 +32,17 @@ pub(crate) fn release() -> Release {
 }
 
 impl Layout {
-    /// What the leader of a new cluster's control group enters into its catalog.
-    pub(crate) fn founding(&self) -> Founding {
+    /// What the leader of a new cluster's control group enters into its catalog. Chunks keep their
+    /// numbers: a standby that takes over has them on its disks.
+    pub(crate) fn founds(&self) -> Proposal {
+        let (founding, numbers) = (self.founding(), self.chunks.keys().copied());
+        match numbers.clone().eq((1..).map(ChunkId).take(self.chunks.len())) {
+            true => Proposal::Found(founding),
+            false => Proposal::FoundNumbered { founding, chunks: numbers.collect() },
+        }
+    }
+
+    fn founding(&self) -> Founding {
         let unknown = DirectoryId::UNKNOWN;
         let nodes = self.nodes().map(|node| join_request(self.cluster, node, unknown)).collect();
         let control = self.control.iter();
@@ -144,8 +154,6 @@ fn entry(number: NodeId, node: &Node) -> Option<NodeEntry> {
 
 #[cfg(test)]
 mod tests {
-    use firn_control::{ChunkId, Proposal};
-
     use super::*;
 
     const TEXT: &str = r#"cluster = "000102030405060708090a0b0c0d0e0f"
@@ -172,7 +180,7 @@ roles = ["pages"]
         let layout = Layout::parse(TEXT).unwrap();
         let mut catalog = Catalog::new(layout.cluster, layout.settings()).unwrap();
         assert_eq!(Layout::of_catalog(&catalog), None);
-        catalog.apply(&Proposal::Found(layout.founding())).unwrap();
+        catalog.apply(&layout.founds()).unwrap();
         assert_eq!(Layout::of_catalog(&catalog), Some(layout));
         assert_eq!(catalog.chunks().len(), 1);
         assert_eq!(catalog.chunks()[&ChunkId(1)].epoch, FOUNDED_EPOCH);
@@ -185,11 +193,22 @@ roles = ["pages"]
         let layout = Layout::parse(&TEXT.replacen("[[node]]", more, 1)).unwrap();
         assert_eq!(Layout::parse(&layout.to_text()).as_ref(), Ok(&layout));
         let mut catalog = Catalog::new(layout.cluster, layout.settings()).unwrap();
-        catalog.apply(&Proposal::Found(layout.founding())).unwrap();
+        catalog.apply(&layout.founds()).unwrap();
         assert_eq!(Layout::of_catalog(&catalog), Some(layout.clone()));
         assert_eq!((catalog.chunks().len(), catalog.replicas()), (5, 1));
         assert!(catalog.chunks().values().all(|chunk| chunk.epoch == FOUNDED_EPOCH));
         let (on_first, on_second) = (layout.chunks_on(NodeId(7)), layout.chunks_on(NodeId(8)));
         assert_eq!((on_first.count(), on_second.count()), (3, 2));
+    }
+
+    #[test]
+    fn chunks_keep_their_numbers_when_a_cluster_is_founded_anew() {
+        let more = "page_bounds = [1000]\nextent_pages = 64\n[[node]]";
+        let mut layout = Layout::parse(&TEXT.replacen("[[node]]", more, 1)).unwrap();
+        let upper = layout.chunks.remove(&ChunkId(2)).unwrap();
+        layout.chunks.insert(ChunkId(7), upper);
+        let mut catalog = Catalog::new(layout.cluster, layout.settings()).unwrap();
+        catalog.apply(&layout.founds()).unwrap();
+        assert_eq!(Layout::of_catalog(&catalog), Some(layout));
     }
 }

@@ -1,3 +1,5 @@
+use firn_api::PageFilter;
+
 use super::*;
 
 const TEXT: &str = r#"cluster = "000102030405060708090a0b0c0d0e0f"
@@ -56,11 +58,12 @@ fn pages_are_divided_as_the_layout_says() {
     assert_eq!(layout.chunks_on(NodeId(1)).count(), 4, "one node has all pages");
     let mut taken = 0;
     for page in (0..64).map(|space| firn_base::PageId::new(firn_base::SpaceId(space), PageNo(0))) {
-        let filters = layout.chunks().map(|(chunk, _)| layout.filter(chunk).unwrap());
+        let filters = layout.chunks().map(|(chunk, _)| layout.held_part(chunk).unwrap().filter());
         taken += filters.filter(|filter| filter.takes(page)).count();
     }
     assert_eq!(taken, 64, "each page is in one chunk");
-    assert_eq!(Layout::parse(TEXT).unwrap().filter(ChunkId(1)), Some(PageFilter::All));
+    let whole = Layout::parse(TEXT).unwrap().held_part(ChunkId(1)).unwrap();
+    assert_eq!((whole.filter(), whole.is_alone), (PageFilter::All, true));
     let first = "cluster = ";
     refuse(first, "page_copies = 2\ncluster = ", 1, "page_copies is 1 to 1");
     refuse(first, "page_chunks = 0\ncluster = ", 1, "page_chunks is 1 to 256");

@@ -297,7 +297,7 @@ impl Maker {
             return None;
         }
         let log = self.log_source(log);
-        let log = NodeLog::new(&self.environment, log, &self.own.name, &self.view);
+        let log = NodeLog::new(&self.environment, log, &self.own.name);
         let (links, view, own) = (self.links(), Arc::clone(&self.view), self.own.number);
         let links = move |nodes: &[NodeId]| {
             let layout = view.layout();
@@ -318,7 +318,10 @@ impl Maker {
             open_archive: Arc::clone(&self.options.open_archive),
         };
         let record = Arc::clone(&self.record);
-        let open = OpenChunks::new(&self.environment, &self.own.name, self.doors.pages.clone());
+        let held = Arc::clone(&self.record);
+        let part = move |chunk| held.part(chunk);
+        let doors = self.doors.pages.clone();
+        let open = OpenChunks::new(&self.environment, &self.own.name, doors, part);
         let (view, own) = (Arc::clone(&self.view), self.own.number);
         let others_have = Box::new(move |chunk: ChunkId| {
             let layout = view.layout();
@@ -326,7 +329,8 @@ impl Maker {
             others.any(|node| layout.chunks_on(node.number).any(|one| one == chunk))
         });
         let links = Box::new(links);
-        let parts = PageParts { record, log, links, others_have, done, open };
+        let (view, user) = (Arc::clone(&self.view), Arc::default());
+        let parts = PageParts { record, view, log, links, others_have, user, done, open };
         Some(Arc::new(PageRole::start(&self.environment, options, parts, &self.view)))
     }
 

@@ -99,6 +99,7 @@ where
             taken_over_at,
             control_member: founder,
             control_left: None,
+            parts: BTreeMap::new(),
         }
     }
 }

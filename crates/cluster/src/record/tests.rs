@@ -1,4 +1,5 @@
 use firn_base::network::Role;
+use firn_base::{Extents, PageNo};
 
 use super::*;
 use crate::framed_file::HEADER_BYTES;
@@ -29,7 +30,13 @@ fn record() -> Record {
         taken_over_at: Lsn(300),
         control_member: Some(MemberPlace { member: MemberId(6), is_founder: false, is_made: true }),
         control_left: Some(MemberId(4)),
+        parts: [(ChunkId(1), part())].into(),
     }
+}
+
+fn part() -> HeldPart {
+    let (first, end, extents) = (PageNo(2), PageNo(300), Extents { pages: 8 });
+    HeldPart { first, end, extents, is_alone: true }
 }
 
 #[test]
@@ -62,19 +69,41 @@ fn a_record_has_these_bytes() {
         &[1, 5, 0, 1, 1, 3],                          // log member 5: joined, made; 3 was given up
         &[4],
         b"west",
-        &[2, 0xac, 2],       // a standby took over twice, the last time at 300
-        &[1, 6, 0, 1, 1, 4], // control member 6: joined, made; 4 was given up
+        &[2, 0xac, 2],             // a standby took over twice, the last time at 300
+        &[1, 6, 0, 1, 1, 4],       // control member 6: joined, made; 4 was given up
+        &[1, 1, 2, 0xac, 2, 8, 1], // of chunk 1: places 2 to 300, by extents of 8; it was alone
     ];
-    assert_eq!(bytes[..5], *b"FnNd\x06");
+    assert_eq!(bytes[..5], *b"FnNd\x07");
     assert_eq!(bytes[HEADER_BYTES..], body.concat());
     assert_eq!(Record::decode(&bytes), Some(record()));
+}
+
+/// The record as it is read from the bytes of a release in which chunks were not cut.
+fn without_parts() -> Record {
+    Record { parts: BTreeMap::new(), ..record() }
+}
+
+#[test]
+fn a_record_of_before_chunks_were_cut_is_read() {
+    let body = &without_parts().encode()[HEADER_BYTES..];
+    let body = &body[..body.len() - 1];
+    let checksum = crc32c::crc32c(body).to_le_bytes();
+    let bytes = [&MAGIC[..], &[WITHOUT_PARTS], &checksum, body].concat();
+    let mut found = Record::decode(&bytes).unwrap();
+    assert_eq!(found, without_parts());
+    found.note_parts(&found.layout.clone().unwrap());
+    let part = found.parts[&ChunkId(1)];
+    assert_eq!((part.first, part.end, part.is_alone), (PageNo(0), PageNo::NONE, true));
+    let before = found.clone();
+    found.note_parts(&found.layout.clone().unwrap());
+    assert_eq!(found, before);
 }
 
 /// The record as it is read from the bytes of a release without zones.
 fn old_record(number: u64) -> Record {
     let zone = "default".to_owned();
     let number = Some(NodeId(number));
-    let record = Record { control_member: None, control_left: None, ..record() };
+    let record = Record { control_member: None, control_left: None, ..without_parts() };
     Record { number, zone, generation: 0, taken_over_at: Lsn(0), ..record }
 }
 
@@ -107,14 +136,14 @@ const ALL_PAGES: &[u8] = &[1, 2];
 
 #[test]
 fn a_record_of_before_control_nodes_came_and_went_is_read() {
-    let body = &record().encode()[HEADER_BYTES..];
+    let body = &without_parts().encode()[HEADER_BYTES..];
     // Without the control member, and with the word that there is one.
-    let (before, behind) = body[..body.len() - 6].split_at(37);
+    let (before, behind) = body[..body.len() - 7].split_at(37);
     let body = [before, &[1], behind].concat();
     let checksum = crc32c::crc32c(&body).to_le_bytes();
     let bytes = [&MAGIC[..], &[FOUNDED_CONTROL], &checksum, &body].concat();
     let founder = MemberPlace { member: MemberId(4), is_founder: true, is_made: true };
-    let expected = Record { control_member: Some(founder), control_left: None, ..record() };
+    let expected = Record { control_member: Some(founder), control_left: None, ..without_parts() };
     assert_eq!(Record::decode(&bytes), Some(expected));
 }
 

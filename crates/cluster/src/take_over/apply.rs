@@ -13,6 +13,7 @@ use firn_storage::local::{LocalDirectory, LogOptions, OpenError};
 use super::{FILE_NAME, TakeOverOrder};
 use crate::framed_file::{delete_below, remove};
 use crate::layout::catalog::FOUNDED_EPOCH;
+use crate::layout::parts::HeldPart;
 use crate::log_member::database_of;
 use crate::record::{MemberPlace, Record, RecordError, RecordFile};
 
@@ -110,7 +111,13 @@ fn go_on(record: &mut Record, order: &TakeOverOrder, place: Option<MemberPlace>)
     (record.control_member, record.control_left) = (None, None);
     (record.generation, record.taken_over_at) = (order.generation, order.position);
     let own: Vec<_> = record.number.iter().flat_map(|own| order.layout.chunks_on(*own)).collect();
-    record.held.retain(|chunk, _| own.contains(chunk));
+    // A node that heard of a later cut than the others do lacks what the chunk has for them.
+    let is_whole = |chunk, part: &HeldPart| {
+        order.layout.held_part(chunk).is_some_and(|whole| part.covers(&whole))
+    };
+    record.note_parts(&order.layout);
+    record.parts.retain(|chunk, part| own.contains(chunk) && is_whole(*chunk, part));
+    record.held.retain(|chunk, _| record.parts.contains_key(chunk));
     record.held.values_mut().for_each(|epoch| *epoch = FOUNDED_EPOCH);
     let control = order.layout.control_members();
     record.told = control.map(|(_, node)| node.address.clone()).collect();

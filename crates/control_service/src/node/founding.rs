@@ -18,7 +18,7 @@ impl Shared {
         let catalog = core.controller.catalog();
         let is_new = catalog.nodes().is_empty() && catalog.groups().is_empty();
         if let Some(founding) = self.options.founding.as_ref().filter(|_| is_new)
-            && let Err(error) = core.propose(&Proposal::Found(founding.clone()))
+            && let Err(error) = core.propose(founding)
         {
             tracing::warn!(?error, "the cluster is founded when a control node leads again");
         }

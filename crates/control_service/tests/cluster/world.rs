@@ -213,7 +213,7 @@ impl Cluster {
             options.settings.suspect_ticks = 5;
             options.settings.down_ticks = 15;
         }
-        options.founding = self.is_founded.then(|| self.founding(id));
+        options.founding = self.is_founded.then(|| Proposal::Found(self.founding(id)));
         options.file_bytes = self.file_bytes;
         options.kept_entries = self.kept_entries;
         options.observer = Some(Arc::new(MemberObserver::new(&self.facts)));

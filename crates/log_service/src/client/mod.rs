@@ -247,7 +247,8 @@ impl Shared {
 
     /// Whether the reader of this name stays when the client is gone.
     fn stays(&self, reader: &str) -> bool {
-        self.options.stays.iter().any(|name| name == reader)
+        let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        self.options.stays.iter().any(|name| reader.strip_prefix(&**name).is_some_and(is_below))
     }
 
     fn close(&self) {

@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct RemoteLogOptions {
     /// The names of readers that stay registered when this client is gone, until
     /// [`super::RemoteLog::forget`] or until they are dropped for holding back too much. For
-    /// readers that come back, such as a page node's. The names are unique in the cluster.
+    /// readers that come back, such as a page node's: those of its chunks have names that go on
+    /// with a slash, and stay too. The names are unique in the cluster.
     pub stays: Vec<String>,
     /// How long a call waits for members before the log counts as unavailable.
     pub patience: Duration,

@@ -200,10 +200,9 @@ impl Map {
             Arc::clone(&nodes[at])
         };
         let extents = placement.extents;
-        let before = before.filter(|before| before.extents == extents);
         let chunk = |placed: PlacedChunk| {
             let of_chunk: Vec<Arc<Node>> = placed.nodes.iter().map(find).collect();
-            let covered = before.map_or(Lsn(0), |before| before.covered_in(&placed.pages));
+            let covered = before.map_or(Lsn(0), |before| before.covered_in(extents, &placed.pages));
             let applied = Applied { at_nodes: vec![Lsn(0); of_chunk.len()], covered };
             let (pages, sample) = (placed.pages.clone(), sample(extents, &placed.pages));
             let are_far = placed.nodes.iter().map(|node| links[node].is_far).collect();
@@ -236,15 +235,26 @@ impl Map {
         self.chunks.iter().filter_map(|chunk| Some((Arc::clone(chunk), place(chunk)?))).collect()
     }
 
-    /// What callers were told of the chunk that has all of these pages. Chunks are moved and split;
-    /// one that joins several has to be heard of first.
-    fn covered_in(&self, pages: &RangeInclusive<PageId>) -> Lsn {
+    /// What callers were told of the chunk that has all of these pages, by these extents. Chunks are
+    /// moved and split; one that joins several has to be heard of first.
+    fn covered_in(&self, extents: Option<Extents>, pages: &RangeInclusive<PageId>) -> Lsn {
+        if self.extents != extents {
+            // A chunk of all pages has them however they lie.
+            return match &*self.chunks {
+                [all] if all.has_everything() => all.covered(),
+                _ => Lsn(0),
+            };
+        }
         let chunk = self.with_key(*pages.start()).filter(|chunk| chunk.pages.contains(pages.end()));
         chunk.map_or(Lsn(0), |chunk| chunk.covered())
     }
 }
 
 impl Chunk {
+    fn has_everything(&self) -> bool {
+        self.pages == (PageId::from_u64(0)..=PageId::from_u64(u64::MAX))
+    }
+
     /// One of the chunk's pages: what holds for it holds for all.
     pub(super) fn sample(&self) -> PageId {
         self.sample
