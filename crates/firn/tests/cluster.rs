@@ -19,6 +19,8 @@ mod controls;
 mod origin;
 #[path = "support/mod.rs"]
 mod server;
+#[path = "cluster/splits.rs"]
+mod splits;
 #[path = "cluster/tables.rs"]
 mod tables;
 

@@ -1,5 +1,6 @@
-//! `firn cluster copies`, `members`, `controls`, `drain` and `remove`: how many nodes have the
-//! pages, keep the log and control the cluster, and nodes that give away what they have, and leave.
+//! `firn cluster copies`, `split`, `chunk-size`, `members`, `controls`, `drain` and `remove`: how
+//! many nodes have the pages, keep the log and control the cluster, how large chunks of pages are,
+//! and nodes that give away what they have, and leave.
 
 use std::io::Write;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use clap::ArgMatches;
 use firn_base::task::sleep;
 use firn_cluster::{Control, LOG_GROUP, Surveyor};
-use firn_control::{Catalog, GroupId, NodeId, Proposal, Settings, can_leave};
+use firn_control::{Catalog, ChunkId, GroupId, NodeId, Proposal, Reason, Settings, can_leave};
+use firn_node::size::Size;
 use signal_hook::iterator::Signals;
 
 use super::status::operations;
@@ -27,6 +29,39 @@ pub(super) fn set_copies(matches: &ArgMatches, out: &mut dyn Write) -> Result<()
     let settings = Settings { replicas, ..surveyor.catalog()?.settings().clone() };
     surveyor.propose(Proposal::Configure(settings))?;
     writeln!(out, "firn: the pages are kept on {replicas} page nodes, if there are as many")?;
+    Ok(())
+}
+
+/// `firn cluster split CHUNK`: cuts a chunk of pages in two.
+///
+/// # Errors
+/// If control refuses.
+pub(super) fn split(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), CommandError> {
+    let surveyor = surveyor(matches)?;
+    let chunk = ChunkId(*matches.get_one::<u64>("chunk").expect("clap requires it"));
+    let catalog = surveyor.catalog()?;
+    let known = catalog.chunks().get(&chunk).ok_or_else(|| {
+        let numbers: Vec<_> = catalog.chunks().keys().map(ToString::to_string).collect();
+        CommandError::Usage(format!("there is no chunk {chunk}; there are {}", numbers.join(", ")))
+    })?;
+    let (epoch, reason) = (known.epoch, Reason::Asked);
+    surveyor.propose(Proposal::Divide { chunk, epoch, reason })?;
+    writeln!(out, "firn: chunk {chunk} is cut in two; firn cluster status shows how far")?;
+    Ok(())
+}
+
+/// `firn cluster chunk-size SIZE`: from which size on chunks are cut in two.
+///
+/// # Errors
+/// If control refuses.
+pub(super) fn set_chunk_size(
+    matches: &ArgMatches,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let surveyor = surveyor(matches)?;
+    let size = *matches.get_one::<Size>("size").expect("clap requires it");
+    surveyor.propose(Proposal::SplitAbove { bytes: size.0 })?;
+    writeln!(out, "firn: chunks of more than {size} are cut in two")?;
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use firn_base::Environment;
 use firn_base::network::NodeIdentity;
 use firn_cluster::{Layout, MAX_CHUNKS, Surveyor};
+use firn_node::size::Size;
 use firn_secure_network::{Credentials, SecureNetwork};
 
 use crate::configuration::Configuration;
@@ -53,8 +54,8 @@ fn pages() -> [Arg; 4] {
             "On how many nodes of a new cluster each page is; on all page nodes if not given",
         ),
         number("page_chunks", "page-chunks", MAX_CHUNKS).help(
-            "Into how many chunks the pages of a new cluster are divided, for ever; 16 if not all \
-             page nodes have all pages, else 1",
+            "Into how many chunks the pages of a new cluster are divided; 16 if not all page nodes \
+             have all pages, else 1. Chunks that grow are cut in two later",
         ),
         number("extent_pages", "extent-pages", u32::MAX)
             .help("How many neighbouring pages of a table lie in one chunk"),
@@ -173,6 +174,30 @@ pub(crate) fn command() -> Command {
                         .required(true)
                         .value_parser(value_parser!(u8).range(1..=7))
                         .help("How many; as many as there are page nodes, if there are fewer"),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
+            Command::new("split")
+                .about("Cut a chunk of pages in two")
+                .arg(
+                    Arg::new("chunk")
+                        .value_name("CHUNK")
+                        .required(true)
+                        .value_parser(value_parser!(u64))
+                        .help("Its number; firn cluster status lists them"),
+                )
+                .args(which_cluster()),
+        )
+        .subcommand(
+            Command::new("chunk-size")
+                .about("Set from which size on chunks of pages are cut in two")
+                .arg(
+                    Arg::new("size")
+                        .value_name("SIZE")
+                        .required(true)
+                        .value_parser(value_parser!(Size))
+                        .help("The most that a chunk has, such as 10G"),
                 )
                 .args(which_cluster()),
         )
@@ -358,6 +383,8 @@ pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
         Some(("scale", matches)) => elastic::run(matches, out),
         Some(("status", matches)) => status::run(matches, out),
         Some(("copies", matches)) => change::set_copies(matches, out),
+        Some(("split", matches)) => change::split(matches, out),
+        Some(("chunk-size", matches)) => change::set_chunk_size(matches, out),
         Some(("members", matches)) => change::set_members(matches, out),
         Some(("controls", matches)) => change::set_controls(matches, out),
         Some(("drain", matches)) => change::drain(matches, out),

@@ -12,6 +12,7 @@ use firn_base::task::StopAtEnd;
 use mysql::prelude::Queryable;
 
 use super::server::Server;
+use super::splits::split_first;
 use super::{Cluster, ONE_AT_A_TIME, signal, wait_until};
 
 #[path = "../support/audit.rs"]
@@ -38,9 +39,9 @@ fn kill(cluster: &Cluster, name: &str) {
     }
 }
 
-/// Writes rows while nodes are killed. Returns the rows, and the time from which on moments are
+/// Writes rows while nodes are killed, and other things happen. Returns the rows, and the time from which on moments are
 /// restored.
-fn load(cluster: &Cluster) -> (Vec<Written>, u64) {
+fn load(cluster: &Cluster, disturb: &dyn Fn(&Cluster)) -> (Vec<Written>, u64) {
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _stop = StopAtEnd(&ends);
@@ -53,6 +54,7 @@ fn load(cluster: &Cluster) -> (Vec<Written>, u64) {
         let began = now_ms();
         for round in 0..5 {
             std::thread::sleep(Duration::from_millis(1_500));
+            disturb(cluster);
             let status = cluster.wait_for_status(|text| archiving(text).is_some());
             match round {
                 3 => kill(cluster, writing(&status).unwrap()),
@@ -109,14 +111,14 @@ pub(super) fn wait_for_count(cluster: &Cluster, count: u64) {
     wait_until(query, || cluster.rows::<u64>(Role::Database, query)[0] >= count);
 }
 
-fn archive_a_cluster(shape: &[&str]) {
+fn archive_a_cluster(shape: &[&str], disturb: &dyn Fn(&Cluster)) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().unwrap();
     let archive = format!("file://{}/archive", place.path().display());
     let flags = ["--archive", &archive, "--archive-interval-seconds", "1"];
     let cluster = Cluster::start(&place.path().join("cluster"), &[shape, &flags].concat());
     create(&cluster);
-    let (written, began) = load(&cluster);
+    let (written, began) = load(&cluster, disturb);
     assert!(written.len() > 100, "{} rows", written.len());
     let ended = now_ms();
     cluster.wait_for_status(|text| text.contains(", 0 and 0.0 seconds behind"));
@@ -137,16 +139,23 @@ fn archive_a_cluster(shape: &[&str]) {
 
 #[test]
 fn nodes_that_do_everything_are_archived() {
-    archive_a_cluster(&["--nodes", "3"]);
+    archive_a_cluster(&["--nodes", "3"], &|_| {});
 }
 
 #[test]
 fn page_nodes_without_log_archive() {
-    archive_a_cluster(&["--separate"]);
+    archive_a_cluster(&["--separate"], &|_| {});
 }
 
 #[test]
 fn page_nodes_with_a_part_of_the_pages_each_archive_all() {
     let pages = ["--page-nodes", "3", "--page-copies", "2", "--extent-pages", "8"];
-    archive_a_cluster(&[&["--separate"], &pages[..]].concat());
+    archive_a_cluster(&[&["--separate"], &pages[..]].concat(), &|_| {});
+}
+
+#[test]
+fn an_archive_has_all_pages_while_chunks_are_split() {
+    let pages = ["--page-nodes", "3", "--page-copies", "2", "--page-chunks", "2"];
+    let shape = [&["--separate", "--extent-pages", "8"], &pages[..]].concat();
+    archive_a_cluster(&shape, &split_first);
 }

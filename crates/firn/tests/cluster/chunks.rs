@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The nodes of each chunk, as `firn cluster status` says; those that it copies to are left out.
-fn chunks(text: &str) -> Vec<BTreeSet<String>> {
+pub(super) fn chunks(text: &str) -> Vec<BTreeSet<String>> {
     let lines = text.lines().filter(|line| line.starts_with("chunk "));
     let nodes = lines.filter_map(|line| line.split_once(", on ")).map(|(_, nodes)| nodes);
     nodes
@@ -24,7 +24,7 @@ fn chunks(text: &str) -> Vec<BTreeSet<String>> {
 }
 
 /// How many chunks each node has.
-fn counts(text: &str) -> BTreeMap<String, usize> {
+pub(super) fn counts(text: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for node in chunks(text).into_iter().flatten() {
         *counts.entry(node).or_default() += 1;
@@ -33,7 +33,7 @@ fn counts(text: &str) -> BTreeMap<String, usize> {
 }
 
 /// Whether each of the chunks is in service on so many nodes, and nothing moves.
-fn is_at_rest(text: &str, copies: usize) -> bool {
+pub(super) fn is_at_rest(text: &str, copies: usize) -> bool {
     let whole = chunks(text).iter().all(|nodes| nodes.len() == copies);
     whole && !text.contains("(copying)") && !text.contains("(leaving)")
 }
