@@ -29,7 +29,7 @@ use firn_archive::ArchiveError;
 use firn_base::disk::Disk;
 use firn_base::network::NodeId;
 use firn_base::{Environment, Lsn};
-use firn_control::{ChunkId, ChunkReport, Epoch, OperationId, OrderNumber, Progress};
+use firn_control::{ChunkId, ChunkReport, Epoch, OperationId, OrderNumber, Progress, narrowed};
 use firn_format::page::PAGE_SIZE;
 use firn_page_service::PageNodeLink;
 use firn_storage::local::{DatabaseId, OpenError, PageStoreOptions};
@@ -400,6 +400,10 @@ impl Shared {
         let opened = self.opened.read().clone();
         let Some((opened, epoch)) = opened.zip(self.epoch()) else { return };
         let Some(kept) = self.parts.view.layout().kept_part(chunk, &before) else { return };
+        if self.has_engine() && !self.are_elsewhere_here(&before, &kept) {
+            // The engine is opened again, and reads elsewhere.
+            return;
+        }
         *self.part.lock() = kept;
         if !self.hold(Some(epoch)) {
             *self.part.lock() = before;
@@ -412,6 +416,18 @@ impl Shared {
         self.has_narrowed.store(true, Ordering::SeqCst);
         self.parts.open.narrowed(chunk, &kept.filter());
         opened.node.narrow(&kept.filter());
+    }
+
+    /// Whether an engine of this process reads the node's chunks.
+    fn has_engine(&self) -> bool {
+        Arc::strong_count(&self.parts.user) > 1
+    }
+
+    /// Whether other chunks of this node have what the chunk had and does not keep.
+    fn are_elsewhere_here(&self, before: &HeldPart, kept: &HeldPart) -> bool {
+        let others = self.parts.record.parts_beside(self.options.chunk);
+        let others = others.iter().map(HeldPart::places);
+        narrowed(&before.places(), &kept.places(), others).is_some()
     }
 
     /// How many of the chunk's pages are its own: not those that the node has as another chunk too,
@@ -588,7 +604,9 @@ impl Shared {
 
     /// Deletes the pages, once no engine of this process reads them.
     fn retire(&self, stop: &Stop) -> Result<Lsn, CopyError> {
-        let is_used = || Arc::strong_count(&self.parts.user) > 1;
+        // An engine reads nothing of a chunk that the cluster does not have.
+        let is_known = || self.parts.view.layout().held_part(self.options.chunk).is_some();
+        let is_used = || self.has_engine() && is_known();
         while is_used() {
             if stop.pause(PAUSE) {
                 return Err(CopyError::GivenUp);
