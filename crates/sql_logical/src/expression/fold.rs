@@ -64,7 +64,8 @@ pub fn fold(
 pub fn constant_value(expression: &Expression, context: &EvaluationContext) -> Option<Datum> {
     match &expression.kind {
         ExpressionKind::Literal(datum) if is_short(datum) => Some(datum.clone()),
-        _ => value_under(expression, &quiet(context)).ok().flatten(),
+        _ if is_constant(expression) => value_under(expression, &quiet(context)).ok().flatten(),
+        _ => None,
     }
 }
 
