@@ -312,6 +312,9 @@ impl Layout {
         if !(1..=MAX_CHUNKS).contains(&chunks) || extents.pages == 0 {
             return Err(format!("page_chunks is 1 to {MAX_CHUNKS}, and extent_pages is above 0"));
         }
+        if places.nodes.is_some() && division.copies.is_some() {
+            return Err(format!("{PAGE_NODES} says where each part is; leave page_copies out"));
+        }
         let nodes = match places.nodes {
             Some(nodes) => self.check_places(nodes, chunks)?,
             None => self.spread_places(division)?,

@@ -95,6 +95,7 @@ fn a_layout_says_which_nodes_have_pages_that_were_moved() {
     assert!(refused("[[1, 2, 7]]").contains("2, which is no page node"));
     assert!(refused("[[1, 7], [1, 7]]").contains("2 lists, and page_chunks is 1"));
     assert!(refused("[[]]").contains("0 nodes in a list"));
+    assert!(refused("[[1, 7]]\npage_copies = 2").contains("leave page_copies out"));
     assert!(refused("[1, 7]").contains("lists the numbers"));
     let many: String = (11..11 + MAX_COPIES)
         .map(|number| {
