@@ -151,7 +151,7 @@ impl Reader<'_> {
 
 impl Table<'_> {
     fn begin(&self) -> Result<Transaction, BenchError> {
-        Ok(self.node.begin(IsolationLevel::RepeatableRead)?)
+        self.node.begin(IsolationLevel::RepeatableRead)
     }
 
     fn read(&mut self, trx: &mut Transaction) -> Result<(), BenchError> {
