@@ -15,9 +15,9 @@
 //! finds it in the layout.
 //!
 //! A chunk that is opened needs a log that knows at least what its pages include. When a whole
-//! cluster starts, or a majority is away, that takes as long as it takes: the task tries again until
-//! then. Pages that cannot be used are given up. Control learns that from the node's reports, and
-//! has them copied again.
+//! cluster starts, or a majority is away, that takes as long as it takes: the task tries again
+//! until then. Pages that cannot be used are given up. Control learns that from the node's reports,
+//! and has them copied again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

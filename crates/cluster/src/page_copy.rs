@@ -97,8 +97,8 @@ impl CopySource {
     }
 }
 
-/// Copies the chunk. Returns what holds the log from the copy's position on. `go_on` is told how far
-/// the copy is, and says whether it is still wanted. Blocks.
+/// Copies the chunk. Returns what holds the log from the copy's position on. `go_on` is told how
+/// far the copy is, and says whether it is still wanted. Blocks.
 ///
 /// # Errors
 /// [`CopyError`]. Then the directory has no pages.

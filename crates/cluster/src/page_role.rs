@@ -1,8 +1,8 @@
 //! A process's page node: the chunks that it has, gets and gives away.
 //!
 //! Each chunk has a directory, a store and a task ([`crate::page_chunk`]). Readers see those that
-//! are open as one store ([`crate::open_chunks`]). A chunk that the node got while the cluster had no
-//! other one is in the page node's directory itself, and the others are in directories below it.
+//! are open as one store ([`crate::open_chunks`]). A chunk that the node got while the cluster had
+//! no other one is in the page node's directory itself, and the others are in directories below it.
 //!
 //! An engine of the process reads that one store, too: while it runs, chunks are cut in two.
 

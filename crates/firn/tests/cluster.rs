@@ -275,33 +275,44 @@ fn write(cluster: &Cluster, writer: u64, stop: &AtomicBool, acknowledged: &Ackno
     }
 }
 
+/// Does something while clients write; returns its result, and the numbers that were acknowledged.
+fn while_writing<T>(cluster: &Cluster, act: impl FnOnce(&Acknowledged) -> T) -> (T, BTreeSet<u64>) {
+    let stop = AtomicBool::new(false);
+    let acknowledged = Acknowledged::default();
+    let done = std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
+        let (stop, acknowledged) = (&stop, &acknowledged);
+        for writer in 0..WRITERS {
+            scope.spawn(move || write(cluster, writer, stop, acknowledged));
+        }
+        act(acknowledged)
+    });
+    (done, acknowledged.into_inner().unwrap())
+}
+
+/// The power fails.
+fn kill_all(cluster: &Cluster) {
+    cluster.processes().iter().for_each(|(_, process)| signal("KILL", process));
+}
+
 fn kill_nodes(arguments: &[&str], asynchronous_commit: &str) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let kills = std::env::var("CLUSTER_KILLS").map_or(4, |kills| kills.parse().expect("a number"));
     let directory = tempfile::tempdir().unwrap();
     let cluster = Cluster::start_with(directory.path(), arguments, asynchronous_commit);
     cluster.create();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (cluster, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(cluster, writer, stop, acknowledged));
-        }
+    let ((), acknowledged) = while_writing(&cluster, |_| {
         for round in 0..kills {
             std::thread::sleep(Duration::from_millis(1_500));
             let processes = cluster.processes();
             if round % 4 == 3 {
-                // The power fails.
-                processes.iter().for_each(|(_, process)| signal("KILL", process));
+                kill_all(&cluster);
             } else if let Some((_, process)) = processes.get(round % processes.len().max(1)) {
                 signal("KILL", process);
             }
             drop(cluster.connect());
         }
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
     check_kept(&cluster, &acknowledged);
     cluster.end();
 }
@@ -435,14 +446,7 @@ fn a_page_node_joins_under_load_and_another_one_leaves() {
     let directory = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(directory.path(), &["--separate"]);
     cluster.create();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    let mut joined = std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(running, writer, stop, acknowledged));
-        }
+    let (mut joined, acknowledged) = while_writing(&cluster, |_| {
         cluster.wait_for_status(|text| text.matches(" up ").count() == 5);
         let mut joined = cluster.join("pages-3", "pages");
         cluster.wait_for_status(|text| text.matches(" up ").count() == 6);
@@ -460,7 +464,6 @@ fn a_page_node_joins_under_load_and_another_one_leaves() {
         cluster.wait_for_status(|text| !text.contains("\npages-1"));
         joined
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
     // An engine that has nothing in memory reads what the copy has.
     let processes = cluster.processes();
     for (name, process) in processes {
@@ -513,14 +516,7 @@ fn all_members_of_the_log_are_replaced_one_after_the_other_under_load() {
     write_layout(directory.path());
     let cluster = Cluster::start(directory.path(), &[]);
     cluster.create();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    let mut joined = std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(running, writer, stop, acknowledged));
-        }
+    let (mut joined, acknowledged) = while_writing(&cluster, |acknowledged| {
         cluster.wait_for_status(|text| text.matches(" up ").count() == 5);
         let mut joined = Vec::new();
         for (old, new, roles) in [
@@ -553,12 +549,9 @@ fn all_members_of_the_log_are_replaced_one_after_the_other_under_load() {
         }
         joined
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
     check_kept(&cluster, &acknowledged);
-    // The power fails. Nobody who comes back was there when the log began.
-    for (_, process) in cluster.processes() {
-        signal("KILL", &process);
-    }
+    // Nobody who comes back was there when the log began.
+    kill_all(&cluster);
     for node in &mut joined {
         node.wait().unwrap();
     }

@@ -61,8 +61,9 @@ pub fn comparison_collation(a: &SqlType, b: &SqlType, operation: &str) -> Result
     }
 }
 
-/// Refuses a text on the left of an operator whose columns did not agree on a collation, beside one of
-/// the collation that they have together. On the right, or beside another collation, it is no matter.
+/// Refuses a text on the left of an operator whose columns did not agree on a collation, beside one
+/// of the collation that they have together. On the right, or beside another collation, it is no
+/// matter.
 ///
 /// # Errors
 /// 1267

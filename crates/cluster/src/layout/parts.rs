@@ -31,8 +31,8 @@ pub(crate) struct HeldPart {
     pub first: PageNo,
     pub end: PageNo,
     pub extents: Extents,
-    /// The cluster had no other chunk when the node got this one. It is in the page node's directory
-    /// itself, and has the node's name among the log's readers.
+    /// The cluster had no other chunk when the node got this one. It is in the page node's
+    /// directory itself, and has the node's name among the log's readers.
     pub is_alone: bool,
 }
 

@@ -3,8 +3,8 @@
 //! 1. Control nodes that have applied the same entries have the same catalog, byte for byte.
 //! 2. The catalog's own invariants hold.
 //! 3. A node that has a replica in service according to the catalog has all of its pages, unless
-//!    its disk has lost them. Readers that the catalog sends there find them. It may have more: those
-//!    of a chunk that was cut in two.
+//!    its disk has lost them. Readers that the catalog sends there find them. It may have more:
+//!    those of a chunk that was cut in two.
 //! 4. Each chunk has a replica in service, and no deletion takes the last copy, nor one in service.
 //! 5. A member that votes had caught up before. Members change one at a time, and votes do not
 //!    become fewer than the group wants.

@@ -39,8 +39,8 @@ fn kill(cluster: &Cluster, name: &str) {
     }
 }
 
-/// Writes rows while nodes are killed, and other things happen. Returns the rows, and the time from which on moments are
-/// restored.
+/// Writes rows while nodes are killed, and other things happen. Returns the rows, and the time from
+/// which on moments are restored.
 fn load(cluster: &Cluster, disturb: &dyn Fn(&Cluster)) -> (Vec<Written>, u64) {
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -2,14 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
 
-use firn_base::task::StopAtEnd;
-
-use super::{
-    Acknowledged, Cluster, ONE_AT_A_TIME, WRITERS, check_kept, kill_nodes, signal, wait_until,
-    write,
-};
+use super::{Cluster, ONE_AT_A_TIME, check_kept, kill_nodes, signal, wait_until, while_writing};
 
 /// The nodes of each chunk, as `firn cluster status` says; those that it copies to are left out.
 pub(super) fn chunks(text: &str) -> Vec<BTreeSet<String>> {
@@ -46,14 +40,7 @@ fn four_page_nodes_with_two_copies_have_half_of_the_pages_each() {
         ["--separate", "--page-nodes", "4", "--page-copies", "2", "--extent-pages", "8"];
     let cluster = Cluster::start(directory.path(), &arguments);
     cluster.create();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    let mut dead = std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(running, writer, stop, acknowledged));
-        }
+    let (mut dead, acknowledged) = while_writing(&cluster, |_| {
         let text = cluster
             .wait_for_status(|text| text.matches(" up ").count() == 7 && is_at_rest(text, 2));
         let found = counts(&text);
@@ -82,7 +69,6 @@ fn four_page_nodes_with_two_copies_have_half_of_the_pages_each() {
             .wait_for_status(|text| !counts(text).contains_key("pages-5") && is_at_rest(text, 2));
         joined
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
     assert!(acknowledged.len() > 100, "the load went on: {}", acknowledged.len());
     // An engine that has nothing in memory reads what the nodes have, one of them being away.
     for (name, process) in cluster.processes() {

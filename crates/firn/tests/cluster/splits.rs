@@ -2,16 +2,14 @@
 
 use std::path::Path;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_base::network::Role;
-use firn_base::task::StopAtEnd;
 use firn_cluster::Layout;
 use mysql::prelude::Queryable;
 
 use super::chunks::{chunks, counts, is_at_rest};
-use super::{Acknowledged, Cluster, ONE_AT_A_TIME, WRITERS, check_kept, signal, wait_until, write};
+use super::{Cluster, ONE_AT_A_TIME, check_kept, kill_all, wait_until, while_writing};
 
 /// Has chunk 1 cut in two, as soon as nothing else changes it.
 pub(super) fn split_first(cluster: &Cluster) {
@@ -56,11 +54,6 @@ fn layout_now(cluster: &Cluster) -> Layout {
     Layout::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The power fails.
-fn kill_all(cluster: &Cluster) {
-    cluster.processes().iter().for_each(|(_, process)| signal("KILL", process));
-}
-
 #[test]
 fn a_chunk_is_split_twice_under_load_and_its_parts_move() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,14 +62,7 @@ fn a_chunk_is_split_twice_under_load_and_its_parts_move() {
     let arguments = [&["--separate", "--extent-pages", "8"], &pages[..]].concat();
     let cluster = Cluster::start(directory.path(), &arguments);
     cluster.create();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    let mut joined = std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(running, writer, stop, acknowledged));
-        }
+    let (mut joined, acknowledged) = while_writing(&cluster, |_| {
         wait_for_chunks(&cluster, 2, 2);
         std::thread::sleep(Duration::from_secs(2));
         split_first(&cluster);
@@ -97,7 +83,6 @@ fn a_chunk_is_split_twice_under_load_and_its_parts_move() {
         assert!(layout.to_text().contains("page_nodes = [["), "{}", layout.to_text());
         joined
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
     assert!(acknowledged.len() > 100, "the load went on: {}", acknowledged.len());
     kill_all(&cluster);
     joined.wait().unwrap();
@@ -122,14 +107,7 @@ fn nodes_that_do_everything_split_their_only_chunk() {
     cluster.create();
     let mut connection = cluster.connect();
     connection.query_drop("SET @stays = 7").unwrap();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(running, writer, stop, acknowledged));
-        }
+    let ((), acknowledged) = while_writing(&cluster, |_| {
         wait_for_chunks(&cluster, 1, 3);
         std::thread::sleep(Duration::from_secs(2));
         split_first(&cluster);
@@ -141,7 +119,6 @@ fn nodes_that_do_everything_split_their_only_chunk() {
     // The engine goes on, and reads the pages of its own node.
     let stays: Option<u64> = connection.query_first("SELECT @stays").unwrap();
     assert_eq!(stays, Some(7), "{}", cluster.logs());
-    let acknowledged = acknowledged.into_inner().unwrap();
     assert_eq!(directories(&cluster, "node-1"), ["chunk-2", "chunk-3"]);
     kill_all(&cluster);
     check_kept(&cluster, &acknowledged);
@@ -158,14 +135,7 @@ fn nodes_are_killed_while_chunks_that_grow_are_split() {
     let arguments = [&["--separate", "--extent-pages", "8"], &pages[..]].concat();
     let cluster = Cluster::start(directory.path(), &arguments);
     cluster.create();
-    let stop = AtomicBool::new(false);
-    let acknowledged = Acknowledged::default();
-    std::thread::scope(|scope| {
-        let _stop = StopAtEnd(&stop);
-        let (running, stop, acknowledged) = (&cluster, &stop, &acknowledged);
-        for writer in 0..WRITERS {
-            scope.spawn(move || write(running, writer, stop, acknowledged));
-        }
+    let ((), acknowledged) = while_writing(&cluster, |_| {
         wait_until("chunks are cut when they are large", || {
             cluster.command(&["chunk-size", "1M"]).output().unwrap().status.success()
         });
@@ -180,7 +150,6 @@ fn nodes_are_killed_while_chunks_that_grow_are_split() {
         cluster.signal("pages-2", "KILL");
         drop(cluster.connect());
     });
-    let acknowledged = acknowledged.into_inner().unwrap();
     cluster.wait_for_status(|text| !text.contains(" split chunk ") && is_at_rest(text, 2));
     kill_all(&cluster);
     check_kept(&cluster, &acknowledged);

@@ -235,8 +235,8 @@ impl Map {
         self.chunks.iter().filter_map(|chunk| Some((Arc::clone(chunk), place(chunk)?))).collect()
     }
 
-    /// What callers were told of the chunk that has all of these pages, by these extents. Chunks are
-    /// moved and split; one that joins several has to be heard of first.
+    /// What callers were told of the chunk that has all of these pages, by these extents. Chunks
+    /// are moved and split; one that joins several has to be heard of first.
     fn covered_in(&self, extents: Option<Extents>, pages: &RangeInclusive<PageId>) -> Lsn {
         if self.extents != extents {
             // A chunk of all pages has them however they lie.

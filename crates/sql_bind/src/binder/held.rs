@@ -269,8 +269,8 @@ pub(super) fn as_written(typing: &mut Typing<'_>, parameter: Expression) -> Expr
     }
 }
 
-/// Refuses, with error 3854, the value of a parameter beside a text whose character set does not have
-/// all of its characters. The plan holds for the other values.
+/// Refuses, with error 3854, the value of a parameter beside a text whose character set does not
+/// have all of its characters. The plan holds for the other values.
 pub(super) fn suppose_text(
     typing: &mut Typing<'_>,
     kind: ComparisonKind,

@@ -6,10 +6,11 @@
 //!   COALESCE('1x', d) + 0                1 without a warning
 //! ```
 //!
-//! MySQL asks the value that `IF`, `CASE` or `ELT` chooses for its own number. `ANY_VALUE`, `COALESCE`,
-//! `GREATEST`, `LEAST` and the functions of regular expressions give a text, whose number is taken as far as it goes: only an exact
-//! number warns, of a text without any digit. Of a text that is a function's moment, the number is
-//! the moment's, as in `ADDTIME('10:11:12', 1) + 0`.
+//! MySQL asks the value that `IF`, `CASE` or `ELT` chooses for its own number. `ANY_VALUE`,
+//! `COALESCE`, `GREATEST`, `LEAST` and the functions of regular expressions give a text, whose
+//! number is taken as far as it goes: only an exact number warns, of a text without any digit. Of a
+//! text that is a function's moment, the number is the moment's, as in `ADDTIME('10:11:12', 1) +
+//! 0`.
 
 use firn_sql_logical::expression::{Expression, ExpressionKind};
 use firn_sql_types::error::{ErrorKind, Result};

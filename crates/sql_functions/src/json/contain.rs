@@ -63,8 +63,8 @@ fn resolve_member_of(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
     resolve_roles(types, context, roles, SqlType::boolean())
 }
 
-/// The first two arguments as documents; `None` if one is NULL. Beside a first one that is NULL, the
-/// second need not be a document.
+/// The first two arguments as documents; `None` if one is NULL. Beside a first one that is NULL,
+/// the second need not be a document.
 fn both_documents<'a>(
     a: &'a [Datum],
     function: &str,

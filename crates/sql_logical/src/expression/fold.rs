@@ -109,8 +109,8 @@ fn is_constant(expression: &Expression) -> bool {
     })
 }
 
-/// Whether a call of a function over constants is one. What stands for an argument that is no document
-/// fails in execution, and here.
+/// Whether a call of a function over constants is one. What stands for an argument that is no
+/// document fails in execution, and here.
 fn is_worked_out(function: &Function) -> bool {
     function.volatility == Volatility::Pure || function.name.ends_with("NO DOCUMENT")
 }

@@ -1,5 +1,5 @@
-//! The value that a column of dates, times, years, large integers or texts would store for a constant
-//! that it is compared with.
+//! The value that a column of dates, times, years, large integers or texts would store for a
+//! constant that it is compared with.
 //!
 //! ```text
 //!   date_column = 240229               2024-02-29

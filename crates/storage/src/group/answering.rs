@@ -1,5 +1,5 @@
-//! Commits whose threads have left. Whoever learns that a majority has their log answers them: the
-//! thread that reads the messages of another member, or the one that has synced this member's log.
+//! Commits whose threads have left. The thread that learns that a majority has their log answers
+//! them. It has read a message of another member, or has synced this member's log.
 //!
 //! ```text
 //!   committer   entered as left ─► durable? ─► taken by a round, or by who has the turn ─► leaves

@@ -181,8 +181,8 @@ impl Writing {
         self.source.get().is_some_and(|source| source.left() > Lsn(0))
     }
 
-    /// Answers the committers that have left and whose log is durable; with `error`, the others too.
-    /// Not under the driver's latch.
+    /// Answers the committers that have left and whose log is durable; with `error`, the others
+    /// too. Not under the driver's latch.
     pub(super) fn answer(&self, error: Option<&LogError>) {
         let Some(source) = self.source.get() else { return };
         if self.is_dropped.load(Ordering::SeqCst) {

@@ -42,9 +42,9 @@ impl PageChunks {
         PageChunks { name: name.to_owned(), chunks: RwLock::default(), leases: Mutex::default() }
     }
 
-    /// Reads of the pages that `filter` takes go to `store` from now on, unless a chunk with a lower
-    /// number has them: while a chunk is cut in two, both give the same answers. A chunk of the same
-    /// number is replaced.
+    /// Reads of the pages that `filter` takes go to `store` from now on, unless a chunk with a
+    /// lower number has them: while a chunk is cut in two, both give the same answers. A chunk of
+    /// the same number is replaced.
     pub fn insert(&self, number: u64, filter: PageFilter, store: Arc<dyn PageStore>) {
         let mut leases = self.leases.lock();
         leases.retain(|lease| lease.strong_count() > 0);

@@ -19,8 +19,8 @@
 //!   last durable batch of the map; every stored image's LSN is `≤ durable`;
 //! * every log group that ends at or before `applied` is in images that are durable in a slot and
 //!   in the map, so only reads of old versions need the log before it;
-//! * every version at or after `horizon` can be built from stored images and kept log, of pages that
-//!   the store keeps ([`narrowing`]).
+//! * every version at or after `horizon` can be built from stored images and kept log, of pages
+//!   that the store keeps ([`narrowing`]).
 //!
 //! Latch and lock rules:
 //!

@@ -5,8 +5,8 @@
 //!                                                                              ──► slots are free
 //! ```
 //!
-//! The map that is written then is a whole one, so they are gone at once. After a crash before that,
-//! the store is opened with the pages that it keeps, and drops the others again.
+//! The map that is written then is a whole one, so they are gone at once. After a crash before
+//! that, the store is opened with the pages that it keeps, and drops the others again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
