@@ -22,8 +22,15 @@ formatting() {
     cargo fmt --all --check
 }
 
-# Relative links of the Markdown files lead somewhere.
 documents() {
+    local status=0
+    links_lead_somewhere || status=1
+    prose_fits || status=1
+    return $status
+}
+
+# Relative links of the Markdown files.
+links_lead_somewhere() {
     local file target broken=0
     while IFS=: read -r file target; do
         target=${target#*](}
@@ -32,6 +39,20 @@ documents() {
         [ -e "$(dirname "$file")/$target" ] || { echo "$file: no such file: $target"; broken=1; }
     done < <(git ls-files '*.md' | xargs grep -oH ']([^)]*)')
     return $broken
+}
+
+# Markdown and comments have at most 100 columns, as code has. Tables, blocks between ``` and lines
+# that are one link may have more. Of a character, only its first byte counts.
+prose_fits() {
+    git ls-files -z '*.md' '*.rs' | LC_ALL=C xargs -0 awk '
+        FNR == 1 { in_block = 0 }
+        { text = $0 }
+        FILENAME ~ /\.rs$/ && !sub(/^ *\/\/[\/!]?/, "", text) { in_block = 0; next }
+        text ~ /^ *```/ { in_block = !in_block }
+        in_block || text ~ /^ *\|/ || text ~ /^ *([*-] )?\[[^]]*\]\([^)]*\)$/ { next }
+        { gsub(/[\200-\277]/, "") }
+        length() > 100 { print FILENAME ":" FNR ": more than 100 columns"; status = 1 }
+        END { exit status }'
 }
 
 # The manifests for Kubernetes fit its schemas, and name what is there.

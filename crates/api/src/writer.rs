@@ -112,8 +112,8 @@ pub trait Modifications: Send + Sync {
     fn of_definitions(&self) -> Result<Lsn, WriterError>;
 
     /// How long an answer takes about, if it takes a message; log that is under way to the replica
-    /// arrives in that time. `None`: the writer's memory is at hand, so a latch may be held during a
-    /// question.
+    /// arrives in that time. `None`: the writer's memory is at hand, so a latch may be held during
+    /// a question.
     fn round_trip(&self) -> Option<Duration> {
         None
     }

@@ -140,7 +140,8 @@ impl Clients {
     }
 
     /// Has all sessions go on at another node, as soon as one writes; those in a transaction at its
-    /// end, see [`Clients::hand_over`]. Waits until none is left here, at most so long; whether none is.
+    /// end, see [`Clients::hand_over`]. Waits until none is left here, at most so long; whether
+    /// none is.
     pub(crate) fn leave(&self, limit: Duration) -> bool {
         // Both at once, so that no front sends the other's sessions here.
         self.sessions.begin_leaving();
@@ -209,16 +210,17 @@ impl Clients {
         self.front.end_local(patience) && of_others
     }
 
-    /// The process's replica answers what only reads from now on, of its own clients and of others'.
+    /// The process's replica answers what only reads from now on, of its own clients and of
+    /// others'.
     pub(crate) fn begin_reading(&self, endpoint: &Endpoint) {
         self.front.begin_reading(Arc::clone(endpoint.service()) as _);
         let connections = Arc::clone(endpoint.connections());
         self.readings.begin(Arc::clone(endpoint.service()) as _, connections);
     }
 
-    /// Has sessions of other nodes' clients read elsewhere, those in a transaction after its end: the
-    /// rows that it sees are kept as long as this replica runs. Waits until none is left here, at
-    /// most `limit`.
+    /// Has sessions of other nodes' clients read elsewhere, those in a transaction after its end:
+    /// the rows that it sees are kept as long as this replica runs. Waits until none is left here,
+    /// at most `limit`.
     pub(crate) fn leave_reading(&self, limit: Duration) {
         self.readings.begin_leaving();
         self.readings.wait_until_left(limit);

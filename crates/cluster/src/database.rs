@@ -5,13 +5,12 @@
 //! ```
 //!
 //! A *planned switch* ([`DatabaseRole::hand_over`]) has sessions go on at the next writer. First
-//! new transactions wait, and those that were begun come to their end. After [`TRANSACTIONS_GRACE`],
-//! sessions go on in the middle of transactions, too, which are handed over with their locks
-//! ([`crate::handover`]). What still runs after [`STATEMENTS_GRACE`] is cut: it ends as if it had
-//! not been run, and runs at the next writer. What cannot be cut and still runs after
-//! [`STATEMENTS_LIMIT`] is rolled back here. Then the
-//! member lets the other one lead. If that one does not, the engine, which was never closed, serves
-//! again.
+//! new transactions wait, and those that were begun come to their end. After
+//! [`TRANSACTIONS_GRACE`], sessions go on in the middle of transactions, too, which are handed over
+//! with their locks ([`crate::handover`]). What still runs after [`STATEMENTS_GRACE`] is cut: it
+//! ends as if it had not been run, and runs at the next writer. What cannot be cut and still runs
+//! after [`STATEMENTS_LIMIT`] is rolled back here. Then the member lets the other one lead. If that
+//! one does not, the engine, which was never closed, serves again.
 //!
 //! An engine that nobody uses is closed ([`crate::pause`]), while the member goes on: it leads, and
 //! may let another one lead. The engine is opened again for the first client that waits for it.

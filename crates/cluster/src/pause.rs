@@ -73,8 +73,8 @@ pub(crate) trait RestingReplica: Send + Sync {
     /// For how long it has been idle; `None` if it is not open.
     fn idle_for(&self) -> Option<Duration>;
 
-    /// Has it rest from now on, if it has been idle for as long; whether it does. Blocks for a moment
-    /// until it is closed.
+    /// Has it rest from now on, if it has been idle for as long; whether it does. Blocks for a
+    /// moment until it is closed.
     fn rest(&self, idle_for: Duration) -> bool;
 }
 

@@ -12,9 +12,9 @@
 //! keep their connections: their statements run at the node that writes meanwhile. It applies
 //! durable log alone, so nothing has to be taken back.
 //!
-//! Of a cluster that is paused, the replica is closed ([`crate::pause`]): the node that writes has it
-//! rest before it does so itself, and a replica that was not reached then finds out when it asks for
-//! a writer. It is opened again once the node that writes is.
+//! Of a cluster that is paused, the replica is closed ([`crate::pause`]): the node that writes has
+//! it rest before it does so itself, and a replica that was not reached then finds out when it asks
+//! for a writer. It is opened again once the node that writes is.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

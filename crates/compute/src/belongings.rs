@@ -176,8 +176,8 @@ impl HeldBelongings {
         HeldBelongings { holder, session, written, metadata, writing, is_taken: false }
     }
 
-    /// Those of a session of the writer before; `metadata` has the locks of its transaction. Call it
-    /// before there are sessions. Blocks.
+    /// Those of a session of the writer before; `metadata` has the locks of its transaction. Call
+    /// it before there are sessions. Blocks.
     ///
     /// # Errors
     /// What is not free. Nothing is held then.

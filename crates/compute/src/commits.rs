@@ -1,6 +1,6 @@
 //! Commits that can be found again: a command that another process has sent leaves a note of its
-//! answer, in the same transaction. If the node is lost before the answer arrives, that process asks
-//! the next writer for the note.
+//! answer, in the same transaction. If the node is lost before the answer arrives, that process
+//! asks the next writer for the note.
 //!
 //! ```text
 //!   INSERT …  command 7 of session 12 ──► rows + note (12 → 7, "1 row") ──► one commit

@@ -17,8 +17,8 @@
 //! * L3. *Up quickly, down slowly.* One more is wanted when the mean load of `up_after` is above a
 //!   target. One less is wanted when, over `down_after`, the rest would have had less than
 //!   [`ENOUGH_PERCENT`] of the targets.
-//! * L4. *Each change of the replicas that serve restarts both times*, so the next decision rests on
-//!   what was measured after the change.
+//! * L4. *Each change of the replicas that serve restarts both times*, so the next decision rests
+//!   on what was measured after the change.
 //! * L5. *A replica that has died is replaced*, whatever the load: its death leaves `wanted` as it
 //!   is. Each further death doubles the pause before the next start, until one that was started
 //!   after it has served for a minute.

@@ -22,9 +22,9 @@
 //! * P3. *Replicas rest first*, so that none needs a node that is paused. One that is busy, or was
 //!   within the time, refuses. One that does not answer is not waited for: it looks for the node
 //!   that writes by itself.
-//! * P4. *Wakes are one wake, and none is lost.* Before the engine is closed, a wake gives the pause
-//!   up. While it closes, it is remembered. Of a paused node it has the engine opened. While the
-//!   engine opens or is open, it has no effect.
+//! * P4. *Wakes are one wake, and none is lost.* Before the engine is closed, a wake gives the
+//!   pause up. While it closes, it is remembered. Of a paused node it has the engine opened. While
+//!   the engine opens or is open, it has no effect.
 //! * P5. *A pause ends with the leadership of its node.* Who begins to lead opens an engine, and
 //!   pauses after its own time.
 //! * P6. *A pause that was given up is not tried before the time has passed again.*

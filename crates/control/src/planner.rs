@@ -251,7 +251,8 @@ impl<'a> Planner<'a> {
         self.proposals.push(Proposal::MoveReplica { chunk: id, epoch, from, to, reason });
     }
 
-    /// Gives up the replica of a node that is drained, in the most crowded zone, on the fullest node.
+    /// Gives up the replica of a node that is drained, in the most crowded zone, on the fullest
+    /// node.
     fn give_up_one(&mut self, id: ChunkId, chunk: &Chunk, nodes: &[NodeId]) {
         let rank = |node: &&NodeId| {
             let crowd = self.placement.crowd(nodes, **node, None);

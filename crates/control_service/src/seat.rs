@@ -11,9 +11,9 @@
 //! and after its file was made the file must be there: a member that has forgotten its votes does
 //! not come back. A number that was given up is never taken again.
 //!
-//! A founder whose directory was lost looks like one that begins: both have none. The leader's first
-//! messages show the loss: they name confirmed entries that are not there, or bring a catalog that
-//! knows the node with another directory. Then the founder gives its member up.
+//! A founder whose directory was lost looks like one that begins: both have none. The leader's
+//! first messages show the loss: they name confirmed entries that are not there, or bring a catalog
+//! that knows the node with another directory. Then the founder gives its member up.
 //!
 //! A member that was replaced while its process was down finds that in the first catalog that the
 //! process gets: the catalog has given the member's number out, and has no such member. Until then

@@ -72,8 +72,8 @@ impl TransactionSystem {
         }
     }
 
-    /// Reads the last record of every undo segment. Returns the transactions to roll back, and gives
-    /// `expected` the undo logs of those that the writer before has handed over.
+    /// Reads the last record of every undo segment. Returns the transactions to roll back, and
+    /// gives `expected` the undo logs of those that the writer before has handed over.
     pub(crate) fn recover(
         &self,
         expected: &mut Expected,

@@ -48,8 +48,9 @@ pub trait Region: Send + Sync {
     fn timeout(&self) -> Duration;
 
     /// Submits a batch. Does not wait for the owner, only for room on a full way to it; the
-    /// completion reports that all of the batch was done, or an error. Batches of one region happen in the order of their submission: after a batch was
-    /// done, no earlier one happens any more, whatever was reported for it.
+    /// completion reports that all of the batch was done, or an error. Batches of one region happen
+    /// in the order of their submission: after a batch was done, no earlier one happens any more,
+    /// whatever was reported for it.
     fn submit(&self, batch: Batch) -> Completion;
 
     /// Submits a batch and waits for its end. Blocks for a round trip.

@@ -143,7 +143,8 @@ pub(crate) struct Configuration {
     pub(crate) cluster_certificates: Placed<String>,
     /// How long snapshots of a replica may hold up the writer's purge, in seconds; 0: for ever.
     pub(crate) replica_snapshot_seconds: Placed<u64>,
-    /// For how long nobody uses the cluster before its compute pauses, in seconds; 0: it never does.
+    /// For how long nobody uses the cluster before its compute pauses, in seconds; 0: it never
+    /// does.
     pub(crate) pause_after_idle_seconds: Placed<u64>,
     /// How long clients wait for a node that writes, in seconds.
     pub(crate) writer_wait_seconds: Placed<u64>,

@@ -26,8 +26,8 @@
 //!
 //! `docs/formats/region_service.md` describes the bytes.
 //!
-//! Architecture invariant: it knows the seam alone; the regions of any fabric whose batches end when
-//! they are submitted can be served.
+//! Architecture invariant: it knows the seam alone; the regions of any fabric whose batches end
+//! when they are submitted can be served.
 
 pub mod client;
 pub mod message;

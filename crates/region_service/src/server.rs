@@ -1,7 +1,7 @@
 //! The owner's end. See [`crate`] for the rules.
 //!
-//! Latch rules: the mutexes of the service and of the lists are leaves. That of a peer's last number
-//! is held while a batch of that peer runs, which does not wait.
+//! Latch rules: the mutexes of the service and of the lists are leaves. That of a peer's last
+//! number is held while a batch of that peer runs, which does not wait.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -35,9 +35,9 @@
 //! * S7. *A backend that is leaving runs begun transactions to their end, and nothing else*: it
 //!   takes no session more, and each session goes on elsewhere once it is at the end of a
 //!   statement, and has no transaction and nothing else that ends with the backend. Later it *hands
-//!   over*: then such a session goes on, too, and leaves what it has with the service. Where it goes
-//!   on, it asks for that. The client gets error 1213 if its transaction is not there, and error
-//!   1053 if its tables and locks are not.
+//!   over*: then such a session goes on, too, and leaves what it has with the service. Where it
+//!   goes on, it asks for that. The client gets error 1213 if its transaction is not there, and
+//!   error 1053 if its tables and locks are not.
 //! * S8. *A session has one home, the node that writes, and may read apart from it*, in its front's
 //!   process or, if its home is not there, at another node: what it has at the home alone (changes,
 //!   temporary tables, locks) keeps its reads there too. What was set up reaches the

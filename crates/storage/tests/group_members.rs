@@ -260,7 +260,8 @@ fn a_newcomer_takes_the_place_of_a_dead_member() {
 }
 
 /// At random, members are added, removed, given other roles, killed and cut off. The member that
-/// opens the log has all that was acknowledged. Returns how many changes of members came into force.
+/// opens the log has all that was acknowledged. Returns how many changes of members came into
+/// force.
 fn members_come_and_go(world: &World, forgets: bool) -> u64 {
     let mut story = Story::new(world);
     for _ in 0..24 {

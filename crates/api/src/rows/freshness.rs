@@ -59,7 +59,7 @@ pub trait Freshness: Send + Sync {
 
 /// The promise of the other nodes not to let one of them write for a while.
 pub trait WriterLease: Send + Sync {
-    /// Until when, on the monotonic clock, no commit can be acknowledged by another node; zero: that
-    /// is not sure now. Does not block.
+    /// Until when, on the monotonic clock, no commit can be acknowledged by another node; zero:
+    /// that is not sure now. Does not block.
     fn lasts_until(&self) -> Duration;
 }

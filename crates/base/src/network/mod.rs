@@ -251,7 +251,8 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// [`NetworkError::TimedOut`], after which the call can be repeated; [`NetworkError::Ended`];
-    /// [`NetworkError::Damaged`]; [`NetworkError::Untrusted`]; [`NetworkError::System`]. `message` is empty after an error.
+    /// [`NetworkError::Damaged`]; [`NetworkError::Untrusted`]; [`NetworkError::System`]. `message`
+    /// is empty after an error.
     fn receive(&self, message: &mut Vec<u8>, timeout: Option<Duration>) -> NetworkResult<()>;
 
     /// Ends the connection: waiting and later calls of both sides end. Messages that were sent

@@ -8,8 +8,8 @@
 //!
 //! Session variables with character sets and SQL mode, user variables, prepared statements, the
 //! current schema, roles, and the results of `LAST_INSERT_ID()` and the like. What ends with a
-//! server goes another way, see [`super::leaving`]. A connection keeps its id only if the wire keeps
-//! it: `CONNECTION_ID()` is that of the new connection.
+//! server goes another way, see [`super::leaving`]. A connection keeps its id only if the wire
+//! keeps it: `CONNECTION_ID()` is that of the new connection.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

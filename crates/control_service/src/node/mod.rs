@@ -2,8 +2,9 @@
 //!
 //! Latch rules, cited by number:
 //!
-//! 1. `Shared::core` is the node's one latch, but for leaves. It protects the member, the controller,
-//!    and what waits for them. No disk call, no wait, no send and no answer happens under it.
+//! 1. `Shared::core` is the node's one latch, but for leaves. It protects the member, the
+//!    controller, and what waits for them. No disk call, no wait, no send and no answer happens
+//!    under it.
 //! 2. Under it, messages to other members are put into their lanes, whose latches are leaves, so
 //!    that they are queued in the order in which the member made them.
 //! 3. Commands of the member are carried out before those of the controller. So a controller whose

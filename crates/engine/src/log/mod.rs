@@ -22,8 +22,8 @@
 //!    led a round, with nothing latched, and by a task of the store. A commit is entered before its
 //!    thread looks whether it may leave. The thread that moves the durable position past it
 //!    therefore finds it.
-//! 7. What the log store takes is in the ring that replicas read ([`tail`]) before it is durable, if
-//!    there is one.
+//! 7. What the log store takes is in the ring that replicas read ([`tail`]) before it is durable,
+//!    if there is one.
 
 pub mod buffer;
 pub mod completions;

@@ -13,7 +13,8 @@
 //!
 //! Invariants:
 //!
-//! 1. A position of the log has one place in the ring. Words below `kept` may be those of later log.
+//! 1. A position of the log has one place in the ring. Words below `kept` may be those of later
+//!    log.
 //! 2. A peer gets durable log alone. What the log store has taken may still be lost.
 //!
 //! Why no torn group passes. The owner raises `kept` before it stores a word in the place of an
@@ -23,10 +24,10 @@
 //! that has read these finds the words.
 //!
 //! Departures from 003. The paper's writer writes its log buffer into the memory of each replica by
-//! RDMA, with a thread for each. On one machine that would be a copy for each replica by the writer;
-//! here the writer makes one copy, and replicas read it when they need it. The log buffer itself is
-//! not read: it is zeroed behind the log store, and holds log that is not durable. The paper's two
-//! positions of a replica's buffer, *start* and *written*, are `kept` and `written`.
+//! RDMA, with a thread for each. On one machine that would be a copy for each replica by the
+//! writer; here the writer makes one copy, and replicas read it when they need it. The log buffer
+//! itself is not read: it is zeroed behind the log store, and holds log that is not durable. The
+//! paper's two positions of a replica's buffer, *start* and *written*, are `kept` and `written`.
 
 use std::sync::Arc;
 

@@ -135,8 +135,8 @@ impl RedoLog {
         RedoLog::start_with_tail(opened, options, None, on_durable)
     }
 
-    /// As [`RedoLog::start`]; what the log store takes is also stored in `tail`, which begins at the
-    /// end of the stream.
+    /// As [`RedoLog::start`]; what the log store takes is also stored in `tail`, which begins at
+    /// the end of the stream.
     pub(crate) fn start_with_tail(
         opened: OpenedLog,
         options: RedoLogOptions,

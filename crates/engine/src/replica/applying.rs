@@ -14,8 +14,9 @@
 //!
 //! Rules, cited by number:
 //!
-//! A1. The thread that applies holds no latch, pin or snapshot of a read, as with any wait. It takes page
-//!     latches and the dictionary's memory below its turn, and may read pages for definitions.
+//! A1. The thread that applies holds no latch, pin or snapshot of a read, as with any wait. It
+//!     takes page latches and the dictionary's memory below its turn, and may read pages for
+//!     definitions.
 //! A2. Nobody waits for a turn, except the task and [`Applying::close`]. They take no turn while
 //!     they wait for log or for the writer.
 //! A3. The first failure to apply log ends the replica, in a read as in the task. Nobody applies

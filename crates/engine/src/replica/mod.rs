@@ -14,9 +14,9 @@
 //! what the replica's snapshots see. A writer of this machine is seen through its regions
 //! ([`RegionWriter`]).
 //!
-//! Log comes by two ways. The log store sends it, and holds what the replica still needs. The newest
-//! of it is in the memory of a writer on this machine ([`firn_api::LogTail`]), sooner than any
-//! message brings it. Only durable log is taken from either.
+//! Log comes by two ways. The log store sends it, and holds what the replica still needs. The
+//! newest of it is in the memory of a writer on this machine ([`firn_api::LogTail`]), sooner than
+//! any message brings it. Only durable log is taken from either.
 //!
 //! How a replica starts: it first takes its place at the writer, so nothing that it can see is
 //! purged from then on. Then it reads the durable end of the log, P, and after that the last

@@ -17,8 +17,8 @@
 //!    the announced horizon and is refused.
 //! 2. The trees that were read are those of the tables as they are defined now. The caller has
 //!    ensured that, and locks the definitions: a dropped tree shows no change.
-//! 3. A snapshot that must see more than the follower has applied is described as the newer one. All
-//!    that was read is the same in both ([`super::behind`]).
+//! 3. A snapshot that must see more than the follower has applied is described as the newer one.
+//!    All that was read is the same in both ([`super::behind`]).
 
 use std::sync::Arc;
 

@@ -22,8 +22,8 @@
 //!    marker of this very handover, behind the record that the message names.
 //! 2. *A snapshot that goes on sees what it saw.* A restart forgets when transactions committed and
 //!    takes all of them as old. So the commits that the oldest snapshot does not see are entered
-//!    again, and none is missing: nothing commits after they were listed. Purge starts at the oldest
-//!    snapshot, as it did here.
+//!    again, and none is missing: nothing commits after they were listed. Purge starts at the
+//!    oldest snapshot, as it did here.
 //! 3. *Nobody comes between*: locks and snapshots are there before the first session, and before
 //!    purge and rollback begin.
 //!

@@ -47,8 +47,8 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     }
 }
 
-/// The catalog with a node that writes: control hears of a new one a little later than clients. As it
-/// is if that takes too long.
+/// The catalog with a node that writes: control hears of a new one a little later than clients. As
+/// it is if that takes too long.
 fn wait_for_writer(surveyor: &Surveyor) -> Result<Catalog, CommandError> {
     let clock = Environment::system().clock;
     let end = clock.monotonic() + WRITER_LIMIT;

@@ -175,7 +175,8 @@ impl Held {
         self.is_bound.load(Ordering::SeqCst) || inside.session.as_mut().is_none_or(in_transaction)
     }
 
-    /// The session's transaction, if it can go on elsewhere (S10). Waits until its command has ended.
+    /// The session's transaction, if it can go on elsewhere (S10). Waits until its command has
+    /// ended.
     pub(super) fn describe(&self) -> Option<Vec<u8>> {
         self.inside.lock().session.as_mut()?.describe_transaction()
     }
@@ -305,8 +306,8 @@ impl Held {
         None
     }
 
-    /// The outcome as the front is told of it: a command that ends because the node ends its session
-    /// is not one that somebody has interrupted.
+    /// The outcome as the front is told of it: a command that ends because the node ends its
+    /// session is not one that somebody has interrupted.
     fn told(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Refused(fault)

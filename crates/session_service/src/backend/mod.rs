@@ -109,7 +109,8 @@ impl FrontDesk {
 }
 
 impl SessionService {
-    /// A service of that number that runs no sessions yet. Register [`SessionService::offer`] in a link's server.
+    /// A service of that number that runs no sessions yet. Register [`SessionService::offer`] in a
+    /// link's server.
     #[must_use]
     pub fn new(environment: &Environment, id: ServiceId) -> Arc<SessionService> {
         let shared = Arc::new(Shared {

@@ -243,8 +243,8 @@ impl Front {
         self.shared.attached.notify_all();
     }
 
-    /// Has the sessions stay that were to go on elsewhere and have not left; they are opened in this
-    /// process again.
+    /// Has the sessions stay that were to go on elsewhere and have not left; they are opened in
+    /// this process again.
     pub fn stay(&self) {
         let leaving = self.shared.leaving.lock().take();
         if let Some(leaving) = leaving {
@@ -269,7 +269,8 @@ impl Front {
         leaving.is_none_or(|leaving| leaving.wait_until_left(limit))
     }
 
-    /// Waits until no command of a session that is leaving runs, at most so long; whether none does.
+    /// Waits until no command of a session that is leaving runs, at most so long; whether none
+    /// does.
     pub fn wait_until_idle(&self, limit: Duration) -> bool {
         let leaving = self.shared.leaving.lock().clone();
         leaving.is_none_or(|leaving| leaving.wait_until_idle(limit))

@@ -21,8 +21,8 @@ use super::session::FrontSession;
 use super::{ASK_AGAIN, Judge, StatementClass};
 use crate::message::{Fault, Outcome};
 
-/// How long the next writer is waited for to say what became of a command: longer than for a command
-/// that can be sent again, because the client would have to find it out by itself.
+/// How long the next writer is waited for to say what became of a command: longer than for a
+/// command that can be sent again, because the client would have to find it out by itself.
 const FATE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a command is, as far as that matters when its node is lost.

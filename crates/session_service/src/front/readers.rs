@@ -1,5 +1,5 @@
-//! The other nodes at which sessions read (S8): attachments to all of them, of which a session takes
-//! the one that has the least to do; one that is far, if no other takes it.
+//! The other nodes at which sessions read (S8): attachments to all of them, of which a session
+//! takes the one that has the least to do; one that is far, if no other takes it.
 //!
 //! A node that is behind, or does not answer, has more commands running than the others, so that
 //! sessions come to it no more; one that has just refused a read rests for a while.

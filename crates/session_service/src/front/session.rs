@@ -531,7 +531,8 @@ impl FrontSession {
         }
     }
 
-    /// Whether the client has nothing of an answer, and what it would get of it is of one statement.
+    /// Whether the client has nothing of an answer, and what it would get of it is of one
+    /// statement.
     fn can_run_again(&self, kind: Kind<'_>, answered: &Answered) -> bool {
         let is_one = || kind.is_one_statement(&self.shared.options.judge);
         !answered.has_answered && (answered.rest.is_empty() || is_one())

@@ -212,8 +212,8 @@ pub(super) fn cut_to_definition(
     Ok(with_fixed_decimals(cut, decimals))
 }
 
-/// The text that `GREATEST` and `LEAST` make of a date or a time beside other values, where a number
-/// is wanted: of a date, its number; of a time, that of the numbers of all values.
+/// The text that `GREATEST` and `LEAST` make of a date or a time beside other values, where a
+/// number is wanted: of a date, its number; of a time, that of the numbers of all values.
 fn as_chosen(typing: &mut Typing<'_>, expression: Expression) -> Expression {
     let ExpressionKind::Call { function, arguments } = &expression.kind else { return expression };
     if !matches!(function.name, "GREATEST" | "LEAST") {
@@ -426,8 +426,8 @@ pub(crate) fn compare(
     compare_leniently(typing, operator, left, right)
 }
 
-/// A constant text beside an exact number that is no constant: it is one too. Others are compared as
-/// doubles.
+/// A constant text beside an exact number that is no constant: it is one too. Others are compared
+/// as doubles.
 fn exact_beside(typing: &mut Typing<'_>, value: Expression, other: &Expression) -> Expression {
     let is_constant =
         matches!(other.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_));

@@ -90,9 +90,9 @@ pub(crate) fn is(operand: Expression, test: IsTest, negated: bool) -> Expression
     Expression { kind: ExpressionKind::Is { operand: Box::new(operand), test, negated }, ty }
 }
 
-/// The operands of a comparison, a `XOR` or a `NOT`, of which one has to be NULL so that it is NULL:
-/// MySQL asks them alone, as they are written, so that no conversion warns. What is no date is NULL
-/// beside dates.
+/// The operands of a comparison, a `XOR` or a `NOT`, of which one has to be NULL so that it is
+/// NULL: MySQL asks them alone, as they are written, so that no conversion warns. What is no date
+/// is NULL beside dates.
 fn nullable_sides(operand: &Expression) -> Option<Vec<&Expression>> {
     let sides: Vec<&Expression> = match &operand.kind {
         ExpressionKind::Compare { operator, kind, sides }

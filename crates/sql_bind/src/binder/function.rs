@@ -543,7 +543,8 @@ fn takes_documents(name: &str) -> bool {
     )
 }
 
-/// Functions of truth values, which are `true` and `false` in documents. A string comparison is one.
+/// Functions of truth values, which are `true` and `false` in documents. A string comparison is
+/// one.
 const TRUTH_FUNCTIONS: &[&str] = &[
     "REGEXP_LIKE",
     "STRCMP",

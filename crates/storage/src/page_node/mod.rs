@@ -10,9 +10,9 @@
 //! among themselves: two nodes with the same pages give the same bytes at the same position.
 //!
 //! The page store is the one of the local directory ([`crate::local::pages`]); only its log is
-//! another one ([`ReceivedLog`]). The node's lease holds the log that the page store may still need.
-//! A node whose lease was dropped, because it was away for too long, cannot start: its pages must
-//! be copied from another node ([`PageNode::begin_copy`]), as those of a node that is new.
+//! another one ([`ReceivedLog`]). The node's lease holds the log that the page store may still
+//! need. A node whose lease was dropped, because it was away for too long, cannot start: its pages
+//! must be copied from another node ([`PageNode::begin_copy`]), as those of a node that is new.
 
 mod chunks;
 mod received_log;

@@ -21,8 +21,8 @@
 //!
 //! 1. The one mutex is short: it is not held across a call of the log store, of the listener or of
 //!    a visitor.
-//! 2. One task receives: the own one, or that of the shared stream. A piece can be visited before the listener hears of it, and counts as
-//!    indexed after that.
+//! 2. One task receives: the own one, or that of the shared stream. A piece can be visited before
+//!    the listener hears of it, and counts as indexed after that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -153,8 +153,8 @@ impl<'a> Replies<'a> {
         self.progress != Progress::Owed
     }
 
-    /// Drops the answer so far, so that the command can be answered again. False if a part of it has
-    /// been sent to the client.
+    /// Drops the answer so far, so that the command can be answered again. False if a part of it
+    /// has been sent to the client.
     #[must_use]
     pub fn take_back(&mut self) -> bool {
         if !self.channel.output.go_back(&self.begins_at) {

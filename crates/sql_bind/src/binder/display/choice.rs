@@ -156,8 +156,8 @@ fn number_as_text(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<Displa
     Some(Display { length: shown.length, ..Display::of_expression(ty) })
 }
 
-/// The type byte of a name that nothing but NULL stands beside: it is told of as one, though it is a
-/// text.
+/// The type byte of a name that nothing but NULL stands beside: it is told of as one, though it is
+/// a text.
 fn code_of_only_name(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
     let mut known = values.iter().map(|(of, _)| *of).filter(|of| of.kind != TypeKind::Null);
     let name = known.next().filter(|of| is_text_of_name(of, ty))?;
