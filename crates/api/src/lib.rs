@@ -1,8 +1,10 @@
 //! The seams between the tiers: traits and messages, no logic.
 //!
 //! SQL sees a database node through [`rows`]; the node sees the log and the pages only through
-//! [`LogStore`] and [`PageStore`]. A local directory, remote storage nodes and the memory pool all
-//! implement these two. The node numbers commits itself or asks a [`TimestampSource`].
+//! [`LogStore`] and [`PageStore`]. A local directory and storage nodes elsewhere implement these
+//! two; memory that nodes share can stand before the pages as a [`PageTier`]. The node numbers
+//! commits itself or asks a [`TimestampSource`]. A replica knows the node that writes as a
+//! [`WriterNode`].
 
 pub mod cluster;
 pub mod log_store;

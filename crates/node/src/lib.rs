@@ -1,5 +1,6 @@
-//! A Firn node in one process: the engine over a local directory, and the MySQL port over it. The
-//! binary, the benches and the tests start it.
+//! A Firn node in one process: the engine over its log and pages ([`storage::NodeStorage`]), and
+//! the MySQL port over it. The binary, the processes of clusters, the benches and the tests start
+//! it.
 //!
 //! **Architecture invariant:** nothing here knows a command line, a configuration file or an
 //! environment variable.

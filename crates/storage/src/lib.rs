@@ -1,5 +1,5 @@
-//! Storage: where the log and the pages are. This build has the local directory; remote chunks can
-//! implement the same seams.
+//! Storage: where the log and the pages are. [`local`] is a directory on this machine, [`group`] a
+//! log that several nodes keep, [`page_node`] pages that follow the log of other nodes.
 
 pub mod follower;
 pub mod group;
