@@ -56,7 +56,6 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A decimal type.
     pub fn decimal_type(&mut self) -> DecimalType {
         let precision = 1 + self.u8() % DecimalType::MAX_PRECISION;
         let scale = self.u8() % (precision.min(DecimalType::MAX_SCALE) + 1);

@@ -17,19 +17,14 @@ pub trait Reporter: Send + Sync {
     fn status_text(&self) -> String;
 }
 
-/// The whole report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     /// Memory of the process and of the node's parts.
     pub memory: MemoryReport,
-    /// The buffer pool.
     pub pool: PoolReport,
-    /// Row and table locks.
     pub locks: LockReport,
-    /// The redo log.
     pub log: LogReport,
     pub pages: PageStoreReport,
-    /// Transactions and trees.
     pub transactions: TransactionReport,
     /// The archive, if the database is archived and somebody has said how far.
     pub archive: Option<ArchiveReport>,
@@ -110,7 +105,6 @@ pub struct PoolReport {
     pub evictions_offered: u64,
     /// Waits because no page could be evicted.
     pub eviction_waits: u64,
-    /// Page reads in progress.
     pub reads_in_flight: u64,
 }
 
@@ -119,7 +113,6 @@ pub struct PoolReport {
 pub struct LockReport {
     /// Requests that had to wait.
     pub waits: u64,
-    /// Waits in progress.
     pub current_waits: u64,
     /// Waits whose time ran out.
     pub timeouts: u64,
@@ -136,13 +129,11 @@ pub struct LockReport {
 pub struct LogReport {
     /// Where the log ended when the node was opened.
     pub opened: Lsn,
-    /// Where it ends.
     pub end: Lsn,
     /// The end of the durable log.
     pub durable: Lsn,
     /// The start of the log that is kept.
     pub truncated: Lsn,
-    /// Number of syncs.
     pub syncs: u64,
 }
 
@@ -170,7 +161,6 @@ pub struct PageStoreReport {
     pub queued_bytes: u64,
     /// How often storage refused an image.
     pub failures: u64,
-    /// The last error message.
     pub last_error: Option<String>,
     /// Places for pages in page files.
     pub slots: u64,
@@ -198,7 +188,6 @@ pub struct ArchiveProgress {
     pub behind_bytes: u64,
     /// For how long there has been some, in milliseconds.
     pub behind_ms: u64,
-    /// Objects of log.
     pub log_objects: u64,
     /// Complete sets of page images.
     pub sets: u64,

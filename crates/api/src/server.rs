@@ -76,9 +76,8 @@ impl FromStr for Incarnation {
 /// The ids that a member assigns to its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionIds {
-    /// The lowest.
     pub first: u32,
-    /// The highest.
+    /// Included in the range.
     pub last: u32,
 }
 
@@ -104,7 +103,6 @@ pub enum ServerStateError {
     /// The timeout passed. A retry may succeed.
     #[error("the wait for other sessions of the server took too long")]
     TimedOut,
-    /// The statement was killed.
     #[error("the wait for other sessions of the server was cancelled")]
     Cancelled,
     /// The server considers this node dead, or it never joined. It must start again.
@@ -131,11 +129,9 @@ pub struct Patience<'a> {
 /// The result of a wait for a user lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAnswer {
-    /// The session holds it.
     Granted,
     /// Another session held it for too long.
     TimedOut,
-    /// The statement was killed.
     Killed,
     /// The owner waits for a lock of this session.
     Deadlock,
@@ -144,7 +140,6 @@ pub enum LockAnswer {
 /// A connection, as `SHOW PROCESSLIST` lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
-    /// The connection's id.
     pub id: u64,
     /// The name that the client gave.
     pub user: String,
@@ -152,7 +147,6 @@ pub struct Process {
     pub host: String,
     /// The account it was authenticated as: user and host pattern.
     pub account: (String, String),
-    /// Its current schema.
     pub schema: Option<String>,
     /// `Query`, `Sleep`, …
     pub command: String,
@@ -167,7 +161,6 @@ pub struct Process {
 /// What `KILL` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillScope {
-    /// The running statement.
     Statement,
     /// The connection with its statement.
     Connection,
@@ -269,7 +262,7 @@ pub trait ServerState: Send + Sync {
 
     /// The connections of all members that are logged in, by id.
     fn processes(&self) -> Vec<Process>;
-    /// One of them.
+    /// `None`: there is no such connection.
     fn process(&self, connection: u64) -> Option<Process>;
     /// Ends a connection or its statement. False if there is no such connection.
     fn kill(&self, connection: u64, scope: KillScope) -> bool;
@@ -287,14 +280,13 @@ pub trait ServerMember: Send + Sync {
 
     /// Stops further statements from writing. Returns at once.
     fn close_gate(&self);
-    /// Whether no statement writes.
     fn have_writers_ended(&self) -> bool;
     /// Undoes one [`ServerMember::close_gate`].
     fn open_gate(&self);
 
     /// The node's connections that are logged in.
     fn processes(&self) -> Vec<Process>;
-    /// One of them.
+    /// `None`: there is no such connection.
     fn process(&self, connection: u64) -> Option<Process>;
     /// Ends one of its connections, or its statement. False if there is no such connection.
     fn kill(&self, connection: u64, scope: KillScope) -> bool;

@@ -17,7 +17,6 @@ use crate::names;
 /// The part of an object that is read first, in bytes: most heads are shorter.
 const FIRST_READ_BYTES: u64 = 64 << 10;
 
-/// The moment to restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The end of the archive.

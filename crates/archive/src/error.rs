@@ -10,7 +10,6 @@ use crate::format::FormatError;
 /// Why an archive cannot be written or read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ArchiveError {
-    /// The object store.
     #[error(transparent)]
     Objects(#[from] ObjectError),
     /// The log of the database.

@@ -25,7 +25,6 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Groups of log.
     pub groups: u64,
-    /// Page images.
     pub images: u64,
     pub findings: Vec<Finding>,
 }

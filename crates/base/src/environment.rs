@@ -16,7 +16,6 @@ pub struct Environment {
     /// Connections to the other processes of the cluster.
     pub network: Arc<dyn Network>,
     pub random: Arc<dyn RandomSource>,
-    /// Starts background tasks.
     pub spawner: Arc<dyn Spawner>,
 }
 

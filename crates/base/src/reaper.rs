@@ -21,7 +21,6 @@ use parking_lot::Mutex;
 use crate::event::Event;
 use crate::task::is_simulated;
 
-/// Objects that may wait.
 const MOST_WAITING: usize = 64;
 
 static REAPER: Reaper = Reaper::new();

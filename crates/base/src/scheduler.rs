@@ -80,7 +80,6 @@ pub fn is_simulated() -> bool {
     scheduler().is_some()
 }
 
-/// Lets other tasks run.
 pub fn yield_now() {
     match scheduler() {
         Some(scheduler) => scheduler.yield_now(),

@@ -97,7 +97,6 @@ pub mod explored {
     pub struct Ticket(u32);
 
     impl Event {
-        /// An event without waiters.
         pub fn new() -> Event {
             Event::default()
         }

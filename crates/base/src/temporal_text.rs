@@ -6,7 +6,6 @@
 
 use std::io::Write as _;
 
-/// Digits of a microsecond.
 const MAX_FRACTION_DIGITS: u8 = 6;
 
 /// Appends `YYYY-MM-DD`. Only the last four digits of `year` are written.

@@ -21,7 +21,6 @@ pub enum BenchError {
     Server {
         /// The beginning of the statement.
         statement: String,
-        /// The client library's error.
         error: Box<mysql::Error>,
     },
     /// An answer that a correct server would not give.

@@ -29,7 +29,6 @@ use crate::error::BenchError;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) title: String,
-    /// Unit of the values.
     pub(crate) unit: String,
     /// Index of the system that bars are drawn relative to.
     pub(crate) reference: Option<usize>,

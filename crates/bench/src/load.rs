@@ -21,7 +21,6 @@ use crate::client::{Session, Target, amount};
 use crate::error::BenchError;
 use crate::progress::Loading;
 
-/// How data is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoadBy {
     /// `INSERT` of many rows each.
@@ -44,7 +43,6 @@ pub struct LoadOptions {
 const INSERT_BYTES: usize = 256 << 10;
 const INFILE_BYTES: usize = 4 << 20;
 
-/// The destination of rows.
 pub enum Sink {
     Server(Session, LoadBy),
     /// Files named after the tables, in a format that other engines read.

@@ -106,7 +106,6 @@ impl Recorder {
 pub struct Window {
     /// Its end, counted from the start of the measurement.
     pub end: Duration,
-    /// Length of the window.
     pub length: Duration,
     /// Transactions that were completed in it, by kind.
     pub transactions: Vec<u64>,
@@ -123,7 +122,6 @@ impl Window {
     }
 }
 
-/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// Names of the kinds.
@@ -136,7 +134,6 @@ pub struct Measured {
     /// Processor time of this process during the run: the client's, if the server is another
     /// process.
     pub processor_time: Duration,
-    /// Number of connections.
     pub connections: usize,
 }
 

@@ -36,7 +36,6 @@ impl Progress {
         self.total.set(total);
     }
 
-    /// Begins the next step.
     pub fn step(&self, what: &str) {
         let (done, total) = (self.done.get(), self.total.get());
         self.done.set(done + 1);
@@ -99,12 +98,10 @@ impl Loading {
         if self.is_terminal { format!("\r\x1b[K{line}") } else { format!("{line}\n") }
     }
 
-    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         SystemClock.monotonic().saturating_sub(self.started)
     }
 
-    /// Rows loaded so far.
     pub fn rows(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }

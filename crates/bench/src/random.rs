@@ -157,7 +157,6 @@ impl Zipfian {
         }
     }
 
-    /// Draws a rank.
     pub fn draw(&self, draw: &mut Draw) -> u64 {
         let unit = draw.unit();
         let scaled = unit * self.zeta;

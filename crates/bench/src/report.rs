@@ -12,7 +12,6 @@ pub enum Cell {
     Text(String),
     /// A figure, shown with about three digits.
     Number(f64),
-    /// No value.
     Empty,
 }
 

@@ -35,7 +35,6 @@ const RUN_COLUMNS: [&str; 12] = [
     "1020",
 ];
 
-/// The report of one run.
 #[must_use]
 pub fn run_report(
     suite: &dyn Suite,

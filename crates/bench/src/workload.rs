@@ -85,7 +85,6 @@ pub trait Suite: Sync {
     }
 }
 
-/// A case to measure.
 pub trait Case: Sync {
     fn label(&self) -> String;
 
@@ -122,7 +121,6 @@ pub trait Case: Sync {
 /// A rate that characterises a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// The kind that counts.
     pub kind: usize,
     /// Name of the rate.
     pub name: &'static str,
@@ -130,7 +128,6 @@ pub struct Counted {
     pub seconds: u32,
 }
 
-/// The next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next {
     pub kind: usize,
@@ -138,7 +135,6 @@ pub struct Next {
     pub pause: Duration,
 }
 
-/// Outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The transaction did its work.

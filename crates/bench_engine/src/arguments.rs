@@ -107,7 +107,6 @@ const DEFAULT_SECONDS: f64 = 2.0;
 const MAX_ROW_BYTES: u64 = 3000;
 const MIN_ROW_BYTES: u64 = 8;
 
-/// The subcommand.
 pub(crate) fn engine_command() -> Command {
     Command::new("engine")
         .about("Measure the storage engine, without network and SQL")

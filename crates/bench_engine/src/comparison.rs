@@ -19,7 +19,6 @@ impl Sample {
     }
 }
 
-/// Which side is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Candidate,

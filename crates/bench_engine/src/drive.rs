@@ -11,7 +11,6 @@ use crate::BenchError;
 
 /// The combined result of the threads.
 pub(crate) struct Driven {
-    /// Completed operations.
     pub(crate) operations: u64,
     /// From the start of the first thread to the end of the last.
     pub(crate) elapsed: Duration,
@@ -44,7 +43,6 @@ impl Driven {
     }
 }
 
-/// How threads are run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drive {
     pub(crate) threads: usize,

@@ -47,7 +47,6 @@ pub enum ApplyFailure {
     Damaged {
         /// Where the group begins.
         start: Lsn,
-        /// What is wrong.
         reason: String,
     },
     /// A cached page contradicts the log, so memory or the page's image was damaged. The group's
@@ -58,7 +57,6 @@ pub enum ApplyFailure {
         page: PageId,
         /// The end of the group.
         end: Lsn,
-        /// What is wrong.
         reason: String,
     },
 }

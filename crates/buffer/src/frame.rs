@@ -141,7 +141,6 @@ impl Frame {
         false
     }
 
-    /// Ends one pin.
     pub(crate) fn unpin(&self) {
         let before = self.pins.fetch_sub(1, Ordering::Release);
         debug_assert!(before != 0 && before != CLAIMED, "a pin is ended once");
@@ -152,7 +151,6 @@ impl Frame {
         self.pins.compare_exchange(0, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Releases a claim.
     pub(crate) fn unclaim(&self) {
         self.pins.store(0, Ordering::Release);
     }

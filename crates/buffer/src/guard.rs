@@ -67,7 +67,6 @@ impl fmt::Debug for SharedGuard<'_> {
 /// What happened to the page under an exclusive guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Nothing.
     None,
     /// The page was zeroed for a new life and is not logged yet, or its content must not be kept.
     Created,
@@ -245,7 +244,6 @@ impl<'a> PagePin<'a> {
         PagePin { frame, page }
     }
 
-    /// The pinned page.
     #[must_use]
     pub fn id(&self) -> PageId {
         self.page

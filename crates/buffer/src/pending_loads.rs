@@ -39,7 +39,6 @@ pub(crate) enum Outcome {
     Cached(u32),
     /// Look up again.
     Again,
-    /// The store's error.
     Failed(PageStoreError),
 }
 

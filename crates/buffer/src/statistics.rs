@@ -53,7 +53,6 @@ pub struct PoolStatistics {
     pub misses: u64,
     /// Loads that waited for another thread's read of the same page.
     pub loads_joined: u64,
-    /// Reads that failed.
     pub loads_failed: u64,
     /// Pages loaded before an operation needed them.
     pub prefetches: u64,

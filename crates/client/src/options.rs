@@ -14,7 +14,6 @@ use super::output::Format;
 /// How the connection is protected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tls {
-    /// No TLS.
     Disabled,
     /// TLS if the server has it. The certificate is not checked.
     Preferred,

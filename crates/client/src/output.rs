@@ -35,7 +35,6 @@ impl Format {
     /// The names by which users choose them.
     pub(crate) const NAMES: [&str; 5] = ["table", "vertical", "tab", "csv", "json"];
 
-    /// The format with a name.
     pub(crate) fn named(name: &str) -> Option<Format> {
         let all = [Format::Table, Format::Vertical, Format::Tab, Format::Csv, Format::Json];
         Self::NAMES.iter().position(|known| *known == name).map(|at| all[at])

@@ -11,7 +11,6 @@
 //! splits texts of several statements with its own lexer, which knows neither these commands nor
 //! other delimiters.
 
-/// What ended a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The delimiter, `\g`, or the end of the text.
@@ -63,7 +62,6 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// Appends to the text.
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.buffer.extend_from_slice(text);
     }
@@ -75,7 +73,6 @@ impl Splitter {
         }
     }
 
-    /// The current delimiter.
     pub(crate) fn delimiter(&self) -> String {
         String::from_utf8_lossy(&self.delimiter).into_owned()
     }

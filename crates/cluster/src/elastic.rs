@@ -67,7 +67,6 @@ pub trait ReplicaPool {
 #[error("{0}")]
 pub struct PoolError(pub String);
 
-/// A process of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolProcess {
     Runs,
@@ -114,7 +113,6 @@ pub struct Scaler<P> {
     pool: P,
     /// What each replica told of its work last.
     before: BTreeMap<NodeId, LoadStatus>,
-    /// Replicas that have answered.
     have_answered: BTreeSet<u32>,
     /// What was done last, for people.
     last: String,

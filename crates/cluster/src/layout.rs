@@ -127,7 +127,6 @@ pub(crate) struct LogEntry {
     pub role: MemberRole,
 }
 
-/// One node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeEntry {
     pub number: NodeId,
@@ -422,7 +421,6 @@ impl Layout {
         self.nodes.get(&number)
     }
 
-    /// The node of this name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&NodeEntry> {
         self.nodes.values().find(|node| node.name == name)

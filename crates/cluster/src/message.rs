@@ -48,7 +48,6 @@ pub struct LogStatus {
     pub failure: Option<String>,
 }
 
-/// A page node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesStatus {
     /// Whether it answers. If not, the positions are not known yet.
@@ -66,7 +65,6 @@ pub struct PagesStatus {
     pub failure: Option<String>,
 }
 
-/// A replica.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplicaStatus {
     /// Whether it follows the log. If not, the rest is of its last life.

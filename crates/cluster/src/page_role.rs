@@ -179,7 +179,6 @@ impl PageRole {
         self.all().iter().for_each(|(_, chunk)| chunk.change_log());
     }
 
-    /// Takes an order.
     pub(crate) fn order(&self, order: PageOrder) {
         if let Some(chunk) = self.chunk(order.chunk, order.act.wanted()) {
             chunk.order(order);

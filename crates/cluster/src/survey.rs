@@ -35,7 +35,6 @@ pub struct Surveyor {
     links: Links,
 }
 
-/// What was found.
 pub struct Survey {
     /// What the leader of the control group says, or why nobody does.
     pub control: Result<Control, String>,

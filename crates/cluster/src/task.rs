@@ -35,7 +35,6 @@ impl Stop {
     }
 }
 
-/// A running task.
 pub(crate) struct Task {
     stop: Arc<Stop>,
     handle: Mutex<Option<Box<dyn TaskHandle>>>,

@@ -165,7 +165,6 @@ pub(crate) fn beyond() -> Stop {
     Stop::Declined("a number has more than 38 digits".to_owned())
 }
 
-/// Builds a column.
 pub(crate) enum Builder {
     Int(Int64Builder, Physical),
     UInt(UInt64Builder),

@@ -76,7 +76,7 @@ pub(crate) struct WrittenHandler {
 /// The XA transaction that is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WrittenXa {
-    /// Not idle.
+    /// Between `XA START` and `XA END`; otherwise idle, after `XA END`.
     pub(crate) is_active: bool,
     pub(crate) xid: Vec<u8>,
 }

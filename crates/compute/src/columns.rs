@@ -19,7 +19,6 @@ pub fn encode(columns: &[OutputColumn], results: Option<CollationId>) -> Encoded
     EncodedColumns::new(&definitions)
 }
 
-/// A result's column.
 #[must_use]
 pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> ColumnDefinition {
     let ty = &column.value.ty;
@@ -119,7 +118,6 @@ pub fn encode_prepared(columns: &[OutputColumn], results: Option<CollationId>) -
     EncodedColumns::new(&definitions)
 }
 
-/// The definition of a parameter.
 #[must_use]
 pub fn parameter(ty: &SqlType, results: Option<CollationId>) -> ColumnDefinition {
     of_type("?", ty, &Display::of_expression(ty), results)

@@ -21,7 +21,6 @@ use firn_wire::{CommandIdentity, CommittedAnswer};
 
 use crate::system_table::SystemTable;
 
-/// The table's name.
 const TABLE: &str = "firn_commits";
 /// The version of a note.
 const VERSION: u8 = 1;

@@ -97,12 +97,10 @@ pub struct Instance {
     pub(crate) incarnation: Incarnation,
     /// The compute node's place in the server.
     membership: Joined,
-    /// The definitions.
     pub(crate) catalog: Arc<Catalog>,
     pub accounts: AccountBook,
     /// Failed logins, and usage of the accounts' limits, as far as this node knows.
     pub(crate) usage: UsageBook,
-    /// Global system variables.
     pub variables: GlobalVariables,
     /// The global variables that the next start takes over.
     pub(crate) persisted: PersistedVariables,
@@ -368,7 +366,6 @@ impl Instance {
         self.flushed_ms.store(now, Ordering::Relaxed);
     }
 
-    /// Which sessions may write.
     #[inline]
     pub(crate) fn writes_allowed(&self) -> WritesAllowed {
         match self.writes_allowed.load(Ordering::Relaxed) {

@@ -182,7 +182,6 @@ impl RecentPlans {
     }
 }
 
-/// Shards of the cache.
 const SHARDS: usize = 16;
 /// Longer statements are planned each time: their plans would fill the memory.
 pub(crate) const LONGEST_KEY_BYTES: usize = 128 << 10;
@@ -236,7 +235,6 @@ impl PlanCache {
         Some(found)
     }
 
-    /// Keeps a plan.
     pub fn put(&self, key: &[u8], plan: Arc<CachedPlan>) {
         if key.len() > LONGEST_KEY_BYTES {
             return;

@@ -167,7 +167,6 @@ impl Facts {
         self.runs_statement.store(true, Ordering::Release);
     }
 
-    /// The statement has ended.
     pub(crate) fn end_statement(&self) {
         self.runs_statement.store(false, Ordering::Release);
         if self.has_long_statement.load(Ordering::Relaxed) {

@@ -21,7 +21,6 @@ const KILLED: u8 = 3;
 pub(crate) struct Cut(AtomicU8);
 
 impl Cut {
-    /// A command begins.
     pub(crate) fn begin_command(&self) {
         if self.0.load(Ordering::SeqCst) != CLOSED {
             self.0.store(CLOSED, Ordering::SeqCst);

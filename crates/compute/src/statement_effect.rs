@@ -4,7 +4,6 @@
 use firn_sql::grammar::ast::{Completion, Statement};
 use firn_sql::grammar::{self, Mode};
 
-/// What a statement does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementEffect {
     /// It only reads: run twice, it does no harm.

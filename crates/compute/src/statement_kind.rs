@@ -14,7 +14,6 @@ pub enum StatementKind {
 }
 
 impl StatementKind {
-    /// Whether rows are written.
     #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, StatementKind::Select | StatementKind::LockingSelect)

@@ -54,7 +54,6 @@ pub enum PauseEvent {
     LostOffice,
 }
 
-/// What sessions do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionsSeen {
     /// Changes with each command and each login.
@@ -67,14 +66,14 @@ pub struct SessionsSeen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseCommand {
     /// Ask the replicas to rest, if they have been idle for as long.
-    AskReplicas { idle_for: Duration },
+    AskReplicas {
+        idle_for: Duration,
+    },
     /// Have the sessions leave that can, and let none in.
     LetSessionsLeave,
     /// Let sessions and replicas go on as before.
     Stay,
-    /// Close the engine.
     Close,
-    /// Open an engine.
     Open,
 }
 

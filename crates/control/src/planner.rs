@@ -51,7 +51,6 @@ pub fn plan(catalog: &Catalog) -> Vec<Proposal> {
 /// An upgrade that is under way.
 #[derive(Debug, Clone, Copy)]
 struct Upgrading {
-    /// The node that restarts.
     restarting: Option<NodeId>,
 }
 

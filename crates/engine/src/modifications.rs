@@ -43,7 +43,6 @@ const FLOOR_WORD: usize = 0;
 const DEFINITIONS_WORD: usize = 1;
 /// The first word of the tables' slots, at the beginning of a cache line.
 const TABLES_START: usize = 8;
-/// Slots of tables.
 const TABLE_SLOTS: usize = 1 << 12;
 const PAGES_START: usize = TABLES_START + TABLE_SLOTS;
 /// Slots of pages: half a mebibyte.

@@ -32,7 +32,6 @@ pub trait Peer: Send + Sync {
 
 /// A region from a peer's side.
 pub trait Region: Send + Sync {
-    /// The region's length in words.
     fn length_words(&self) -> usize;
 
     /// The epoch that the region belongs to.

@@ -320,7 +320,6 @@ pub(crate) fn clone_if_asked(
     Ok(())
 }
 
-/// What is counted.
 #[derive(Clone, Copy)]
 enum Unit {
     Bytes,

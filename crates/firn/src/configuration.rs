@@ -159,12 +159,7 @@ pub(crate) struct Configuration {
 pub(crate) enum ConfigurationError {
     /// The settings file cannot be read.
     #[error("{}: cannot be read: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
+    Unreadable { path: PathBuf, error: io::Error },
     /// The settings file is not valid TOML.
     #[error("{origin}: {reason}")]
     Syntax {

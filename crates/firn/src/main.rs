@@ -97,10 +97,7 @@ enum CommandError {
     #[error(
         "{findings} objects are damaged or missing; make a new archive, and keep this one until its window has passed"
     )]
-    ArchiveDamage {
-        /// Their number.
-        findings: usize,
-    },
+    ArchiveDamage { findings: usize },
     /// A node does not join a cluster.
     #[error(transparent)]
     Join(#[from] JoinError),
@@ -115,10 +112,7 @@ enum CommandError {
     Usage(String),
     /// Stored data contradicts itself.
     #[error("{problems} problems were found; restore from a backup or a replica")]
-    Damage {
-        /// Their number.
-        problems: u64,
-    },
+    Damage { problems: u64 },
     /// The engine cannot go on.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -18,7 +18,6 @@ const AMBIGUOUS: [&str; 5] = ["Copy", "Json", "Mutex", "Update", "Write"];
 
 /// A source file of a crate, without its tests.
 pub(crate) struct Source {
-    /// The crate's name.
     pub(crate) crate_name: String,
     /// Its path in the crate, for output.
     pub(crate) file: String,

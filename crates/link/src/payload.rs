@@ -77,7 +77,6 @@ pub struct Body {
 }
 
 impl Body {
-    /// Appends bytes.
     pub fn push(&mut self, part: impl Into<Payload>) {
         let part = part.into();
         self.bytes += part.len();

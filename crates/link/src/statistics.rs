@@ -48,7 +48,6 @@ impl Statistics {
         counter.fetch_add(number as u64, Ordering::Relaxed);
     }
 
-    /// Counts an answered call.
     pub(crate) fn count_call(&self, latency: Duration) {
         let micros = latency.as_micros() as u64;
         let bucket = (u64::BITS - micros.leading_zeros()) as usize;

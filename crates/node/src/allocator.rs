@@ -16,7 +16,6 @@
 //! with 1 MiB and 4 MiB, the system cleared fresh pages again and again, and joins took a fifth
 //! longer.
 
-/// Number of arenas.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const ARENAS: libc::c_int = 4;
 

@@ -79,7 +79,6 @@ impl ArchivedStorage {
         ArchivedStorage { storage, archiver }
     }
 
-    /// The task that archives.
     #[must_use]
     pub fn archiver(&self) -> &Archiver {
         &self.archiver

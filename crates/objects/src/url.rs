@@ -24,7 +24,6 @@ pub enum UrlError {
     Path,
 }
 
-/// Where objects are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObjectUrl {
     /// A directory of this machine.

@@ -94,7 +94,6 @@ pub struct LeaseAnswer {
 }
 
 impl Request {
-    /// The request as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
@@ -267,7 +266,6 @@ pub struct Pages<'a> {
     pub answers: Vec<(usize, PageAnswer<'a>)>,
 }
 
-/// The answer for one page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PageAnswer<'a> {
     Image {

@@ -71,7 +71,6 @@ pub struct Memory {
 #[error("bytes that are no message of this version about RDMA; update the older node")]
 pub struct NotAMessage;
 
-/// A message as bytes.
 pub fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_extend(message, vec![VERSION]).expect("a message is encodable")
 }

@@ -34,7 +34,6 @@ struct Way {
 /// Batches that were submitted, and may not have been run yet (R3).
 #[derive(Default)]
 struct UnderWay {
-    /// All of them.
     count: AtomicUsize,
     /// Those whose end nobody waits for any more, or is not known. One that is sent later and done
     /// says that they are over: what the owner has not run then, it refuses (R2).

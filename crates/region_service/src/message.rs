@@ -123,7 +123,6 @@ pub fn received(acts: Vec<SentAct>) -> Option<Batch> {
     Some(batch)
 }
 
-/// A message as bytes.
 pub fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_extend(message, vec![VERSION]).expect("a message is encodable")
 }

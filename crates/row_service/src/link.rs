@@ -10,7 +10,6 @@ use crate::server::RowService;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct LinkError {
-    /// What happened.
     pub reason: String,
 }
 

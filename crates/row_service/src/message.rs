@@ -40,7 +40,6 @@ pub enum Message<'a> {
     /// Answered by a [`Reply`].
     Call {
         number: CallNumber,
-        /// The request.
         #[serde(borrow)]
         call: Call<'a>,
     },
@@ -49,11 +48,7 @@ pub enum Message<'a> {
     /// The client no longer uses this object; unfinished work of it is undone. Has no reply.
     Close(Handle),
     /// The client no longer uses this scan or summary. Has no reply.
-    CloseScan {
-        /// The scan's transaction.
-        transaction: Handle,
-        scan: Handle,
-    },
+    CloseScan { transaction: Handle, scan: Handle },
     /// News for a transaction that may stay without a call for a long time. Has no reply.
     Tell {
         transaction: Handle,
@@ -77,29 +72,19 @@ pub enum Call<'a> {
         handle: Handle,
         /// What happened to it since the last call, in this order.
         before: Vec<Setting>,
-        /// The request.
         #[serde(borrow)]
         call: TransactionCall<'a>,
     },
     /// For a session's metadata locks; the first call opens them.
-    Locks {
-        handle: Handle,
-        /// The request.
-        call: LocksCall,
-    },
+    Locks { handle: Handle, call: LocksCall },
     /// For a change of definitions.
     Change {
         handle: Handle,
-        /// The request.
         #[serde(borrow)]
         call: ChangeCall<'a>,
     },
     /// For an index that is being built.
-    Build {
-        handle: Handle,
-        /// The request.
-        call: BuildCall,
-    },
+    Build { handle: Handle, call: BuildCall },
 }
 
 /// The methods of [`firn_api::rows::DatabaseNode`].
@@ -186,7 +171,6 @@ pub enum Setting {
     KeepReads,
     /// It releases the lock on a row.
     Unlock {
-        /// The row's table.
         table: TableVersion,
         /// The row's primary key.
         key: ByteBuf,
@@ -460,7 +444,6 @@ pub struct TransactionState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandedTable {
     pub table: TableVersion,
-    /// The definition's bytes.
     pub definition: Option<ByteBuf>,
 }
 
@@ -481,9 +464,7 @@ pub enum Rows {
 /// The result of a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
-    /// It was done.
     Done,
-    /// Yes or no.
     Flag(bool),
     Number(u64),
     TableId(TableId),
@@ -510,7 +491,6 @@ pub enum Answer {
     Fetched(Fetched, Option<Rows>),
     /// How many entries a range has.
     Estimate(Estimate),
-    /// A transaction is prepared.
     Prepared(Prepared),
     /// A point in the sequence of locks.
     Mark(LockMark),

@@ -67,7 +67,6 @@ pub struct NodeRequest {
     pub days: u32,
 }
 
-/// A directory of certificates.
 #[derive(Debug, Clone)]
 pub struct CertificateDirectory {
     path: PathBuf,

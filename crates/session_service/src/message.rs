@@ -260,7 +260,6 @@ pub mod push {
 #[error("bytes that are no message between a front and a backend; update the older node")]
 pub struct NotAMessage;
 
-/// A message as bytes.
 pub fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_extend(message, vec![VERSION]).expect("a message is encodable")
 }

@@ -35,7 +35,6 @@ pub struct TableModel {
     pub schema: Arc<str>,
     /// Its name, as users see it.
     pub name: Arc<str>,
-    /// What it is.
     pub kind: TableKind,
     /// In the order that users see; hidden ones last.
     pub columns: Vec<ColumnModel>,
@@ -121,11 +120,9 @@ pub struct IndexModel {
     pub name: Arc<str>,
     /// Refuses equal values.
     pub unique: bool,
-    /// The primary key.
     pub primary: bool,
     /// Whether the planner may use it.
     pub visible: bool,
-    /// Its columns.
     pub parts: Vec<IndexPartModel>,
     pub comment: Arc<str>,
     /// `USING HASH` or `BTREE`, if written. All indexes are trees.
@@ -139,7 +136,6 @@ pub struct IndexModel {
 /// A column of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexPartModel {
-    /// The column's ordinal.
     pub ordinal: u16,
     /// Characters of text, bytes of other strings, if not all of the column is indexed.
     pub prefix: Option<u32>,

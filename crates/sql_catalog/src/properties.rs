@@ -103,7 +103,6 @@ pub struct ForeignKeyModel {
     /// The child's columns, by ordinal.
     pub columns: Vec<u16>,
     pub parent_schema: Arc<str>,
-    /// The parent's name.
     pub parent_table: Arc<str>,
     /// The parent's columns, by name, in the order of `columns`.
     pub parent_columns: Vec<Arc<str>>,
@@ -139,7 +138,6 @@ pub enum ReferentialAction {
     Restrict,
     /// Children are changed, or deleted, with it.
     Cascade,
-    /// Their columns become NULL.
     SetNull,
     /// Their columns become their defaults; always refused.
     SetDefault,

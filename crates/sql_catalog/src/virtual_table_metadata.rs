@@ -30,7 +30,6 @@ pub struct ReportedType {
 /// A column of `information_schema`.
 #[derive(Debug, Clone, Copy)]
 pub struct DictionaryColumn {
-    /// Its values.
     pub ty: ReportedType,
     /// The schema and table of origin; `None`: the column is computed.
     pub of: Option<(&'static str, &'static str)>,
@@ -39,7 +38,6 @@ pub struct DictionaryColumn {
 /// A column of a statement's result, also for the prepared statement.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportedColumn {
-    /// Its values.
     pub ty: ReportedType,
     /// The schema of origin; may be empty, like the others.
     pub schema: &'static str,

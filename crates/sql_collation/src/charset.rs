@@ -5,7 +5,6 @@ use std::borrow::Cow;
 
 use firn_format::value::CollationId;
 
-/// A character set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Charset {
     /// UTF-8.
@@ -22,9 +21,7 @@ pub enum Charset {
     Utf32,
     /// Windows code page 1252, which is MySQL's `latin1`.
     Latin1,
-    /// US-ASCII.
     Ascii,
-    /// Bytes.
     Binary,
 }
 
@@ -38,7 +35,6 @@ const CP1252_HIGH: [char; 32] = [
 ];
 
 impl Charset {
-    /// All of them.
     pub const ALL: [Charset; 9] = [
         Charset::Ascii,
         Charset::Binary,

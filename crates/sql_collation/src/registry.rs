@@ -9,7 +9,6 @@ use super::unicode::Unicode;
 use super::weights::Weights;
 use super::{Charset, Collation, Rules};
 
-/// The collation with an id.
 #[must_use]
 pub fn by_id(id: CollationId) -> Option<&'static Collation> {
     static BY_ID: LazyLock<Vec<Option<&'static Collation>>> = LazyLock::new(|| {
@@ -37,7 +36,6 @@ pub fn by_name(name: &str) -> Option<&'static Collation> {
     ALL.iter().find(|collation| collation.name == name)
 }
 
-/// All collations.
 #[must_use]
 pub fn all() -> &'static [Collation] {
     &ALL

@@ -57,7 +57,6 @@ pub struct Function {
     /// The types that it wants and returns, for arguments of these types. Check the number of
     /// arguments first, with [`Function::check_arity`].
     pub resolve: fn(&[SqlType], &ResolveContext<'_>) -> Result<Signature>,
-    /// Its value.
     pub evaluate: fn(&[Datum], &Call<'_>) -> Result<Datum>,
     /// What its value depends on besides its arguments.
     pub volatility: Volatility,
@@ -201,7 +200,6 @@ pub fn find(name: &str) -> Option<&'static Function> {
     index.get(name.to_ascii_uppercase().as_str()).copied()
 }
 
-/// Every function.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     FAMILIES.iter().copied().flatten().copied().flatten()
 }

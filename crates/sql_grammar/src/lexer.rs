@@ -20,14 +20,12 @@ use super::Mode;
 /// The version whose `/*!` comments are executed.
 pub(crate) const VERSION: u32 = 80_400;
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An unquoted name or keyword.
     Word,
     /// A name in backquotes, or in double quotes under `ANSI_QUOTES`.
     Quoted,
-    /// A string.
     Text,
     /// `N'…'`.
     NationalText,
@@ -120,7 +118,6 @@ pub(crate) enum Kind {
 /// A token: its kind and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// What it is.
     pub(crate) kind: Kind,
     /// Its first byte.
     pub(crate) start: u32,

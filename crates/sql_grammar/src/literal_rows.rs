@@ -71,7 +71,6 @@ impl LiteralRows {
         self.literals.len().checked_div(self.columns).unwrap_or(0)
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.literals.is_empty()

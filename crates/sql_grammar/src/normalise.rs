@@ -62,7 +62,6 @@ pub enum LiteralKind {
     Decimal,
     /// A number with an exponent.
     Float,
-    /// A string.
     Text,
     /// Bytes in hexadecimal.
     Hex,
@@ -74,7 +73,6 @@ pub enum LiteralKind {
 /// parameter, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Literal {
-    /// What it is.
     pub kind: LiteralKind,
     start: u32,
     end: u32,
@@ -111,13 +109,10 @@ impl Literal {
 /// What a literal says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiteralValue<'a> {
-    /// A whole number.
     Integer(i64),
     /// Digits with a point among them.
     Decimal(&'a str),
-    /// A floating number.
     Float(f64),
-    /// A string.
     Text(Cow<'a, str>),
     Bytes(Vec<u8>),
     /// Not a literal: the next parameter that the client binds.

@@ -27,7 +27,6 @@ enum After {
     Anything,
 }
 
-/// The placeholders of a text.
 #[must_use]
 pub fn placeholders(text: &str, mode: Mode) -> Placeholders {
     let mut found = Placeholders::default();

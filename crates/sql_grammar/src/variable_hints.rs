@@ -23,7 +23,6 @@ pub enum VariableHint<'a> {
     Unreadable { near: String, line: usize },
 }
 
-/// The value of a hint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HintedValue {
     Number(u64),

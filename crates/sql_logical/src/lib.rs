@@ -46,7 +46,6 @@ pub struct RelationId(pub usize);
 pub struct Query {
     /// Where rows come from.
     pub body: Body,
-    /// The result's columns.
     pub columns: Vec<OutputColumn>,
     /// `ORDER BY`.
     pub order: Vec<SortKey>,
@@ -117,7 +116,6 @@ pub struct Window {
     /// `ORDER BY`.
     pub order: Vec<SortKey>,
     pub frame: WindowFrame,
-    /// The functions.
     pub calls: Vec<WindowCall>,
 }
 
@@ -129,9 +127,7 @@ pub enum JoinTree {
     Join {
         /// The kind of join; the left side is the outer one.
         kind: JoinKind,
-        /// The left side.
         left: Box<JoinTree>,
-        /// The right side.
         right: Box<JoinTree>,
         /// `ON`: all must be true.
         conditions: Vec<Expression>,
@@ -184,7 +180,6 @@ impl JoinTree {
 /// A table reference.
 #[derive(Debug)]
 pub struct Relation {
-    /// What it refers to.
     pub source: RelationSource,
     /// Its alias, or its name.
     pub alias: Arc<str>,

@@ -24,13 +24,11 @@ use super::{
 /// A statement with resolved names.
 #[derive(Debug)]
 pub struct BoundStatement {
-    /// What it does.
     pub body: BoundBody,
     /// The parts that are planned before it, in this order.
     pub parts: Vec<Part>,
     /// Table references, by [`RelationId`].
     pub relations: Vec<Relation>,
-    /// The number of slots.
     pub slots: usize,
     /// The version of the definitions that it was bound to.
     pub definitions_version: u64,
@@ -68,7 +66,6 @@ pub enum Part {
     Seed(Query),
     /// The part of a recursive common table that is repeated.
     Step {
-        /// The table's number.
         number: usize,
         /// The query, which refers to the table itself.
         query: Query,
@@ -84,15 +81,11 @@ pub enum Part {
 /// What a bound statement does.
 #[derive(Debug)]
 pub enum BoundBody {
-    /// Returns rows.
     Query(Query),
     /// Works out expressions without tables.
     Expressions(Vec<Expression>),
-    /// Writes rows.
     Insert(BoundInsert),
-    /// Changes rows.
     Update(BoundUpdate),
-    /// Deletes rows.
     Delete(BoundDelete),
 }
 
@@ -112,7 +105,6 @@ impl BoundBody {
 /// `INSERT` and `REPLACE`.
 #[derive(Debug)]
 pub struct BoundInsert {
-    /// The target table.
     pub table: Arc<TableModel>,
     /// The columns that get values, by ordinal.
     pub columns: Vec<u16>,
@@ -146,7 +138,6 @@ pub struct KeptRows {
 /// `UPDATE`.
 #[derive(Debug)]
 pub struct BoundUpdate {
-    /// The rows.
     pub block: Block,
     /// The order in which they are changed.
     pub order: Vec<SortKey>,
@@ -159,7 +150,6 @@ pub struct BoundUpdate {
 /// `DELETE`.
 #[derive(Debug)]
 pub struct BoundDelete {
-    /// The rows.
     pub block: Block,
     /// The order in which they are deleted.
     pub order: Vec<SortKey>,

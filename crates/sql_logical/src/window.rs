@@ -3,7 +3,6 @@
 use crate::expression::{AggregateCall, Expression, Slot};
 use firn_sql_types::SqlType;
 
-/// A window function's call.
 #[derive(Debug)]
 pub struct WindowCall {
     pub function: WindowFunction,
@@ -36,9 +35,7 @@ pub enum WindowFunction {
 pub struct WindowFrame {
     /// `ROWS` or `RANGE`.
     pub rows: bool,
-    /// Where it begins.
     pub start: FrameBound,
-    /// Where it ends.
     pub end: FrameBound,
 }
 

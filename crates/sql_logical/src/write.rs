@@ -18,7 +18,6 @@ pub struct Assignment {
 /// A condition that a row must meet to be written.
 #[derive(Debug)]
 pub struct RowCheck {
-    /// Its origin.
     pub of: CheckedBy,
     /// Over the slots of the row.
     pub condition: Expression,

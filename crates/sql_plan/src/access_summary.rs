@@ -22,7 +22,6 @@ pub struct PlanShape {
 }
 
 impl PlanShape {
-    /// The shape of a plan.
     #[must_use]
     pub fn of(plan: &PreparedPlan) -> PlanShape {
         let mut shape = PlanShape::default();

@@ -18,7 +18,6 @@ pub struct NodeCounters {
     pub rows: u64,
     /// Time until the first row of each loop, in total.
     pub first_row: Duration,
-    /// Total time.
     pub total: Duration,
 }
 

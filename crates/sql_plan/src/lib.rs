@@ -49,10 +49,8 @@ pub use optimiser::plan_bound;
 pub use validity::Validity;
 pub use write::{DeletePlan, InsertPlan, UpdatePlan};
 
-/// A planned statement.
 #[derive(Debug)]
 pub struct PreparedPlan {
-    /// What is done.
     pub statement: StatementPlan,
     /// How many slots the frame has.
     pub frame_slots: u32,
@@ -91,16 +89,11 @@ pub struct PreparedPlan {
     pub conditions: Vec<Condition>,
 }
 
-/// What a statement does.
 #[derive(Debug)]
 pub enum StatementPlan {
-    /// Returns rows.
     Query(QueryPlan),
-    /// Writes rows.
     Insert(InsertPlan),
-    /// Changes rows.
     Update(UpdatePlan),
-    /// Deletes rows.
     Delete(DeletePlan),
 }
 
@@ -116,7 +109,6 @@ pub struct QueryPlan {
 /// A part of a query's plan.
 #[derive(Debug)]
 pub struct PlanNode {
-    /// What it does.
     pub kind: NodeKind,
     /// The expected number of rows.
     pub rows: f64,
@@ -179,7 +171,6 @@ pub enum NodeKind {
     },
     /// Computes expressions into slots.
     Compute {
-        /// Of these rows.
         input: Box<PlanNode>,
         /// What goes where.
         outputs: Vec<(Slot, Expression)>,
@@ -214,13 +205,10 @@ pub enum NodeKind {
         /// Slots of the right side that are read above.
         right_slots: Vec<Slot>,
     },
-    /// Groups.
     Aggregate {
-        /// Of these rows.
         input: Box<PlanNode>,
         /// The group expressions, and the slots of their values.
         groups: Vec<(Slot, Expression)>,
-        /// Computing these.
         aggregates: Vec<AggregateCall>,
         /// Whether the input comes ordered by the groups.
         sorted: bool,
@@ -229,9 +217,7 @@ pub enum NodeKind {
     },
     /// Window functions of one window.
     Window(Box<WindowPlan>),
-    /// Sorted rows.
     Sort {
-        /// Of these rows.
         input: Box<PlanNode>,
         keys: Vec<SortKey>,
         /// Slots that are read above.
@@ -241,7 +227,6 @@ pub enum NodeKind {
     },
     /// Some of the rows.
     Limit {
-        /// Of these rows.
         input: Box<PlanNode>,
         /// How many rows are skipped.
         offset: Option<Expression>,
@@ -252,7 +237,6 @@ pub enum NodeKind {
     },
     /// Each combination of these slots once.
     Distinct {
-        /// Of these rows.
         input: Box<PlanNode>,
         slots: Vec<(Slot, SqlType)>,
         /// Other slots that are read above.
@@ -342,7 +326,6 @@ pub struct SubqueryPlan {
     pub outer_slots: Vec<Slot>,
 }
 
-/// A common table expression.
 #[derive(Debug)]
 pub struct CommonTable {
     /// The query, or the initial part of a recursive one.
@@ -363,14 +346,12 @@ pub struct CommonTable {
 /// Window functions that share a window.
 #[derive(Debug)]
 pub struct WindowPlan {
-    /// Of these rows.
     pub input: PlanNode,
     /// `PARTITION BY`.
     pub partition: Vec<Expression>,
     /// `ORDER BY`.
     pub order: Vec<SortKey>,
     pub frame: WindowFrame,
-    /// The functions.
     pub calls: Vec<WindowCall>,
     /// Slots that are read above.
     pub keep: Vec<Slot>,

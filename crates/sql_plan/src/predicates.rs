@@ -23,7 +23,6 @@ use super::visit::{SlotSet, reads};
 pub struct Predicate {
     /// The column's slot.
     pub slot: Slot,
-    /// What it says.
     pub test: ColumnTest,
     /// It is equivalent to the condition.
     pub is_exact: bool,
@@ -32,7 +31,6 @@ pub struct Predicate {
 /// A test that an index understands.
 #[derive(Debug, Clone)]
 pub enum ColumnTest {
-    /// Equal to a value.
     Equal {
         /// The value, of the column's type.
         value: Expression,
@@ -41,7 +39,6 @@ pub enum ColumnTest {
     },
     /// Equal to one of these.
     In(Vec<Expression>),
-    /// Between bounds.
     Range {
         /// The lower bound, and whether it is included.
         lower: Option<(Expression, bool)>,

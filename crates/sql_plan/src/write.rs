@@ -25,7 +25,6 @@ impl StatementPlan {
 /// `INSERT` and `REPLACE`.
 #[derive(Debug)]
 pub struct InsertPlan {
-    /// The target table.
     pub table: Arc<TableModel>,
     /// The columns that get values, by ordinal.
     pub columns: Vec<u16>,
@@ -77,7 +76,6 @@ impl InsertPlan {
 /// `UPDATE`.
 #[derive(Debug)]
 pub struct UpdatePlan {
-    /// The rows.
     pub source: PlanNode,
     /// One for each table that is changed.
     pub targets: Vec<WriteTarget>,
@@ -90,7 +88,6 @@ pub struct UpdatePlan {
 /// `DELETE`.
 #[derive(Debug)]
 pub struct DeletePlan {
-    /// The rows.
     pub source: PlanNode,
     /// One for each table that is deleted from.
     pub targets: Vec<WriteTarget>,

@@ -30,7 +30,6 @@ enum Bytes {
 const _: () = assert!(size_of::<ByteString>() <= 32);
 
 impl ByteString {
-    /// No bytes.
     #[must_use]
     pub fn new() -> ByteString {
         ByteString::default()
@@ -78,7 +77,6 @@ impl ByteString {
         String::from_utf8_lossy(self)
     }
 
-    /// Appends bytes.
     pub fn extend_from_slice(&mut self, more: &[u8]) {
         match &mut self.0 {
             Bytes::Inline { length, bytes } => {
@@ -101,7 +99,6 @@ impl ByteString {
         }
     }
 
-    /// Appends a byte.
     #[inline]
     pub fn push(&mut self, byte: u8) {
         self.extend_from_slice(&[byte]);

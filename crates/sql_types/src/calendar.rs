@@ -13,7 +13,6 @@ use firn_format::value::{Date, DateTime};
 pub const UNIX_EPOCH_DAY_NUMBER: i64 = 719_528;
 /// `TO_DAYS('9999-12-31')`
 pub const MAX_DAY_NUMBER: i64 = 3_652_424;
-/// Microseconds in a day.
 pub const MICROSECONDS_PER_DAY: i64 = 86_400_000_000;
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 

@@ -18,7 +18,6 @@ use super::sql_type::{Coercibility, SqlType};
 
 const CODE_ILLEGAL_MIX: u16 = 1267;
 
-/// A collation and its coercibility.
 pub type Binding = (CollationId, Coercibility);
 
 /// The common collation of several expressions; those that are not text do not count. `None` if

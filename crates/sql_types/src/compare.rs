@@ -43,9 +43,7 @@ pub enum ComparisonKind {
     Text(CollationId),
     /// As dates with a time.
     DateTime,
-    /// As times.
     Time,
-    /// As JSON documents.
     Json,
 }
 

@@ -118,12 +118,10 @@ impl EvaluationContext {
         self.sql_mode.is_strict() && self.statement_kind == StatementKind::Write
     }
 
-    /// Leaves a warning.
     pub fn warn(&self, code: u16, message: impl FnOnce() -> String) {
         self.push(Level::Warning, code, message);
     }
 
-    /// Leaves a note.
     pub fn note(&self, code: u16, message: impl FnOnce() -> String) {
         self.push(Level::Note, code, message);
     }

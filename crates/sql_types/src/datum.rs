@@ -27,7 +27,6 @@ use super::number_text::double_to_text;
 /// A value at run time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Datum {
-    /// No value.
     #[default]
     Null,
     /// A signed integer.
@@ -46,7 +45,6 @@ pub enum Datum {
     Time(i64),
     /// A date with a time, packed as [`value::DateTime`] says.
     DateTime(i64),
-    /// A JSON document.
     Json(Arc<JsonValue>),
 }
 

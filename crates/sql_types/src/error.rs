@@ -334,10 +334,8 @@ pub enum Level {
 /// A condition of `SHOW WARNINGS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// How grave.
     pub level: Level,
     /// MySQL's number.
     pub code: u16,
-    /// What happened.
     pub message: String,
 }

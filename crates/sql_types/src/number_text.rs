@@ -4,13 +4,11 @@ use firn_base::number_text::NumberText;
 
 use super::byte_string::ByteString;
 
-/// The text of a `DOUBLE`.
 #[must_use]
 pub fn double_to_text(number: f64) -> ByteString {
     ByteString::from(&*NumberText::of_double(number))
 }
 
-/// The text of a `FLOAT`.
 #[must_use]
 pub fn float_to_text(number: f64) -> ByteString {
     ByteString::from(&*NumberText::of_float(number))

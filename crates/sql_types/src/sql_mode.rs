@@ -13,7 +13,6 @@ macro_rules! modes {
             /// them.
             pub const NAMES: &'static [(&'static str, SqlMode)] =
                 &[$((stringify!($name), SqlMode::$name)),*];
-            /// Every mode.
             pub const ALL: SqlMode = SqlMode($(SqlMode::$name.0)|*);
         }
     };
@@ -74,7 +73,6 @@ impl SqlMode {
             | SqlMode::ERROR_FOR_DIVISION_BY_ZERO.0
             | SqlMode::NO_ENGINE_SUBSTITUTION.0,
     );
-    /// No mode.
     pub const NONE: SqlMode = SqlMode(0);
     const ANSI_ALL: SqlMode = SqlMode(
         SqlMode::REAL_AS_FLOAT.0

@@ -194,21 +194,18 @@ pub enum TypeKind {
     Char {
         /// Longest value in characters.
         max_chars: u32,
-        /// How values compare.
         collation: CollationId,
     },
     /// `VARCHAR(max_chars)`, and the type of text expressions.
     Varchar {
         /// Longest value in characters.
         max_chars: u32,
-        /// How values compare.
         collation: CollationId,
     },
     /// `TINYTEXT` to `LONGTEXT`
     Text {
         /// Longest value in bytes.
         max_bytes: u32,
-        /// How values compare.
         collation: CollationId,
     },
     /// `BINARY(max_bytes)`
@@ -243,13 +240,11 @@ pub enum TypeKind {
         fsp: u8,
     },
     Enum {
-        /// The names.
         members: Arc<Members>,
         /// The collation of the names.
         collation: CollationId,
     },
     Set {
-        /// The names.
         members: Arc<Members>,
         /// The collation of the names.
         collation: CollationId,

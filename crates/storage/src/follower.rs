@@ -24,7 +24,6 @@ pub trait FollowedLog: Send + Sync {
     /// The other reason why no more log will come.
     fn is_closed(&self) -> Result<bool, LogError>;
 
-    /// The readers' leases.
     fn leases(&self) -> &Leases;
 
     /// See [`firn_api::LogStore::read`].

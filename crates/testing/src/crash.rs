@@ -85,11 +85,7 @@ pub struct Death {
 pub enum KillLoopError {
     /// The program could not be started, or its end could not be observed.
     #[error("round {round}: {error}")]
-    System {
-        round: u32,
-        /// The operating system's error.
-        error: std::io::Error,
-    },
+    System { round: u32, error: std::io::Error },
     /// It was not ready in time, or ended by itself.
     #[error("round {round}: the program {what} ({status:?}); it last said:\n{stderr}")]
     Ended {

@@ -8,7 +8,6 @@ pub enum CancelReason {
     KillQuery,
     /// `KILL`: the connection will be closed.
     KillConnection,
-    /// The client has disconnected.
     Disconnected,
     /// The server is shutting down and has waited long enough.
     Shutdown,

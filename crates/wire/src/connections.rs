@@ -315,9 +315,7 @@ pub struct ConnectionStatistics {
     pub refused: u64,
     /// The most connections that were logged in at the same time.
     pub most: u64,
-    /// Bytes received from clients.
     pub received_bytes: u64,
-    /// Bytes sent to clients.
     pub sent_bytes: u64,
     /// Prepared statements that are open now.
     pub prepared: u64,
@@ -382,7 +380,6 @@ impl Connections {
         self.len() == 0
     }
 
-    /// The counts so far.
     #[must_use]
     pub fn statistics(&self) -> ConnectionStatistics {
         let tallies = &self.tallies;

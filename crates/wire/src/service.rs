@@ -124,7 +124,6 @@ impl Login {
 pub struct Query<'a> {
     /// One statement, or several if `multi_statements`.
     pub text: &'a [u8],
-    /// Query attributes.
     pub attributes: &'a [Attribute<'a>],
     /// Whether several statements are allowed; otherwise a second one is a syntax error.
     pub multi_statements: bool,
@@ -137,7 +136,6 @@ pub struct Execution<'a> {
     pub statement: u32,
     /// A value for each parameter.
     pub parameters: &'a [Parameter<'a>],
-    /// Query attributes.
     pub attributes: &'a [Attribute<'a>],
 }
 

@@ -53,7 +53,6 @@ pub enum Answer {
     },
     /// All places are taken.
     NoPlace,
-    /// The writer's regions.
     Regions(SharedRegions),
 }
 
@@ -112,7 +111,6 @@ impl Answer {
     }
 }
 
-/// A message as bytes.
 pub fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_extend(message, vec![VERSION]).expect("a message is encodable")
 }

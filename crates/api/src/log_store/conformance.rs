@@ -96,7 +96,6 @@ pub struct Case {
     pub run: fn(&dyn Lives),
 }
 
-/// All cases.
 pub const CASES: &[Case] = &[
     Case { name: "what was told to be durable survives", run: writing::durable_survives },
     Case { name: "what is submitted becomes durable and is told", run: writing::submitted_is_told },

@@ -21,18 +21,16 @@ pub enum LogError {
         "The log has no room ({place}: {reason}). Free space there; writes resume on their own"
     )]
     NoRoom {
-        /// What is full.
+        /// What is full, for a person to find.
         place: String,
-        /// What was reported there.
         reason: String,
     },
     /// The log cannot be made durable any more. The node must stop: what was written since the last
     /// good sync may or may not be there.
     #[error("The log failed ({place}: {reason}). The node stops; restart it to recover")]
     Failed {
-        /// What failed.
+        /// What failed, for a person to find.
         place: String,
-        /// What was reported there.
         reason: String,
     },
     /// Another writer has opened the stream with a higher epoch. Log that was not reported to this
@@ -85,7 +83,6 @@ pub enum LogError {
     Unreadable {
         /// The place, for a person to find.
         at: String,
-        /// What was reported there.
         reason: String,
     },
     /// The log was damaged after it was written.
@@ -93,7 +90,6 @@ pub enum LogError {
     Damaged {
         /// The place, for a person to find.
         at: String,
-        /// What is wrong.
         what: String,
     },
 }

@@ -56,7 +56,6 @@ pub trait LogSource: Send + Sync {
 /// How much log a store can still keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
-    /// Enough.
     Plenty,
     /// Nearly full. The rest is kept for commits, rollbacks, the log's own upkeep, and work that
     /// frees room.

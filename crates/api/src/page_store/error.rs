@@ -17,7 +17,6 @@ pub enum PageStoreError {
         page: PageId,
         /// Where the image is.
         place: String,
-        /// What is wrong.
         reason: String,
     },
     /// The page has changes that the log of this node does not have. Another node writes, or the
@@ -96,7 +95,6 @@ pub enum PageStoreError {
     StoreDamaged {
         /// Where the metadata is.
         place: String,
-        /// What is wrong.
         reason: String,
     },
     /// The log behind the page could not be read.

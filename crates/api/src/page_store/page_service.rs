@@ -48,7 +48,6 @@ pub enum Fault {
     AsOfNewest,
 }
 
-/// How the store behaves.
 #[derive(Debug, Clone)]
 pub struct SimulatedOptions {
     /// The seed of all random choices.

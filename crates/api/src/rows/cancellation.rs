@@ -43,7 +43,6 @@ impl Cancellation {
         &self.is_cancelled
     }
 
-    /// Cancels the operation.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
         // A listener that registers after this look takes the lock after it, and sees the flag.

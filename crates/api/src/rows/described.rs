@@ -25,7 +25,6 @@ pub struct DescribedTransaction {
     pub snapshot: Option<DescribedSnapshot>,
 }
 
-/// An open snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DescribedSnapshot {
     pub at: Cts,

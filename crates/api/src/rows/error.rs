@@ -38,7 +38,6 @@ pub enum RowsError {
         "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set."
     )]
     LockedNoWait,
-    /// The call was cancelled.
     #[error("Query execution was interrupted")]
     Cancelled,
     /// The table has changed since the transaction's snapshot was taken.
@@ -113,7 +112,6 @@ pub enum RowsError {
     Other {
         /// MySQL's error number.
         code: u16,
-        /// What happened.
         message: String,
     },
     /// A table's `AUTO_INCREMENT` counter has no more numbers.
@@ -135,7 +133,6 @@ impl RowsError {
         RowsError::Other { code: 1030, message: format!("the {what} is of another database node") }
     }
 
-    /// MySQL's error number.
     #[must_use]
     pub fn mysql_code(&self) -> u16 {
         match self {

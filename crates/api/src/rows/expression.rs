@@ -69,7 +69,6 @@ pub enum Step {
 /// A collation by its MySQL number.
 pub type Collation = u16;
 
-/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueType {
     pub kind: ValueKind,
@@ -126,7 +125,6 @@ pub enum ValueKind {
     },
 }
 
-/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
     Equal,

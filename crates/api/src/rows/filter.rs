@@ -30,7 +30,6 @@ use super::{
 pub enum Filter {
     /// The column's value lies in one of these ranges.
     Column {
-        /// The column.
         ordinal: u16,
         /// Ranges of keys that consist of this column.
         ranges: Vec<KeyRange>,

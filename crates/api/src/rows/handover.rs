@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{DetachedLocks, IsolationLevel, MetadataLock, Savepoint, Transaction};
 
-/// An open transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedTransaction {
     /// The number by which its session asks for it.
@@ -54,7 +53,6 @@ pub struct HandedLock {
     pub is_exclusive: bool,
 }
 
-/// What is locked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HandedTarget {
     Key(IndexId, Vec<u8>),

@@ -54,7 +54,6 @@ pub enum LockDuration {
 /// How long a request may wait.
 #[derive(Debug, Clone, Copy)]
 pub struct LockPatience<'a> {
-    /// The longest wait.
     pub timeout: Duration,
     /// With this, others cancel the wait.
     pub cancelled: Option<&'a Cancellation>,
@@ -75,7 +74,6 @@ pub struct LockMark {
 /// Locks that [`MetadataContext::detach`] has removed from a context.
 pub type DetachedLocks = Option<Box<dyn Any + Send + Sync>>;
 
-/// Grants metadata locks.
 pub trait MetadataLocks: Send + Sync {
     /// A context without locks.
     fn open(self: Arc<Self>) -> Arc<dyn MetadataContext>;

@@ -224,7 +224,6 @@ pub enum RowContent<'a> {
 pub struct LeafVersion {
     /// The log stream that changes the leaf.
     pub stream: LogStreamId,
-    /// The leaf's page.
     pub page: PageId,
     /// The page's last change.
     pub lsn: Lsn,
@@ -315,7 +314,6 @@ pub struct Estimate {
 
 /// An open transaction. Dropping it rolls it back.
 pub trait Transaction: Any + Send {
-    /// The transaction's isolation level.
     fn isolation(&self) -> IsolationLevel;
     /// Its id, once it has written or locked.
     fn id(&self) -> Option<u64>;
@@ -626,24 +624,20 @@ pub struct Prepared {
     pub trx: TrxId,
 }
 
-/// An index to add.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct NewIndex {
     pub name: String,
     /// Whether equal values are refused.
     pub unique: bool,
-    /// Its columns.
     pub parts: Vec<IndexPart>,
     /// Options of the SQL layer.
     pub options: Vec<u8>,
 }
 
-/// The progress of a build.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BuildProgress {
     /// Rows whose entries are in the index.
     pub rows_done: u64,
-    /// Estimated number of rows.
     pub rows_estimated: f64,
 }
 

@@ -53,7 +53,6 @@ pub struct GroupSummary {
     pub numbers: Vec<NumberSummary>,
 }
 
-/// The summary of numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NumberSummary {
     /// How many are not NULL.
@@ -89,11 +88,7 @@ impl NumberSummary {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Summed {
     /// Groups in the order in which the scan met them.
-    Groups {
-        groups: Vec<GroupSummary>,
-        /// Whether no more follow.
-        is_last: bool,
-    },
+    Groups { groups: Vec<GroupSummary>, is_last: bool },
     /// A row did not say enough. The rows have to be read, from the first.
     Unknown,
 }
@@ -134,7 +129,6 @@ enum Source {
     Expression(Box<dyn RowExpression>),
 }
 
-/// The groups so far.
 #[derive(Default)]
 struct FoundGroups {
     places: BTreeMap<Box<[u8]>, usize>,

@@ -15,7 +15,6 @@ use crate::names;
 /// Pages that are listed at once.
 const LISTED: usize = 4096;
 
-/// Which pages are left.
 enum Left {
     /// All after this one.
     After(Option<PageId>),

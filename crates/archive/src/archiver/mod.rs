@@ -135,7 +135,6 @@ pub struct TakenOver {
     pub at: Lsn,
 }
 
-/// What is archived.
 pub struct ArchiveSource {
     pub database: DatabaseId,
     /// Of the processes of a cluster, one is chosen to archive. Later choices have higher numbers;
@@ -151,7 +150,6 @@ pub struct ArchiveSource {
     pub hold: Option<Box<dyn LogFollower>>,
 }
 
-/// How the archiver works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveOptions {
     /// How long new log waits before it is sent, in milliseconds.

@@ -107,7 +107,6 @@ impl Manifest {
         log + self.sets.iter().map(|set| set.size_bytes).sum::<u64>()
     }
 
-    /// The object's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = FieldWriter::default();

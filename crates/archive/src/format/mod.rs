@@ -30,7 +30,6 @@ pub const FRAME_BYTES: usize = 20;
 /// No head is longer, in bytes: what a reader believes before it has checked anything.
 const MAX_HEAD_BYTES: usize = 256 << 20;
 
-/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     Manifest,

@@ -103,7 +103,6 @@ pub(crate) fn decompress(
     into.verify(page).map_err(|_| FormatError::Checksum)
 }
 
-/// Makes a pack.
 pub struct PagePacker {
     database: DatabaseId,
     set: Lsn,
@@ -150,7 +149,6 @@ impl PagePacker {
         Some((self.images.first()?.page, self.images.last()?.page))
     }
 
-    /// The object's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = FieldWriter::default();

@@ -10,7 +10,6 @@ use super::{FieldReader, FieldWriter, FormatError, ObjectKind, framed, read_data
 pub struct PackEntry {
     pub first: PageId,
     pub last: PageId,
-    /// The number of images.
     pub images: u32,
     /// The size of the object, in bytes.
     pub size_bytes: u64,
@@ -31,7 +30,6 @@ pub struct ImageSet {
 }
 
 impl ImageSet {
-    /// The object's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = FieldWriter::default();

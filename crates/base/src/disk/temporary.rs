@@ -46,7 +46,6 @@ impl TemporaryDirectory {
         Ok(TemporaryFile { disk: Arc::clone(&self.disk), path, file })
     }
 
-    /// The directory's path.
     #[must_use]
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -83,9 +83,7 @@ pub struct Sysbench {
     pub tables: i64,
     /// Rows of each table.
     pub rows: i64,
-    /// The shapes to run.
     pub shapes: Vec<Shape>,
-    /// Distribution of row numbers.
     pub distribution: Distribution,
     /// Determines the data.
     pub seed: u64,

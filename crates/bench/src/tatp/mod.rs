@@ -18,7 +18,6 @@ use crate::workload::{Case, Condition, Suite, Worker};
 
 const TABLES: [&str; 4] = ["subscriber", "access_info", "special_facility", "call_forwarding"];
 
-/// The TATP suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Tatp {
     /// Rows of the subscriber table, on which the other tables' sizes depend.

@@ -8,7 +8,6 @@ use crate::error::BenchError;
 use crate::random::Draw;
 use crate::workload::{Next, Outcome, Worker};
 
-/// A kind of transaction.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// Its share of all transactions, in percent.

@@ -47,7 +47,6 @@ const KEYING_SECONDS: [u64; 5] = [18, 3, 2, 2, 2];
 /// Mean seconds of thinking afterwards (5.2.5.7).
 const THINK_SECONDS: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
 
-/// The TPC-C suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Tpcc {
     pub scale: Scale,

@@ -26,7 +26,6 @@ use crate::measure::Measured;
 use crate::report::Section;
 use crate::workload::{Case, Condition, Next, Outcome, Suite, Worker};
 
-/// The TPC-H suite.
 #[derive(Debug, Clone)]
 pub struct Tpch {
     /// Scale factor: 1 is about a gigabyte.

@@ -27,7 +27,6 @@ use crate::workload::{Case, Condition, Suite, Worker};
 
 const TABLE: &str = "usertable";
 const FIELDS: usize = 10;
-/// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 const PART_ROWS: i64 = 2000;
 
@@ -86,7 +85,6 @@ impl Requests {
     }
 }
 
-/// The YCSB suite.
 #[derive(Debug, Clone)]
 pub struct Ycsb {
     /// Rows after loading.

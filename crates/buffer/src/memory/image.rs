@@ -83,7 +83,6 @@ impl ImageSlot {
         ImageSlot(Atomic::null())
     }
 
-    /// Whether something is published.
     pub(crate) fn is_empty(&self) -> bool {
         // SAFETY: the pointer is compared with null and never dereferenced.
         let guard = unsafe { crossbeam_epoch::unprotected() };

@@ -58,7 +58,6 @@ pub(crate) enum CallKind {
 }
 
 impl Call {
-    /// An accumulator for the call.
     pub(crate) fn accumulator(&self) -> Box<dyn Accumulator> {
         let (call, arguments, scope) = match &self.kind {
             CallKind::First => return Box::new(first::First::new(self.physical)),

@@ -20,7 +20,6 @@ use super::register::ColumnNumber;
 const RUN_BYTES: usize = 160;
 const LEAF_BYTES: usize = 72;
 
-/// A run of leaves.
 #[derive(Debug)]
 pub(crate) struct Run {
     leaves: Arc<[LeafVersion]>,
@@ -69,7 +68,6 @@ impl Run {
         self.content.lock().live * 2 < self.leaves.len()
     }
 
-    /// Size in memory.
     pub(super) fn size_bytes(&self) -> u64 {
         bytes_of(&self.content.lock().columns) + self.own_bytes()
     }
@@ -156,7 +154,6 @@ impl RunPart {
     }
 }
 
-/// Rows of packed columns.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedRows {
     /// How many rows the columns have.

@@ -27,7 +27,6 @@ const MOST_REPEATED: usize = 32;
 /// The least number of rows per distinct text for which that is worthwhile.
 const LEAST_REPETITION: usize = 4;
 
-/// A packed column.
 #[derive(Debug, Clone)]
 pub(crate) struct Packed {
     form: Form,
@@ -98,7 +97,6 @@ impl Packed {
         Packed { form, has_nulls: nulls.is_some(), bytes: bytes.into() }
     }
 
-    /// Size in memory.
     pub(crate) fn size_bytes(&self) -> usize {
         size_of::<Packed>() + 2 * size_of::<usize>() + self.bytes.len()
     }

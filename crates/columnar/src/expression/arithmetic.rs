@@ -10,7 +10,6 @@ use super::Kernel;
 use crate::stop_reason::{Result, declined};
 use crate::value::Physical;
 
-/// An operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     Plus,

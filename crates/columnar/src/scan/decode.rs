@@ -130,7 +130,6 @@ impl Gathered {
     }
 }
 
-/// The source of rows.
 pub(super) struct Source<'a> {
     pub(super) table: &'a TableRef,
     pub(super) transaction: &'a dyn Transaction,

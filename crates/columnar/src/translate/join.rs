@@ -249,7 +249,6 @@ impl<'p> Translator<'p, '_, '_> {
         self.join(left, right, shape, needed)
     }
 
-    /// Joins two relations.
     fn join(
         &mut self,
         left: Relation,

@@ -124,7 +124,6 @@ pub(crate) fn answer<'x>(
     Ok(scope.has_warned())
 }
 
-/// A translation in progress.
 pub(crate) struct Translator<'p, 'e, 'x> {
     pub(crate) resources: &'e Resources,
     pub(crate) way: Way,

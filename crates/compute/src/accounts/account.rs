@@ -94,7 +94,6 @@ pub struct Account {
     pub expired: bool,
     /// Whether it may connect only over TLS.
     pub requires_tls: bool,
-    /// Its privileges.
     pub grants: Grants,
     /// Roles that it may activate; it may grant those in `admin` to others.
     pub roles: BTreeSet<AccountName>,

@@ -42,7 +42,6 @@ pub enum StoreError {
     Server(#[from] ServerStateError),
 }
 
-/// The storage of accounts.
 pub trait AccountStore: Send + Sync {
     /// The documents of all accounts, as a snapshot at `since` sees them, or a later one. Blocks.
     ///

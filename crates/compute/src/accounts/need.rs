@@ -37,7 +37,6 @@ impl Need {
         Need { schema: Some(schema.to_owned()), ..Need::everywhere(privilege) }
     }
 
-    /// A privilege everywhere.
     #[must_use]
     pub fn everywhere(privilege: Privilege) -> Need {
         let (of, columns) = (NeedOf::Table, Vec::new());

@@ -22,7 +22,6 @@ pub struct Policy {
     pub failed_attempts: u64,
     /// How long they block it.
     pub block: Block,
-    /// Limits of its use.
     pub limits: Limits,
     /// When the password was set, in seconds since 1970, if known.
     pub changed_s: Option<u64>,

@@ -130,7 +130,6 @@ impl Privilege {
 pub struct PrivilegeSet(pub(super) u64);
 
 impl PrivilegeSet {
-    /// Nothing.
     pub const NONE: PrivilegeSet = PrivilegeSet(0);
 
     /// Those of `filter`, without `GRANT OPTION`: the meaning of `ALL PRIVILEGES` at a level.

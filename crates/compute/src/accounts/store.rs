@@ -10,7 +10,6 @@ use crate::system_table::SystemTable;
 use super::account::AccountName;
 use super::book::{AccountStore, StoreError};
 
-/// The table's name.
 const TABLE: &str = "firn_accounts";
 
 pub struct RowsAccountStore {

@@ -23,7 +23,6 @@ pub struct Who<'a> {
 /// A statement for the slow-query log.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowEntry<'a> {
-    /// The session.
     pub who: Who<'a>,
     /// When it began, in microseconds since 1970.
     pub began_us: u64,
@@ -41,7 +40,6 @@ pub struct SlowEntry<'a> {
     pub traffic: (u64, u64),
     /// The current schema.
     pub schema: Option<&'a str>,
-    /// The text.
     pub statement: &'a str,
 }
 

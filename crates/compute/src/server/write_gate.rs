@@ -100,7 +100,6 @@ impl WriteGate {
         self.opened.notify_all();
     }
 
-    /// Whether no statement writes.
     pub(crate) fn have_writers_ended(&self) -> bool {
         self.writers.load(Ordering::SeqCst) == 0
     }

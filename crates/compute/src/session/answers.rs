@@ -75,7 +75,6 @@ pub(crate) fn text_type() -> SqlType {
     SqlType::varchar(1024, firn_format::value::CollationId(255))
 }
 
-/// Answers statements.
 pub(super) struct Answers<'s> {
     settings: &'s Settings,
     transactions: &'s Transactions,

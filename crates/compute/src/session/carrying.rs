@@ -29,7 +29,7 @@ struct Mark {
     /// Changes with settings and the current schema.
     epoch: u64,
     variables: u64,
-    /// User variables.
+    /// Changes with user variables.
     connection: u64,
     prepared: u64,
     roles: u64,
@@ -40,7 +40,7 @@ struct Mark {
 #[derive(Default)]
 pub(super) struct Carrying {
     told: Mark,
-    /// Whether anything was.
+    /// Whether anything was told since the session was opened.
     has_told: bool,
 }
 

@@ -26,7 +26,6 @@ use crate::plan_cache::{CachedPlan, ChosenExecutor};
 use crate::statement_kind::StatementKind;
 use crate::wire_rows::WireSink;
 
-/// The execution's input.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'i> {
     pub(super) plan: &'i PreparedPlan,

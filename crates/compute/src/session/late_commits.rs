@@ -24,7 +24,6 @@ impl CommitListener for Answerer {
     }
 }
 
-/// A session's commits.
 pub(super) struct LateCommits {
     control: Arc<ConnectionControl>,
     answerer: Arc<dyn CommitListener>,

@@ -34,7 +34,6 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// The route of a query.
     pub(super) fn of_query(query: &Query) -> StatementRoute {
         let mut walk = Walk { route: StatementRoute::Reads };
         walk.query(query);

@@ -53,7 +53,6 @@ impl Command {
     /// The number of kinds.
     pub const COUNT: usize = ALL.len();
 
-    /// Every kind.
     pub fn all() -> impl Iterator<Item = Command> {
         ALL.iter().map(|(command, ..)| *command)
     }

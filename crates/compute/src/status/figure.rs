@@ -16,7 +16,6 @@ pub struct Metric {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// The kind of number.
     pub kind: Kind,
     /// The label that distinguishes it from others with the same name.
     pub label: Option<(&'static str, &'static str)>,
@@ -30,7 +29,6 @@ pub struct Metric {
 pub struct Figure {
     /// Its name in `SHOW STATUS`; empty if it is not shown there.
     pub name: &'static str,
-    /// The number.
     pub value: u64,
     /// Its name as a metric, if it is one.
     pub metric: Option<Metric>,

@@ -135,7 +135,6 @@ macro_rules! counters {
         }
 
         impl StatusCounts {
-            /// Adds another reading.
             pub fn add(&mut self, other: &StatusCounts) {
                 $(self.$name += other.$name;)*
                 self.commands.iter_mut().zip(other.commands).for_each(|(mine, more)| *mine += more);
@@ -254,7 +253,6 @@ impl StatusCounts {
         self.commands[command as usize]
     }
 
-    /// Every counter.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = self.counters();

@@ -12,9 +12,7 @@ use firn_format::page::PAGE_SIZE;
 use super::figure::Figure;
 
 const PAGE_BYTES: u64 = PAGE_SIZE as u64;
-/// Microseconds in a second.
 const MICROSECONDS: u32 = 1_000_000;
-/// Milliseconds in a second.
 const MILLISECONDS: u32 = 1_000;
 
 pub(crate) fn node_figures(report: &NodeReport) -> Vec<Figure> {

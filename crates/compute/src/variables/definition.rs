@@ -23,14 +23,17 @@ pub enum Kind {
     Switch,
     /// A whole number between two bounds; a value outside is moved to the nearer bound, with a
     /// warning.
-    Number { least: i64, greatest: u64 },
-    /// A number.
-    Real { least: f64, greatest: f64 },
+    Number {
+        least: i64,
+        greatest: u64,
+    },
+    Real {
+        least: f64,
+        greatest: f64,
+    },
     /// One of several words; a number is an index into the list.
     Word(&'static [&'static str]),
-    /// Any text.
     Text,
-    /// Any text, or NULL.
     TextOrNull,
 }
 
@@ -42,7 +45,6 @@ pub enum Setting {
     Number(i64),
     /// A whole number beyond `i64`.
     Unsigned(u64),
-    /// A number.
     Real(f64),
     Text(Arc<str>),
 }

@@ -14,7 +14,6 @@ use firn_base::Cts;
 use super::{GlobalVariables, Setting};
 use crate::system_table::SystemTable;
 
-/// The table's name.
 const TABLE: &str = "firn_variables";
 
 pub struct PersistedVariables {

@@ -21,7 +21,6 @@ type Values = Vec<Setting>;
 #[derive(Debug, Clone)]
 pub struct KeptGlobals(Arc<Values>);
 
-/// The global values.
 #[derive(Debug)]
 pub struct GlobalVariables {
     values: RwLock<Arc<Values>>,
@@ -124,7 +123,6 @@ pub struct SessionVariables {
     /// The collation that was set together with `character_set_results`, by `SET NAMES` or the
     /// handshake.
     results_collation: Option<CollationId>,
-    /// Counts the changes.
     changes: u64,
 }
 

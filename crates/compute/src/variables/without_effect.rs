@@ -8,7 +8,6 @@ use super::Definition;
 use super::Scope::{Both, Global};
 use super::entries::{number, real, switch, text, words};
 
-/// All of them.
 #[rustfmt::skip] // One line each.
 pub(super) static WITHOUT_EFFECT: &[Definition] = &[
     number("binlog_cache_size", Global, 4096, 18446744073709547520, "32768"),

@@ -75,7 +75,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// The chunk with that id.
     pub(crate) fn chunk(&self, id: ChunkId) -> Result<&Chunk, Refusal> {
         self.chunks.get(&id).ok_or(Refusal::NoChunk(id))
     }

@@ -27,7 +27,6 @@ const ALL_TOGETHER: u32 = u32::MAX / 2;
 
 /// A chunk has room for so many extents.
 const LEAST_EXTENTS: u64 = 4;
-/// Bytes of a page.
 const PAGE_BYTES: u64 = 16 << 10;
 
 impl Catalog {

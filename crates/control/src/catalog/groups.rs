@@ -96,7 +96,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// The group with that id.
     pub(crate) fn group(&self, id: GroupId) -> Result<&LogGroup, Refusal> {
         self.groups.get(&id).ok_or(Refusal::NoGroup(id))
     }

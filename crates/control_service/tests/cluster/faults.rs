@@ -17,7 +17,6 @@ use crate::world::{Cluster, Control, MS, SECOND, propose, propose_one};
 
 /// Nodes that a proposer leaves in the catalog.
 const MOST_ABSENT: u64 = 2;
-/// Steps of a run.
 const STEPS: u32 = 40;
 
 /// What a run did, for the test that all of it happens.

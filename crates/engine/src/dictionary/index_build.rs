@@ -42,7 +42,6 @@ const MOST_BATCH_ROWS: usize = 8_000;
 /// How many times in succession a batch may be the victim of a deadlock.
 const MAX_DEADLOCKS: usize = 100;
 
-/// The end of a batch.
 struct BatchEnd {
     rows: u64,
     /// The last row's key; `None`: there are no more rows.

@@ -49,7 +49,6 @@ impl AppliedCommits {
         AppliedCommits { is_dense, ..AppliedCommits::default() }
     }
 
-    /// A commit was applied.
     pub(crate) fn applied(&mut self, cts: Cts) {
         if self.is_dense && self.visible.is_none_or(|visible| cts > visible) {
             self.ahead.insert(cts);

@@ -143,7 +143,6 @@ impl Default for ReplicaOptions {
     }
 }
 
-/// An open replica.
 pub struct Replica {
     shared: Arc<Shared>,
     pool: Arc<BufferPool>,
@@ -307,7 +306,6 @@ impl Replica {
         &self.shared.versions
     }
 
-    /// The definitions.
     #[must_use]
     pub fn dictionary(&self) -> &Arc<DictionaryReader> {
         &self.shared.dictionary

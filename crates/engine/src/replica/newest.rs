@@ -42,7 +42,6 @@ pub(crate) struct Newest {
     clock: Arc<dyn Clock>,
     /// Numbers arrivals and questions.
     counter: AtomicU64,
-    /// Questions that were asked.
     questions: AtomicU64,
     state: Mutex<State>,
     /// A question has ended.
@@ -51,7 +50,6 @@ pub(crate) struct Newest {
 
 #[derive(Default)]
 struct State {
-    /// The last answer.
     answer: Option<Answered>,
     /// The last question failed, if no answer came after it.
     failure: Option<(Arrival, WriterError)>,
@@ -84,7 +82,6 @@ impl Newest {
         }
     }
 
-    /// A read arrives now.
     pub(crate) fn arrive(&self) -> Arrival {
         Arrival(self.counter.fetch_add(1, Ordering::SeqCst))
     }

@@ -57,7 +57,6 @@ pub struct Table {
     visible_from: Cts,
 }
 
-/// A secondary index of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecondaryIndex {
     /// The root page of its tree.

@@ -86,7 +86,6 @@ struct Batch {
     payload: Vec<u8>,
 }
 
-/// One row of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRow<'a> {
     pub key: &'a [u8],

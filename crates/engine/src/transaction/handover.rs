@@ -163,7 +163,6 @@ impl TransactionSystem {
         collected.inspect_err(|_| self.keep_writing())
     }
 
-    /// Allows commits again.
     pub(crate) fn keep_writing(&self) {
         self.gate().open();
     }

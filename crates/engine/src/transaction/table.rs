@@ -52,9 +52,7 @@ use self::overflow::Overflow;
 use crate::pages::{Restart, UnfinishedCommit};
 use crate::sync::{AtomicU64, Event, Ordering, spin};
 
-/// The region of the table.
 pub(super) const REGION: &str = "transaction-table";
-/// Words of one slot.
 pub const SLOT_WORDS: usize = 4;
 
 const ID: usize = 0;

@@ -10,7 +10,6 @@ const MANY_COMMITS: u64 = 16;
 /// The values of the setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AsynchronousCommit {
-    /// Never.
     Off,
     /// When many commits share a round of the log.
     Auto,

@@ -10,7 +10,6 @@ use firn_base::network::{Address, Role, Roles};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AddressList(pub(crate) Vec<Address>);
 
-/// Roles of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RoleList(pub(crate) Vec<Role>);
 

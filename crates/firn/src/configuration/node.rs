@@ -13,7 +13,6 @@ use super::sources::Origin;
 use crate::logging::verbosity_of;
 
 impl Configuration {
-    /// The options of the endpoint.
     pub(crate) fn endpoint_options(&self) -> EndpointOptions {
         let named = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
         EndpointOptions {
@@ -36,7 +35,6 @@ impl Configuration {
         }
     }
 
-    /// The options of the node.
     pub(crate) fn node_options(&self) -> NodeOptions {
         let mut options = NodeOptions { storage: self.storage_options(), ..NodeOptions::default() };
         options.engine.log.leave_from = self.asynchronous_commit.value.leave_from();

@@ -290,7 +290,6 @@ pub(crate) const SETTINGS: [Setting; 32] = [
     },
 ];
 
-/// The setting with a name.
 pub(crate) fn find(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }

@@ -98,7 +98,6 @@ impl Server {
         self.status_number("VmRSS") << 10
     }
 
-    /// The server's threads.
     pub(crate) fn threads(&self) -> u64 {
         self.status_number("Threads")
     }
@@ -161,7 +160,6 @@ pub(crate) fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &st
         .unwrap()
 }
 
-/// Output as text.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }

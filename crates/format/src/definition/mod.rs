@@ -66,7 +66,6 @@ impl TableDefinition {
     }
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
     pub name: String,

@@ -21,7 +21,6 @@ use firn_base::{LogStreamId, Lsn, PageId, PageNo, SpaceId};
 
 pub use field::FieldWrite;
 
-/// Bytes in a page.
 pub const PAGE_SIZE: usize = 16 * 1024;
 /// Bytes of the header that all kinds share.
 pub const PAGE_HEADER_BYTES: usize = 32;
@@ -60,7 +59,6 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    /// The kind with this number.
     #[must_use]
     pub fn from_u8(number: u8) -> Option<PageKind> {
         Some(match number {

@@ -25,7 +25,6 @@ pub enum SpacePurpose {
 }
 
 impl SpacePurpose {
-    /// The purpose with this number.
     #[must_use]
     pub fn from_u8(number: u8) -> Option<SpacePurpose> {
         Some(match number {

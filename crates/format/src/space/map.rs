@@ -26,7 +26,6 @@ pub enum PageState {
 }
 
 impl PageState {
-    /// The state with this number.
     #[must_use]
     pub fn from_u8(number: u8) -> Option<PageState> {
         Some(match number {

@@ -28,7 +28,6 @@ pub enum SegmentState {
 }
 
 impl SegmentState {
-    /// The state with this number.
     #[must_use]
     pub fn from_u8(number: u8) -> Option<SegmentState> {
         Some(match number {

@@ -25,7 +25,6 @@ pub enum RequestKind {
     Follow,
 }
 
-/// A request.
 #[derive(Debug)]
 pub struct Request {
     pub kind: RequestKind,

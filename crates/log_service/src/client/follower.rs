@@ -35,15 +35,14 @@ pub(super) struct RemoteFollower {
     /// What was received and not taken; it begins at the position.
     received: Option<LogPiece>,
     stream: Option<Stream>,
-    /// By member.
+    /// By the member's place in the list.
     members: BTreeMap<usize, Record>,
     /// Since when there has been no stream, as far as a caller has waited for one.
     without: Option<Duration>,
-    /// The last answer.
+    /// Why the follower has ended: every later call returns this.
     failure: Option<LogError>,
 }
 
-/// An open stream.
 struct Stream {
     member: usize,
     follower: Follower,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// How a client reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteLogOptions {
     /// The names of readers that stay registered when this client is gone, until

@@ -33,7 +33,6 @@ pub const REFUSED: u16 = FIRST_SERVICE_CODE;
 /// Says where the log is written, if that is known.
 pub type LeaderHint = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// How a service works.
 #[derive(Clone)]
 pub struct LogServiceOptions {
     /// A client that has not renewed its readers for so long has let go of those that do not stay.

@@ -50,7 +50,6 @@ pub struct RowService {
     running: RunningCalls,
 }
 
-/// A client's object.
 #[derive(Clone)]
 enum Object {
     Transaction(Arc<Mutex<ServedTransaction>>),

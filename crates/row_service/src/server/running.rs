@@ -49,7 +49,6 @@ impl RunningCalls {
         RunningCall { calls: self, number }
     }
 
-    /// Cancels a call.
     pub(super) fn cancel(&self, number: CallNumber) {
         let mut calls = self.0.lock();
         if let Some(cancellation) = calls.running.get(&number) {

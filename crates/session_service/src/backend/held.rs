@@ -20,7 +20,6 @@ use crate::message::{
     Bytes, Command, Done, Event, Fault, Field, Last, LoginFacts, NamedValue, Outcome, Value,
 };
 
-/// One session.
 pub(crate) struct Held {
     pub(super) front: u64,
     pub(super) control: Arc<ConnectionControl>,

@@ -178,7 +178,6 @@ impl SessionService {
         self.shared.is_paused.store(is_paused, Ordering::SeqCst);
     }
 
-    /// What the sessions do.
     #[must_use]
     pub fn activity(&self) -> Activity {
         let serving = self.shared.serving.lock().clone();

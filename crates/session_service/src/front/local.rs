@@ -36,7 +36,6 @@ pub(super) struct LocalSessions {
     ended: Event,
 }
 
-/// One session.
 pub(super) struct LocalSession {
     number: u64,
     pub(super) canceller: Arc<dyn Canceller>,
@@ -222,7 +221,6 @@ impl LocalSessions {
         self.is_leaving.store(false, Ordering::SeqCst);
     }
 
-    /// What the sessions do.
     pub(super) fn activity(&self) -> Activity {
         // Read before the sessions: one that ends meanwhile changes the next mark.
         let past = self.past_commands.load(Ordering::SeqCst);

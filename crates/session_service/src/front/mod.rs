@@ -92,7 +92,6 @@ pub enum StatementClass {
     Commits,
     /// It commits the open transaction and begins one; outside of one it does no harm twice.
     Begins,
-    /// Anything else.
     Other,
 }
 

@@ -45,7 +45,6 @@ struct Kept {
     _held: Option<Reservation>,
 }
 
-/// Reads a common table.
 pub(crate) struct CommonTableScan<'p> {
     number: usize,
     slots: &'p [(u16, Slot)],

@@ -25,13 +25,9 @@ pub struct RowCounts {
     pub by_index: u64,
     /// Rows from scans of whole tables.
     pub by_full_scan: u64,
-    /// Rows inserted.
     pub inserted: u64,
-    /// Rows updated.
     pub updated: u64,
-    /// Rows deleted.
     pub deleted: u64,
-    /// Rows that were sorted.
     pub sorted: u64,
     /// Sorted runs that were written to disk for lack of memory.
     pub sort_runs: u64,
@@ -52,14 +48,12 @@ impl RowCounts {
         self.sort_runs += other.sort_runs;
     }
 
-    /// Rows that were examined.
     #[must_use]
     pub fn examined(&self) -> u64 {
         self.found + self.by_index + self.by_full_scan
     }
 }
 
-/// What an execution counts.
 #[derive(Default)]
 pub struct Measures<'a> {
     /// The clock of operator counts.

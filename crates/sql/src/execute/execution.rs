@@ -154,7 +154,6 @@ impl<'a> Execution<'a> {
         self.workspace.into_scratch(self.frame.slots)
     }
 
-    /// The statement's memory.
     #[must_use]
     pub fn memory(&self) -> &MemoryBudget {
         self.workspace.memory()

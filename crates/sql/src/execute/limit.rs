@@ -8,7 +8,6 @@ use crate::types::Datum;
 use super::Execution;
 use super::operator::{Input, Operator};
 
-/// Some of the rows.
 pub(crate) struct Limit<'p> {
     input: Input<'p>,
     offset: Option<&'p Expression>,

@@ -110,7 +110,6 @@ impl MemoryBudget {
         }
     }
 
-    /// An empty reservation.
     #[must_use]
     pub fn reservation(&self) -> Reservation {
         Reservation { budget: self.clone(), size_bytes: 0 }
@@ -153,7 +152,6 @@ impl Reservation {
         self.size_bytes -= size_bytes;
     }
 
-    /// The reserved bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes

@@ -16,7 +16,6 @@ use super::error::{from_row, from_rows};
 use super::operator::{Operator, all_true};
 use super::values;
 
-/// Reads a table.
 pub(crate) struct TableScan<'p> {
     plan: &'p ScanPlan,
     cursor: Cursor<'p>,

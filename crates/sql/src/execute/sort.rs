@@ -65,7 +65,6 @@ impl<T> Ord for Keyed<T> {
 pub(crate) struct Sorter {
     heap: BinaryHeap<Entry>,
     wanted: Option<u64>,
-    /// What is in memory.
     in_memory: Bulk<Runs>,
     /// Runs on disk.
     runs: Vec<SpillReader>,
@@ -164,7 +163,6 @@ impl Sorter {
     }
 }
 
-/// Sorted rows.
 pub(crate) struct Sorted {
     merge: Merge,
     _held: Reservation,
@@ -283,7 +281,6 @@ pub(crate) fn write_keys(
     Ok(())
 }
 
-/// Sorts rows.
 pub(crate) struct Sort<'p> {
     input: Input<'p>,
     keys: &'p [SortKey],

@@ -57,7 +57,6 @@ pub struct Unsupported(pub String);
 /// The result of giving a statement to an engine.
 #[derive(Debug)]
 pub enum Attempt {
-    /// It was executed.
     Done(Outcome),
     /// Nothing was sent; the row executor has to run it.
     Declined(Unsupported),
@@ -93,13 +92,11 @@ impl<'p> RowSource<'p> {
 }
 
 impl Execution<'_> {
-    /// The value of a slot.
     #[must_use]
     pub fn value(&self, slot: Slot) -> &Datum {
         self.frame.get(slot)
     }
 
-    /// Puts a value in a slot.
     pub fn put(&mut self, slot: Slot, value: Datum) {
         self.frame.set(slot, value);
     }

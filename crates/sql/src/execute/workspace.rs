@@ -52,7 +52,6 @@ impl Workspace {
         scratch
     }
 
-    /// The statement's memory.
     pub(crate) fn memory(&self) -> &MemoryBudget {
         &self.scratch.memory
     }

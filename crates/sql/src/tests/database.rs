@@ -97,7 +97,6 @@ impl Database {
         }
     }
 
-    /// Plans a statement.
     pub(super) fn plan(&self, text: &str) -> Result<PreparedPlan> {
         self.plan_with(text, &[])
     }

@@ -13,7 +13,6 @@ use firn_sql_types::{Before, ComparisonKind, Datum, Display, SqlType, TypeKind, 
 use super::display::TRUTH_CHARS;
 use super::{Typing, coerce, display, mean, parameter};
 
-/// A constant.
 #[must_use]
 pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
     let ty = SqlType { nullable: datum.is_null(), before: Before::default(), ..ty };
@@ -51,7 +50,6 @@ pub(crate) fn null() -> Expression {
     literal(Datum::Null, SqlType::null())
 }
 
-/// A slot's value.
 #[must_use]
 pub(crate) fn slot(slot: Slot, ty: SqlType) -> Expression {
     Expression { kind: ExpressionKind::Slot(slot), ty }

@@ -56,7 +56,6 @@ impl Frame {
         self.owners.get(slot.0 as usize).copied().flatten()
     }
 
-    /// A new slot of the frame.
     pub(crate) fn new_slot(&mut self, owner: Option<RelationId>) -> Slot {
         let slot = Slot(u32::try_from(self.owners.len()).expect("fewer slots than 2^32"));
         self.owners.push(owner);

@@ -19,7 +19,6 @@ use super::{
     held, insert, literal, predicate, window,
 };
 
-/// A function call.
 pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let name = function.name.to_ascii_uppercase();
     if function.over.is_some() {

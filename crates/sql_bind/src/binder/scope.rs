@@ -125,7 +125,6 @@ pub(crate) struct ScopeColumn {
 /// What clients see of a subquery's column.
 #[derive(Debug)]
 pub(crate) struct ReportedColumn {
-    /// The column's origin.
     pub origin: ColumnOrigin,
     /// How long its values are.
     pub display: Option<Display>,

@@ -34,7 +34,6 @@ pub(crate) struct SubqueryJoin {
     pub(crate) conditions: Vec<Expression>,
 }
 
-/// Binds a subquery.
 pub(crate) fn subquery(binder: &mut Binder<'_>, query: &WrittenQuery) -> Result<Query> {
     binder.deeper(|binder| query::query(binder, query))
 }

@@ -26,7 +26,6 @@ pub(crate) struct Typing<'a> {
 /// What a statement does with the values that it makes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writing {
-    /// It writes rows.
     pub(crate) writes: bool,
     /// It adjusts values that do not fit.
     pub(crate) ignores: bool,

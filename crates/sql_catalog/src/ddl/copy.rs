@@ -499,7 +499,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Inserts a row.
     pub(super) fn insert(&mut self, row: &[Value]) -> Result<()> {
         let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
         let (trx, table) = self.batch()?;

@@ -126,7 +126,6 @@ pub struct IndexOptions {
 }
 
 impl SchemaOptions {
-    /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
@@ -158,7 +157,6 @@ impl SchemaOptions {
 }
 
 impl TableOptions {
-    /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
@@ -257,7 +255,6 @@ impl ColumnOptions {
         Ok(())
     }
 
-    /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
@@ -319,7 +316,6 @@ impl ColumnOptions {
 }
 
 impl IndexOptions {
-    /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();

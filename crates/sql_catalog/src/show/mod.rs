@@ -39,7 +39,6 @@ pub enum ShowAnswer {
     Session,
 }
 
-/// The context of a `SHOW`.
 #[derive(Clone, Copy)]
 pub struct ShowContext<'a> {
     /// The definitions that the session sees.

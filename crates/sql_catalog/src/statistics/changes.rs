@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Fewer changes than this make no statistics stale: any plan reads such a small table quickly.
 pub(super) const MIN_CHANGES: u64 = 200;
 
-/// Changes of a table.
 #[derive(Debug)]
 pub(super) struct Changes {
     written: AtomicU64,

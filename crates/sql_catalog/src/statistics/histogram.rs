@@ -12,7 +12,6 @@ use firn_sql_types::{Datum, SqlType, compare};
 
 use super::super::notation::literal_text;
 
-/// Buckets of a histogram.
 pub(super) const BUCKETS: usize = 64;
 
 /// A range of values.

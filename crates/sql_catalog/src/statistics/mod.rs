@@ -46,12 +46,7 @@ pub enum ValueRange<'a> {
     /// `= value`
     Equal(&'a Datum),
     /// Between two bounds, each with whether it is part of the range.
-    Between {
-        /// The lower bound.
-        lower: Option<(&'a Datum, bool)>,
-        /// The upper bound.
-        upper: Option<(&'a Datum, bool)>,
-    },
+    Between { lower: Option<(&'a Datum, bool)>, upper: Option<(&'a Datum, bool)> },
 }
 
 /// The findings of ANALYZE.

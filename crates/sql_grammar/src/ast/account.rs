@@ -20,7 +20,6 @@ pub enum Account {
 pub struct Authentication {
     /// `WITH plugin`; the default plugin unless given.
     pub plugin: Option<String>,
-    /// What proves it.
     pub proof: Proof,
     /// `REPLACE 'current password'`.
     pub current_password: Option<String>,
@@ -100,7 +99,6 @@ pub struct AlterUser {
     pub options: UserOptions,
 }
 
-/// Which roles.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RoleChoice {
     None,
@@ -161,7 +159,6 @@ pub struct Grant {
     pub privileges: Privileges,
     /// On what.
     pub level: PrivilegeLevel,
-    /// The receivers.
     pub to: Vec<Account>,
     pub with_grant_option: bool,
 }

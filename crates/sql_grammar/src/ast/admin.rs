@@ -6,7 +6,6 @@ use super::TableName;
 /// `ANALYZE`, `CHECK`, `CHECKSUM`, `OPTIMIZE` or `REPAIR` of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableMaintenance {
-    /// Which of them.
     pub operation: MaintenanceOperation,
     /// `LOCAL` or `NO_WRITE_TO_BINLOG`.
     pub local: bool,

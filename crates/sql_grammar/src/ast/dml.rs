@@ -19,7 +19,6 @@ pub enum Into {
     /// A file of rows on the server.
     Outfile {
         path: String,
-        /// Its character set.
         charset: Option<String>,
         /// How columns and lines are written.
         format: FileFormat,
@@ -86,7 +85,6 @@ pub struct Assignment {
 pub struct Insert {
     /// `REPLACE`: conflicting rows are deleted first.
     pub replace: bool,
-    /// Priority words.
     pub priority: Priority,
     /// `IGNORE`: errors of a row become warnings.
     pub ignore: bool,
@@ -183,16 +181,13 @@ pub enum OnConflict {
 pub struct LoadData {
     /// `LOCAL`: the client sends the file.
     pub local: bool,
-    /// Priority words.
     pub priority: Priority,
-    /// The file.
     pub path: String,
     /// The action for rows whose keys already exist.
     pub on_conflict: OnConflict,
     pub table: TableName,
     /// The only partitions that may receive rows; empty for all.
     pub partitions: Vec<String>,
-    /// The file's character set.
     pub charset: Option<String>,
     /// The layout of columns and lines.
     pub format: FileFormat,
@@ -236,7 +231,6 @@ pub struct HandlerRead {
     pub table: TableName,
     /// The index; none for the table's own order.
     pub index: Option<String>,
-    /// Where to read.
     pub position: HandlerPosition,
     /// `WHERE`.
     pub selection: Option<Expr>,

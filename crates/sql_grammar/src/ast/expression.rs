@@ -31,7 +31,6 @@ pub enum Expr {
     },
     /// `DATE '…'`, `{ts '…'}`.
     TypedString {
-        /// Of which type.
         kind: TypedStringKind,
         /// What is between the quotes.
         text: String,
@@ -44,22 +43,17 @@ pub enum Expr {
     /// A prefix operator.
     UnaryOp {
         op: UnaryOperator,
-        /// Its operand.
         expr: Box<Expr>,
     },
     /// An operator between two operands.
     BinaryOp {
-        /// The left operand.
         left: Box<Expr>,
         op: BinaryOperator,
-        /// The right operand.
         right: Box<Expr>,
     },
     /// `x IS [NOT] NULL | TRUE | FALSE | UNKNOWN`
     Is {
-        /// What is tested.
         expr: Box<Expr>,
-        /// For what.
         test: TruthTest,
         /// `IS NOT`.
         negated: bool,
@@ -88,9 +82,7 @@ pub enum Expr {
         expr: Box<Expr>,
         /// `NOT BETWEEN`.
         negated: bool,
-        /// The lower bound.
         low: Box<Expr>,
-        /// The upper bound.
         high: Box<Expr>,
     },
     /// `x [NOT] IN (…, …)`
@@ -106,7 +98,6 @@ pub enum Expr {
     InSubquery {
         /// The value to find.
         expr: Box<Expr>,
-        /// Where.
         subquery: Box<Query>,
         /// `NOT IN`.
         negated: bool,
@@ -115,12 +106,10 @@ pub enum Expr {
     MemberOf {
         /// The value to find.
         value: Box<Expr>,
-        /// Where.
         array: Box<Expr>,
     },
     /// `x op ANY (SELECT …)`, `x op ALL (SELECT …)`
     Quantified {
-        /// The left operand.
         left: Box<Expr>,
         /// A comparison.
         op: BinaryOperator,
@@ -148,9 +137,7 @@ pub enum Expr {
     Cast {
         /// Which of the forms: `BINARY x` is deprecated.
         is_binary_prefix: bool,
-        /// The operand.
         expr: Box<Expr>,
-        /// To what.
         to: CastType,
         /// `CHARACTER SET`, in lower case.
         charset: Option<String>,
@@ -158,21 +145,18 @@ pub enum Expr {
     },
     /// `CONVERT(x USING c)`, `CHAR(… USING c)`
     Convert {
-        /// The operand.
         expr: Box<Expr>,
         /// In small letters.
         charset: String,
     },
     /// `x AT TIME ZONE z`, only inside a cast.
     AtTimeZone {
-        /// The operand.
         expr: Box<Expr>,
         /// The zone, as written.
         zone: String,
     },
     /// `x COLLATE c`
     Collate {
-        /// The operand.
         expr: Box<Expr>,
         /// The collation, as written.
         collation: String,
@@ -181,7 +165,6 @@ pub enum Expr {
     Extract {
         /// In capitals.
         unit: &'static str,
-        /// The operand.
         expr: Box<Expr>,
     },
     /// `TRIM([side] [what] FROM x)`
@@ -190,7 +173,6 @@ pub enum Expr {
         side: Option<TrimSide>,
         /// What is removed; spaces if nothing is written.
         what: Option<Box<Expr>>,
-        /// The operand.
         expr: Box<Expr>,
     },
     /// `MATCH (columns) AGAINST (value …)`
@@ -456,7 +438,6 @@ pub struct WindowSpec {
 pub struct WindowFrame {
     /// The unit of the bounds.
     pub units: WindowFrameUnits,
-    /// The first bound.
     pub start: WindowFrameBound,
     /// The second one, if `BETWEEN` is written.
     pub end: Option<WindowFrameBound>,

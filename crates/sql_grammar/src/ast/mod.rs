@@ -39,7 +39,6 @@ pub use transaction::*;
 pub struct TableName {
     /// The database, if the text names one.
     pub schema: Option<String>,
-    /// The table.
     pub name: String,
 }
 
@@ -54,7 +53,6 @@ pub struct ColumnName {
 /// A value to store: an expression, or the column's own default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ValueOrDefault {
-    /// An expression.
     Value(Expr),
     /// The word `DEFAULT`.
     Default,

@@ -5,7 +5,7 @@ use super::Expr;
 /// `PARTITION BY`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Partitioning {
-    /// The sort expression.
+    /// What decides in which partition a row is.
     pub method: PartitionMethod,
     /// `PARTITIONS n`.
     pub count: Option<u32>,
@@ -19,11 +19,7 @@ pub struct Partitioning {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PartitionMethod {
     /// `HASH (expr)`.
-    Hash {
-        linear: bool,
-        /// The arguments.
-        expression: Expr,
-    },
+    Hash { linear: bool, expression: Expr },
     /// `KEY (columns)`.
     Key {
         linear: bool,

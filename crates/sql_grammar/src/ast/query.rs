@@ -17,7 +17,6 @@ pub struct Query {
 /// `LIMIT count OFFSET offset`; `LIMIT offset, count` is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Limit {
-    /// How many rows.
     pub count: Expr,
     /// How many rows are skipped before them.
     pub offset: Option<Expr>,
@@ -56,11 +55,9 @@ pub enum SetExpr {
     Query(Box<Query>),
     /// `UNION`, `EXCEPT`, `INTERSECT`
     SetOperation {
-        /// The left operand.
         left: Box<SetExpr>,
         op: SetOperator,
         all: bool,
-        /// The right operand.
         right: Box<SetExpr>,
     },
     /// `VALUES ROW(…), ROW(…)`
@@ -69,7 +66,6 @@ pub enum SetExpr {
     Table(TableName),
 }
 
-/// A set operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetOperator {
     Union,
@@ -85,7 +81,6 @@ pub struct SelectBlock {
     /// Words before the list.
     pub modifiers: SelectModifiers,
     pub distinct: bool,
-    /// The list.
     pub projection: Vec<SelectItem>,
     /// `FROM`; empty for `FROM DUAL`.
     pub from: Vec<TableWithJoins>,
@@ -117,17 +112,9 @@ pub enum SelectItem {
     /// A column, which names the item, or an expression that no name refers to.
     Unnamed(Expr),
     /// `x AS alias`
-    Aliased {
-        /// The value.
-        expr: Expr,
-        alias: String,
-    },
+    Aliased { expr: Expr, alias: String },
     /// An expression that is named by its text, or by a string.
-    NamedAfterText {
-        /// The value.
-        expr: Expr,
-        name: String,
-    },
+    NamedAfterText { expr: Expr, name: String },
     /// `*`
     Wildcard,
     /// `t.*`, `db.t.*`
@@ -163,7 +150,6 @@ pub struct Join {
     pub relation: TableFactor,
     /// Which rows come out.
     pub kind: JoinKind,
-    /// The join condition.
     pub constraint: JoinConstraint,
 }
 
@@ -179,7 +165,6 @@ pub enum JoinKind {
     Right,
 }
 
-/// The join condition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JoinConstraint {
     /// No condition: every pair.
@@ -203,12 +188,7 @@ pub enum TableFactor {
         index_hints: Vec<IndexHint>,
     },
     /// `[LATERAL] (query) AS alias`
-    Derived {
-        lateral: bool,
-        subquery: Box<Query>,
-        /// Its name.
-        alias: TableAlias,
-    },
+    Derived { lateral: bool, subquery: Box<Query>, alias: TableAlias },
     /// `(a JOIN b …)`
     Nested(Box<TableWithJoins>),
     /// `JSON_TABLE(document, path COLUMNS (…)) AS alias`
@@ -222,7 +202,6 @@ pub struct JsonTable {
     pub path: Value,
     /// The columns that are read from each.
     pub columns: Vec<JsonTableColumn>,
-    /// Its name.
     pub alias: TableAlias,
 }
 

@@ -16,7 +16,6 @@ pub struct CreateDatabase {
 pub struct AlterDatabase {
     /// The database; none for the current one.
     pub name: Option<String>,
-    /// What changes.
     pub options: DatabaseOptions,
 }
 

@@ -48,14 +48,12 @@ pub enum SetValue {
     /// A bare word that is not an expression in this place: `ON`, `ALL`, `BINARY`, `ROW`, `SYSTEM`.
     /// Any other bare word is an expression of one identifier, and means its own text.
     Word(String),
-    /// An expression.
     Value(Expr),
 }
 
 /// The source of the text of `PREPARE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PrepareSource {
-    /// A string.
     Text(String),
     /// A user variable.
     Variable(String),
@@ -81,7 +79,6 @@ pub struct Explain {
     pub format: Option<ExplainFormat>,
     /// `INTO @variable`.
     pub into: Option<String>,
-    /// What.
     pub target: ExplainTarget,
 }
 

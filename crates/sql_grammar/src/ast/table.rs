@@ -36,7 +36,6 @@ pub enum TableElement {
     /// An index, primary key or unique constraint.
     Index(IndexDefinition),
     ForeignKey(ForeignKey),
-    /// A check constraint.
     Check(Check),
 }
 
@@ -105,10 +104,8 @@ pub enum ColumnDefault {
     Expression(Expr),
 }
 
-/// A generated column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Generated {
-    /// What it is.
     pub expression: Expr,
     /// `STORED`; `VIRTUAL` is the default.
     pub stored: bool,
@@ -199,7 +196,6 @@ pub enum ColumnType {
     Vector(Option<u32>),
 }
 
-/// What kind of index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// `PRIMARY KEY`.
@@ -214,7 +210,6 @@ pub enum IndexKind {
 /// An index, primary key or unique constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IndexDefinition {
-    /// What kind.
     pub kind: IndexKind,
     /// Its name: the index's, or else the constraint's.
     pub name: Option<String>,
@@ -259,7 +254,6 @@ pub struct ForeignKey {
     /// Its name: the constraint's, or else the index's.
     pub name: Option<String>,
     pub columns: Vec<String>,
-    /// What they refer to.
     pub references: References,
 }
 
@@ -282,7 +276,6 @@ pub enum ReferenceAction {
     Restrict,
     /// They are deleted or changed too.
     Cascade,
-    /// Their columns become null.
     SetNull,
     /// It is refused.
     NoAction,
@@ -290,7 +283,6 @@ pub enum ReferenceAction {
     SetDefault,
 }
 
-/// A check constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Check {
     pub name: Option<String>,
@@ -354,7 +346,6 @@ pub enum AlterAction {
     /// `DROP CONSTRAINT`, of whatever kind has the name.
     DropConstraint(String),
     ModifyColumn {
-        /// The column's new definition.
         column: ColumnDefinition,
         /// The position; unchanged unless given.
         position: Option<ColumnPosition>,
@@ -403,7 +394,6 @@ pub enum AlterAction {
     Options(Vec<TableOption>),
     /// `CONVERT TO CHARACTER SET`; `None` for `DEFAULT`.
     ConvertCharset {
-        /// The character set.
         charset: Option<String>,
         collation: Option<String>,
     },
@@ -420,6 +410,5 @@ pub enum AlterAction {
     Validation(bool),
     /// `PARTITION BY`.
     Partition(Partitioning),
-    /// Any action on partitions.
     Partitions(PartitionAction),
 }

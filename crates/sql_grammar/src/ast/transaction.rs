@@ -38,7 +38,6 @@ pub enum IsolationLevel {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SetTransaction {
-    /// Whom it concerns.
     pub scope: TransactionScope,
     /// `ISOLATION LEVEL`.
     pub isolation: Option<IsolationLevel>,

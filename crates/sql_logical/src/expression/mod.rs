@@ -34,7 +34,6 @@ pub struct Slot(pub u32);
 /// An expression with the type of its value.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// What it does.
     pub kind: ExpressionKind,
     /// The type of its value.
     pub ty: SqlType,
@@ -111,10 +110,8 @@ pub enum ExpressionKind {
     },
     /// A conversion, written as `CAST` or required by MySQL's rules for mixed types.
     Cast(Box<Expression>),
-    /// A comparison.
     Compare {
         operator: CompareOperator,
-        /// The type of comparison.
         kind: ComparisonKind,
         /// The left and the right side.
         sides: Box<[Expression; 2]>,
@@ -136,9 +133,7 @@ pub enum ExpressionKind {
     InList {
         /// The value to find.
         operand: Box<Expression>,
-        /// Where.
         list: Vec<Expression>,
-        /// The type of comparison.
         kind: ComparisonKind,
         /// `NOT IN`.
         negated: bool,
@@ -195,7 +190,6 @@ pub enum ExpressionKind {
     Unresolved(Arc<str>),
 }
 
-/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompareOperator {
     /// `=`
@@ -270,7 +264,6 @@ pub enum IsTest {
 /// A sort key and its direction.
 #[derive(Debug, Clone)]
 pub struct SortKey {
-    /// The sort expression.
     pub expression: Expression,
     /// `DESC`.
     pub descending: bool,

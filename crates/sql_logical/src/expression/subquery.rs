@@ -9,7 +9,6 @@ use super::{CompareOperator, Expression, Slot};
 pub struct Subquery {
     /// Its number among the subqueries of the statement.
     pub number: usize,
-    /// Its use.
     pub kind: SubqueryKind,
     /// Slots of outer queries that it reads as written; its plan may read fewer.
     pub outer_slots: Vec<Slot>,
@@ -55,7 +54,6 @@ impl SubqueryKind {
 pub struct ComparedRow {
     /// The values; several for rows.
     pub operands: Vec<Expression>,
-    /// The comparison.
     pub operator: CompareOperator,
     /// The type of comparison of each pair.
     pub kinds: Vec<ComparisonKind>,

@@ -14,7 +14,6 @@ pub struct SlotSet {
 }
 
 impl SlotSet {
-    /// Adds a slot.
     pub fn insert(&mut self, slot: Slot) {
         let word = slot.0 as usize / 64;
         if word >= self.words.len() {
@@ -23,7 +22,6 @@ impl SlotSet {
         self.words[word] |= 1 << (slot.0 % 64);
     }
 
-    /// Removes a slot.
     pub fn remove(&mut self, slot: Slot) {
         if let Some(word) = self.words.get_mut(slot.0 as usize / 64) {
             *word &= !(1 << (slot.0 % 64));

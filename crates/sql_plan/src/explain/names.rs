@@ -9,7 +9,6 @@ use firn_sql_logical::expression::{Expression, ExpressionKind, Slot, Subquery};
 
 use super::expression::text;
 
-/// The names of slots.
 #[derive(Debug)]
 pub(super) struct Names<'p> {
     by_slot: FxHashMap<Slot, String>,
@@ -37,7 +36,6 @@ impl<'p> Names<'p> {
         names
     }
 
-    /// The name of a slot.
     pub(super) fn name(&self, slot: Slot) -> String {
         self.by_slot.get(&slot).cloned().unwrap_or_else(|| format!("#{}", slot.0))
     }

@@ -36,7 +36,6 @@ const ENTRY: f64 = 0.6;
 /// An access path to a table's rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    /// The access path.
     pub access: Access,
     pub direction: Direction,
     /// Whether rows come from the index alone.
@@ -66,7 +65,6 @@ pub(crate) struct Wanted<'a> {
     pub hints: &'a IndexHints,
     /// Examined rows are locked.
     pub locking: bool,
-    /// The whole row is wanted.
     pub whole_row: bool,
     /// The order that would save a sort.
     pub order: &'a [SortKey],

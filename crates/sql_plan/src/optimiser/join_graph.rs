@@ -37,16 +37,12 @@ pub(crate) struct JoinGraph {
     pub conditions: Vec<Expression>,
     /// Columns that must be equal.
     pub classes: Vec<EqualityClass>,
-    /// What all items fill.
     pub fills: SlotSet,
 }
 
-/// An item of a join.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
-    /// What it is.
     pub kind: ItemKind,
-    /// What it fills.
     pub fills: SlotSet,
     /// The slots it reads but does not fill.
     pub depends: SlotSet,
@@ -65,7 +61,6 @@ pub(crate) struct Prices {
     pub alone: OnceCell<(f64, f64)>,
 }
 
-/// What an item is.
 #[derive(Debug, Clone)]
 pub(crate) enum ItemKind {
     /// A table reference.
@@ -74,17 +69,11 @@ pub(crate) enum ItemKind {
     Join {
         /// Which rows come out.
         kind: JoinKind,
-        /// The right side.
         right: JoinGraph,
         on: Vec<Expression>,
     },
     /// The distinct values of a semi join's right side.
-    Distinct {
-        /// The right side.
-        right: JoinGraph,
-        /// The columns.
-        slots: Vec<(Slot, SqlType)>,
-    },
+    Distinct { right: JoinGraph, slots: Vec<(Slot, SqlType)> },
 }
 
 /// Columns that must be equal, and possibly equal to a value known earlier.
@@ -92,7 +81,6 @@ pub(crate) enum ItemKind {
 pub(crate) struct EqualityClass {
     /// The columns.
     pub members: Vec<(Slot, SqlType)>,
-    /// The type of comparison.
     pub kind: ComparisonKind,
     /// The value that they are equal to.
     pub constant: Option<Expression>,

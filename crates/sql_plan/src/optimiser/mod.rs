@@ -59,7 +59,7 @@ pub(crate) struct Optimiser<'a> {
 pub(crate) enum Planned {
     /// As part of the query around it.
     Query(Box<QueryPlan>),
-    /// Once.
+    /// Its rows are computed once and kept.
     CommonTable {
         number: usize,
         /// The expected number of rows.
@@ -249,7 +249,6 @@ fn literal_count(datum: &Datum) -> Option<u64> {
     }
 }
 
-/// Sorted rows.
 #[must_use]
 pub(crate) fn sort(input: PlanNode, keys: Vec<SortKey>, limit: Option<Expression>) -> PlanNode {
     let rows = input.rows;

@@ -14,7 +14,6 @@ use crate::visit::{
 };
 use crate::{NodeKind, PlanNode, QueryPlan, ScanPlan};
 
-/// Finishes a query.
 pub(crate) fn finish_query(query: &mut QueryPlan) {
     let needed = reads_of(query.columns.iter().map(|column| &column.value));
     finish(&mut query.root, &needed);

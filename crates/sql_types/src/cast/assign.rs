@@ -35,7 +35,6 @@ pub struct Target<'a> {
     pub column: &'a str,
     /// The row's number in the statement, from 1.
     pub row: u64,
-    /// The statement's context.
     pub ctx: &'a EvaluationContext,
     /// What the value is of.
     pub source: Source,

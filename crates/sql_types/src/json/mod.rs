@@ -28,7 +28,6 @@ pub enum JsonValue {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A whole number.
     Int(i64),
     /// A whole number above the largest `i64`, or one made from an unsigned SQL value.
     UInt(u64),
@@ -36,7 +35,6 @@ pub enum JsonValue {
     Double(f64),
     /// An exact SQL number.
     Decimal(Decimal),
-    /// Text.
     String(Box<str>),
     /// A SQL date, packed.
     Date(i64),
@@ -79,7 +77,6 @@ impl JsonValue {
         }
     }
 
-    /// Text as a value.
     #[must_use]
     pub fn string(text: impl Into<Box<str>>) -> JsonValue {
         JsonValue::String(text.into())

@@ -34,13 +34,11 @@ impl JsonValue {
 }
 
 impl JsonObject {
-    /// No members.
     #[must_use]
     pub fn new() -> JsonObject {
         JsonObject::default()
     }
 
-    /// Number of members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -64,7 +62,6 @@ impl JsonObject {
         }
     }
 
-    /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&JsonValue> {
         self.find(key).ok().map(|at| &self.0[at].1)
@@ -75,7 +72,6 @@ impl JsonObject {
         self.find(key).ok().map(|at| &mut self.0[at].1)
     }
 
-    /// Takes a member out.
     pub fn remove(&mut self, key: &str) -> Option<JsonValue> {
         self.find(key).ok().map(|at| self.0.remove(at).1)
     }

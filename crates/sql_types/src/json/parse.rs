@@ -10,7 +10,6 @@ pub const MAX_DEPTH: usize = 100;
 /// Why a text is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonError {
-    /// A syntax error.
     Syntax {
         /// What was wrong, such as `Invalid value.`
         message: &'static str,

@@ -61,7 +61,6 @@ impl JsonValue {
         }
     }
 
-    /// The document's text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();

@@ -79,7 +79,6 @@ impl IntervalUnit {
         )
     }
 
-    /// Whether it includes microseconds.
     #[must_use]
     pub fn has_microseconds(self) -> bool {
         matches!(

@@ -22,7 +22,6 @@ const FIRST_YEAR_OF_1900: u32 = 70;
 const PARTS: usize = 7;
 const SECOND: usize = 5;
 const FRACTION: usize = 6;
-/// The largest time.
 pub const MAX_TIME: Time =
     Time { negative: false, hours: 838, minutes: 59, seconds: 59, microseconds: 0 };
 /// [`MAX_TIME`] as `HHMMSS`.
@@ -102,7 +101,6 @@ pub enum Fault {
     ZeroInDate,
 }
 
-/// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<T> {
     /// The value, if there is one.

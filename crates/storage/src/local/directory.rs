@@ -64,11 +64,7 @@ pub enum OpenError {
     },
     /// The format file is invalid.
     #[error("{file} is not a Firn format file: {reason}; restore it from a backup")]
-    FormatFile {
-        file: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
+    FormatFile { file: String, reason: &'static str },
     /// The directory has files of a database, but no format file.
     #[error(
         "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
@@ -257,7 +253,6 @@ impl LocalDirectory {
         }))
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -114,7 +114,6 @@ impl Records {
         Ok(())
     }
 
-    /// Memory in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         self.bytes.capacity() + self.places.capacity() * size_of::<Place>()
     }

@@ -274,7 +274,6 @@ impl Shared {
         self.is_closing.load(Ordering::SeqCst)
     }
 
-    /// What the task does.
     fn run(&self) {
         loop {
             let mut wanted = None;

@@ -365,7 +365,6 @@ impl GroupCluster {
         newest.reported_log(from)
     }
 
-    /// A source of choices.
     #[must_use]
     pub fn random(&self) -> Random {
         self.world.random()

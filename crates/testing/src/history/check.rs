@@ -72,7 +72,6 @@ pub struct Anomaly {
 /// Why a history was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejected {
-    /// The history has anomalies.
     Violated(Vec<Anomaly>),
     /// No conclusion is possible, for instance because no transaction depends on another: the
     /// workload has too few conflicts.

@@ -150,7 +150,6 @@ impl Shared {
         self.failure.lock().clone()
     }
 
-    /// What the task does.
     fn run(&self) {
         loop {
             let ticket = self.work.listen();

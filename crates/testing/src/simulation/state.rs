@@ -30,7 +30,6 @@ const STEP: Duration = Duration::from_micros(1);
 /// Turns that a failure's report shows.
 const REPORTED_TURNS: usize = 64;
 
-/// Limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) steps: u64,

@@ -32,11 +32,16 @@ pub(crate) struct Shape {
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// The record gets this tag and value.
-    Put { key: Vec<u8>, tag: [u8; 8], value: Vec<u8> },
+    Put {
+        key: Vec<u8>,
+        tag: [u8; 8],
+        value: Vec<u8>,
+    },
     /// Inserts those of these records that do not exist, all at once.
     Fill(Vec<(Vec<u8>, Tagged)>),
-    /// Deletes the record.
-    Delete { key: Vec<u8> },
+    Delete {
+        key: Vec<u8>,
+    },
     /// Steps after a savepoint that are rolled back.
     Undone(Vec<Step>),
 }

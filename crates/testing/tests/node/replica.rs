@@ -65,9 +65,7 @@ struct Numbers {
 /// What the readers found.
 #[derive(Default)]
 struct Counts {
-    /// Reads that were answered.
     answered: AtomicU64,
-    /// Reads that were refused.
     refused: AtomicU64,
     /// How many reads would have been old without the wait.
     lies: AtomicU64,

@@ -22,7 +22,6 @@ use crate::waits;
 /// What a link does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// Cancellations are lost.
     LostCancel,
     /// The ends of statements are lost.
     LostEndOfStatement,
@@ -37,7 +36,6 @@ enum Fault {
 /// What must fail over such a link.
 #[derive(Debug, Clone, Copy)]
 enum Noticed {
-    /// This script.
     ByScript(&'static str),
     /// The first of the waits that a `KILL QUERY` ends.
     ByWait,

@@ -34,7 +34,6 @@ const MAX_FRAME_BYTES: usize = MAX_PAYLOAD_LENGTH;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressionAlgorithm {
     Zlib,
-    /// Zstandard.
     Zstd,
 }
 

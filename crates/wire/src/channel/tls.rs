@@ -16,7 +16,6 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Whether and with what certificate the server speaks TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TlsMode {
-    /// No TLS.
     Disabled,
     /// A certificate that the server makes for itself when it starts.
     #[default]

@@ -11,7 +11,6 @@ pub(crate) use statements::{Bound, Statement, Statements};
 
 macro_rules! command_codes {
     ($($(#[$docs:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// A command's code.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum CommandCode {

@@ -35,7 +35,6 @@ pub(crate) const SUPPORTED: Capabilities = Capabilities::LONG_PASSWORD
 /// The first eight bytes of the challenge are separate from the others.
 const FIRST_PART: usize = 8;
 
-/// Appends the greeting's payload.
 pub(crate) fn put_greeting(
     buffer: &mut Vec<u8>,
     server_version: &str,

@@ -26,7 +26,6 @@ pub struct ColumnDefinition {
     /// The longest value, in bytes as text.
     pub length_bytes: u32,
     pub column_type: ColumnType,
-    /// Further properties.
     pub flags: ColumnFlags,
     /// Digits after the point; for times the fractional digits; 31 for a floating-point number
     /// without a fixed number of them.
@@ -62,7 +61,6 @@ pub(super) struct ColumnKind {
     pub(super) decimals: u8,
 }
 
-/// Appends a definition's payload.
 pub(crate) fn put_definition(buffer: &mut Vec<u8>, column: &ColumnDefinition) {
     buffer.put_length_encoded_bytes(b"def");
     for name in

@@ -105,7 +105,6 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         self.kinds.len()
     }
 
-    /// Encoding of rows.
     #[must_use]
     pub fn format(&self) -> RowFormat {
         self.replies.format

@@ -68,13 +68,11 @@ impl Line {
         Some(&self.bytes[start..field.end])
     }
 
-    /// Appends a field.
     pub(super) fn push(&mut self, field: Option<&[u8]>) {
         self.bytes.extend_from_slice(field.unwrap_or_default());
         self.end_field(field.is_none());
     }
 
-    /// Removes all fields.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
@@ -101,7 +99,6 @@ enum End {
 }
 
 impl<R: BufRead> FieldReader<R> {
-    /// A reader for that format.
     pub(super) fn new(input: R, format: &FileFormat, longest_field_bytes: usize) -> FieldReader<R> {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let last = |text: &str| text.bytes().next_back();

@@ -42,7 +42,6 @@ const LONGEST_FIELD_BYTES: usize = 1 << 30;
 /// Bytes that are read from the file at once.
 const READ_BYTES: usize = 1 << 18;
 
-/// The totals so far.
 #[derive(Default)]
 struct Totals {
     records: u64,

@@ -36,7 +36,6 @@ impl Freshness for ReplicaNode {
     }
 }
 
-/// One wait.
 struct Wait<'a> {
     node: &'a ReplicaNode,
     /// When it ends, on the monotonic clock.

@@ -30,7 +30,6 @@ const USE_BITS: u32 = 32;
 /// The places of one peer.
 pub(super) struct Places {
     region: Arc<dyn Region>,
-    /// The token of the next place.
     next_token: AtomicU64,
     /// Places that could not be given back.
     owed: Mutex<Vec<Held>>,

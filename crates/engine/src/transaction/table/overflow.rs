@@ -31,7 +31,6 @@ pub(in crate::transaction) const ID: usize = 0;
 pub(in crate::transaction) const OUTCOME: usize = 1;
 pub(in crate::transaction) const COMMIT_LSN: usize = 2;
 
-/// Words of a bucket.
 pub(in crate::transaction) const BUCKET_WORDS: usize = 8 * ENTRY_WORDS;
 /// Buckets of the first segment; each next one has twice as many.
 const FIRST_BUCKETS: usize = if cfg!(feature = "shuttle") { 1 } else { 64 };

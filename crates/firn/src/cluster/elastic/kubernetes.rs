@@ -33,7 +33,6 @@ const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// How long a pod has to open: a machine may have to be found for it first.
 const OPENING_LIMIT: Duration = Duration::from_secs(900);
 
-/// The command.
 pub(in crate::cluster) fn command() -> Command {
     let set = Arg::new("stateful_set")
         .long("stateful-set")

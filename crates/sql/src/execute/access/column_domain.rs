@@ -24,7 +24,6 @@ pub(crate) enum Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// The value.
     pub(crate) fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Fitted::Value(value) => *value,

@@ -17,7 +17,6 @@ use super::super::memory::{Reservation, size_of_values};
 use super::concatenate::Concatenation;
 use super::number::{Sum, Variance};
 
-/// A running aggregate.
 #[derive(Clone)]
 pub struct Accumulator {
     kind: Kind,

@@ -17,7 +17,6 @@ use super::super::memory::Reservation;
 use super::super::sort::Keyed;
 use super::super::values;
 
-/// Texts to concatenate.
 #[derive(Clone, Default)]
 pub(super) struct Concatenation {
     /// The first texts, if there is an order.
@@ -38,7 +37,6 @@ fn memory_bytes(part: &Part) -> usize {
 }
 
 impl Concatenation {
-    /// Adds a row.
     pub(super) fn add(
         &mut self,
         call: &AggregateCall,

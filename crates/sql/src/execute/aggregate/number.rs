@@ -112,7 +112,6 @@ pub(crate) struct Variance {
 }
 
 impl Variance {
-    /// Adds a number.
     pub(crate) fn add(&mut self, number: f64) {
         self.count += 1;
         let delta = number - self.mean;

@@ -99,7 +99,6 @@ impl<'p> KeyJoinPlan<'p> {
         may_apply.then_some(KeyJoinPlan { left, right, join: *join, conditions, right_slots })
     }
 
-    /// The left side.
     pub(crate) fn left(&self) -> &'p PlanNode {
         self.left
     }

@@ -50,7 +50,6 @@ impl<'p> NestedLoop<'p> {
     }
 }
 
-/// Fills slots with NULL.
 pub(super) fn fill_null(slots: &[Slot], execution: &mut Execution<'_>) {
     for slot in slots {
         execution.frame.set(*slot, Datum::Null);

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::types::{Datum, Decimal, JsonValue};
 
-/// Appends values.
 pub(super) fn write_values(values: &[Datum], out: &mut Vec<u8>) {
     for value in values {
         write_value(value, out);

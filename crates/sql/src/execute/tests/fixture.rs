@@ -73,7 +73,6 @@ impl ResultSink for Rows {
     }
 }
 
-/// A table to create.
 pub(super) struct NewTable {
     definition: TableDefinition,
     pub(super) options: TableOptions,
@@ -191,7 +190,6 @@ impl Database {
         outcome
     }
 
-    /// The rows of a query.
     pub(super) fn rows(&mut self, query: QueryPlan) -> Result<Vec<Vec<Datum>>> {
         let plan = prepared(StatementPlan::Query(query));
         let mut sink = Rows::default();

@@ -57,12 +57,10 @@ impl Deref for RowRef<'_> {
 }
 
 impl Rows {
-    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Adds a row.
     pub(super) fn push(
         &mut self,
         row: Box<[Datum]>,

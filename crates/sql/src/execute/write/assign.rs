@@ -18,7 +18,6 @@ use super::super::Execution;
 #[derive(Clone, Copy)]
 pub(super) struct Assigned<'t> {
     pub(super) ty: &'t SqlType,
-    /// The kind of source.
     pub(super) source: Source,
 }
 

@@ -32,7 +32,6 @@ use super::change::Changes;
 use super::pending::{MOST_BYTES, MOST_ROWS};
 use super::row::store;
 
-/// A write in a batch.
 pub(super) struct BatchedWrite {
     pub(super) key: Box<[u8]>,
     pub(super) payload: Box<[u8]>,

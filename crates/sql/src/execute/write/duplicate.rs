@@ -22,7 +22,6 @@ pub(super) enum Refusal {
         /// The error for the client.
         error: SqlError,
     },
-    /// Anything else.
     Other(SqlError),
 }
 

@@ -48,7 +48,6 @@ impl BlockHeader {
     }
 }
 
-/// A valid block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block<'a> {
     /// What it says of itself.

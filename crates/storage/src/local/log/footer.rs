@@ -180,7 +180,6 @@ impl StoredIndex {
         Some(StoredIndex { summary: Summary::decode(head, &body)?, lists })
     }
 
-    /// Bytes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         let per_page = size_of::<PageSummary>() + size_of::<u32>();
         self.summary.pages.len() * per_page + self.lists.len() + size_of::<StoredIndex>()

@@ -129,7 +129,6 @@ impl PageIndex {
         true
     }
 
-    /// Bytes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         self.pages.capacity() * size_of::<(u64, PageEntry)>()
             + self.entries.capacity() * size_of::<Entry>()

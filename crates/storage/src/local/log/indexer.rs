@@ -128,7 +128,6 @@ impl IndexerState {
         drop(listener);
     }
 
-    /// Ends all waiting.
     pub(super) fn notify_all(&self) {
         self.wake.notify_all();
         self.advanced.notify_all();

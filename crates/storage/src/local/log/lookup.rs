@@ -35,7 +35,6 @@ struct Kept {
 }
 
 impl IndexCache {
-    /// An empty cache.
     pub(super) fn new(limit_bytes: usize) -> IndexCache {
         IndexCache { limit_bytes, kept: Mutex::default() }
     }

@@ -208,7 +208,6 @@ impl SegmentIndex {
         }
     }
 
-    /// Bytes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         match self {
             SegmentIndex::Memory(index) => index.size_bytes(),

@@ -50,7 +50,6 @@ impl Segments {
         released
     }
 
-    /// The oldest kept segment.
     pub(super) fn oldest(&self) -> Arc<Segment> {
         self.all[0].clone()
     }

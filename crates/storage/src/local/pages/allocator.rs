@@ -7,7 +7,6 @@ use super::slots::{SLOTS_PER_FILE, SlotNo};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: SlotNo,
-    /// How many.
     pub(super) slots: u32,
 }
 
@@ -39,7 +38,6 @@ impl SlotAllocator {
         self.total = total;
     }
 
-    /// Slots in all.
     pub(super) fn total(&self) -> u32 {
         self.total
     }

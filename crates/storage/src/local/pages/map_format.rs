@@ -58,7 +58,6 @@ pub(super) enum BatchKind {
 /// What a batch adds to the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// Part of what.
     pub(super) kind: BatchKind,
     /// Everything that ends here or before is in the map's images.
     pub(super) applied: Lsn,

@@ -28,7 +28,6 @@ pub struct PageStoreStatus {
     pub free_slots: u64,
     /// Batches of images made durable.
     pub batches: u64,
-    /// Images that were offered.
     pub images_offered: u64,
     /// Images that were copied from the attached cache.
     pub images_copied: u64,
@@ -72,7 +71,6 @@ pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-/// A counter's value.
 pub(super) fn value(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }

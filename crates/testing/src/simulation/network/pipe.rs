@@ -144,7 +144,6 @@ impl Pipe {
 }
 
 impl State {
-    /// Sends an item.
     pub(super) fn post(&mut self, id: PipeId, item: Item, now: Duration) {
         let Some(pipe) = self.pipes.get(&id) else { return };
         let (from, to) = (self.host_of(pipe.from), self.host_of(pipe.to));

@@ -7,7 +7,6 @@ pub(super) enum Kind {
     Query,
     /// Changes the session and nothing else: the replica's session runs it too.
     Setting,
-    /// Begins a transaction.
     Begin,
     /// Ends one: `COMMIT`, or `ROLLBACK` of the whole.
     End,

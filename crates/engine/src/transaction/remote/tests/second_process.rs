@@ -26,7 +26,6 @@ const ENOUGH: usize = 3_000;
 /// Snapshots that the peer opens at most.
 const MOST_ROUNDS: usize = 100_000;
 
-/// The peer's process.
 #[test]
 #[ignore = "started by an_engine_over_shared_memory_has_peers_in_other_processes"]
 fn engine_peer_process() {

@@ -159,7 +159,6 @@ fn put_words(into: &mut [u8], words: &[u64]) {
     }
 }
 
-/// The open file.
 pub(in crate::local::log) struct StateFile {
     file: Arc<dyn File>,
     path: PathBuf,

@@ -26,7 +26,6 @@ pub(super) struct FakeFile {
     faults: Arc<Faults>,
 }
 
-/// Faults of the disk.
 pub(super) struct Faults {
     /// Number of syncs that fail, after `good_syncs`.
     pub(super) failing_syncs: AtomicU32,
