@@ -6,8 +6,8 @@
 Starts a cluster of three nodes in three zones with the binary FIRN: one that writes, a synchronous
 standby, and a logger. Each node is reached by the others through a relay of this script that holds
 each message back for half of the round trip. So 0 ms has the relays, too, and the figures differ by
-the distance alone. Each round runs single-row updates (sysbench's update_non_index) with so many
-connections at each distance in turn; the medians of the rounds are printed.
+the distance alone. Each round runs single-row updates (sysbench's update_non_index) with that
+number of connections at each distance in turn; the medians of the rounds are printed.
 """
 
 import argparse

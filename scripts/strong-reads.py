@@ -4,12 +4,12 @@
     scripts/strong-reads.py FIRN parts [--replicas 1] [--threads 16,64] [--loads uniform,pareto]
     scripts/strong-reads.py FIRN peers [--threads 16,64] [--loads uniform,uniform+single]
 
-parts: starts a cluster with so many replicas with the binary FIRN, and runs sysbench's read_only at
-the replicas, once for each part that is switched on. Beside it runs read_write at the node that
-writes, at the same rate each time. peers: runs strong reads of the cluster, of Galera with
-wsrep_sync_wait=1 and of PostgreSQL with remote_apply (the scripts of PEERS start those) in turns.
-Both print a table of medians: reads a second, their median latency and the 95th percentile in ms,
-transactions a second at the writer, and the processor time of the replicas for a read in
+parts: starts a cluster with that number of replicas with the binary FIRN, and runs sysbench's
+read_only at the replicas, once for each part that is switched on. Beside it runs read_write at the
+node that writes, at the same rate each time. peers: runs strong reads of the cluster, of Galera
+with wsrep_sync_wait=1 and of PostgreSQL with remote_apply (the scripts of PEERS start those) in
+turns. Both print a table of medians: reads a second, their median latency and the 95th percentile
+in ms, transactions a second at the writer, and the processor time of the replicas for a read in
 microseconds.
 
 A load is a distribution of sysbench's (uniform, pareto, special, gaussian), in transactions of 14

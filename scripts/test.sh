@@ -103,7 +103,7 @@ rdma() {
     cargo test --locked --release -p firn-rdma --features ucx
 }
 
-# Everything but what has a step of its own. All three ask for the workspace, so that features, and
+# Everything but what has its own step. All three ask for the workspace, so that features, and
 # with them what is built, are the same. A failure of one crate hides none of the others. The tests
 # of whole clusters run beside the others, and are shown after them: they wait for processes most of
 # the time.

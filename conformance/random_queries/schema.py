@@ -89,7 +89,7 @@ def value(random, name, kind):
 
 
 def fill(connection, database, random, with_all_types):
-    """Makes the database anew and fills it. The same seed gives the same rows to every server."""
+    """Drops, makes and fills the database. The same seed gives the same rows to every server."""
     cursor = connection.cursor()
     cursor.execute(f"DROP DATABASE IF EXISTS {database}")
     cursor.execute(f"CREATE DATABASE {database} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")

@@ -157,7 +157,7 @@ class WriteGenerator:
         return columns or COLUMNS[table][:1]
 
     def updates(self, table, columns):
-        """Of ON DUPLICATE KEY UPDATE: own columns, what was to be inserted, constants."""
+        """Of ON DUPLICATE KEY UPDATE: own columns, the values of the refused row, constants."""
         updates = []
         for column in self.random.sample(COLUMNS[table], self.random.choice([1, 1, 2])):
             given = self.random.choice(columns)
@@ -209,8 +209,8 @@ class WriteGenerator:
         table = self.random.choice(list(TABLES))
         ignore = self.random.choice(["", "", " IGNORE"])
         order = f" ORDER BY {', '.join(key + self.random.choice(['', ' DESC']) for key in KEYS[table])}" if KEYS[table] else ""
-        # Rows change in the order of a key: which of two takes a unique value first is to be the
-        # same.
+        # Rows change in the order of a key, so that the same one of two takes a unique value
+        # first at each server.
         if order and self.chance(0.3):
             order += " LIMIT 2"
         where = [self.condition(COLUMNS[table])] if self.chance(0.7) else []

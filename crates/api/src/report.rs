@@ -171,7 +171,7 @@ pub struct PageStoreReport {
 /// The archive of a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveReport {
-    /// The node of a cluster that writes it; empty for a server of its own.
+    /// The node of a cluster that writes it; empty for a standalone server.
     pub node: String,
     /// The archive does not need log before this.
     pub archived: Lsn,

@@ -2,7 +2,7 @@
 //! they are needed, or as a restore, which has everything.
 //!
 //! ```text
-//!   DIR.0f3a….new/FORMAT     a database of its own
+//!   DIR.0f3a….new/FORMAT     it is another database
 //!                 BASE       which images it begins with
 //!                 log/…      the archive's log from the base's start to the moment
 //!          ─── for a restore: every page is copied ───

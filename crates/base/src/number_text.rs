@@ -26,8 +26,8 @@ const FLOAT_CHARS: usize = 12;
 /// `-0.00000000000000` and 17 digits, or anything else that is written here.
 const MAX_BYTES: usize = 48;
 
-/// Appends a number with so many digits after the point. Those beyond the digits that identify the
-/// number are zeros.
+/// Appends a number with `decimals` digits after the point. Those beyond the digits that identify
+/// the number are zeros.
 pub fn put_fixed(buffer: &mut Vec<u8>, number: f64, decimals: u8) {
     let decimals = usize::from(decimals);
     let begin = buffer.len();

@@ -26,7 +26,7 @@ pub(crate) enum Action {
 }
 
 const ACTIONS: [(&str, Action, &str); 4] = [
-    ("prepare", Action::Prepare, "Make the tables anew and load them"),
+    ("prepare", Action::Prepare, "Drop the tables, make them again and load them"),
     ("run", Action::Run, "Run transactions and print what was measured"),
     ("check", Action::Check, "Look whether the data is consistent"),
     ("cleanup", Action::Cleanup, "Drop the tables"),

@@ -6,9 +6,9 @@
 //!                            │ without a commit, until 90 % of the rate, longest transaction
 //! ```
 //!
-//! Each client counts its commits in a row of its own. At the end, the count must not be lower than
-//! the number of acknowledged commits. It may be higher by the commits whose outcome the client was
-//! not told.
+//! Each client counts its commits in its own row. At the end, the count must not be lower than the
+//! number of acknowledged commits. It may be higher by the commits whose outcome the client was not
+//! told.
 
 mod client;
 mod round;

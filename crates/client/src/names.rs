@@ -1,7 +1,7 @@
 //! Names of schemas, tables and columns, for completion.
 //!
-//! They are read at the first completion, over a connection of their own, and again after a
-//! statement that changes definitions. A prompt without completion costs the server nothing.
+//! They are read at the first completion, over another connection, and again after a statement that
+//! changes definitions. A prompt without completion costs the server nothing.
 
 use std::cell::{Cell, Ref, RefCell};
 

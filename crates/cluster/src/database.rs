@@ -84,8 +84,8 @@ pub enum DatabaseState {
     Standby,
     /// This process's member leads, and the engine is being opened.
     Opening,
-    /// Clients are answered at this address; `None`: a replica that has none of its own, and reads
-    /// for those of other nodes.
+    /// Clients are answered at this address; `None`: a replica without an address, which reads for
+    /// those of other nodes.
     Serving(Option<SocketAddr>),
     /// This process's member leads, but the engine cannot be opened. It is tried again.
     Failing(String),
@@ -430,8 +430,8 @@ impl Shared {
         }
     }
 
-    /// Looks what sessions do, and has them and the replicas leave an engine that nobody uses;
-    /// whether it is to be closed.
+    /// Looks what sessions do, and has them and the replicas leave an engine that nobody uses.
+    /// True: the engine should be closed now.
     fn closes_for_pause(&self, endpoint: &Endpoint) -> bool {
         let DatabaseOptions { pause, clients, replicas, .. } = &self.options;
         let mut seen = pause::seen(clients.activity());

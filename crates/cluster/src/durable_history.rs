@@ -15,9 +15,9 @@ use firn_base::Lsn;
 
 /// The most samples that are kept. Beyond that, they are thinned out.
 const MOST_SAMPLES: usize = 256;
-/// Of samples that are thinned out, one is older than the next by one part in so many of its age.
+/// Thinning leaves samples whose ages differ by at least one part in `AGE_PARTS`.
 const AGE_PARTS: u32 = 16;
-/// Samples that are told are so many times as old as the one before, in eighths.
+/// The ratio of the ages of neighbouring samples that are told, in eighths.
 const SPREAD_EIGHTHS: u32 = 10;
 
 /// Samples of the end of the durable log, the newest one last.

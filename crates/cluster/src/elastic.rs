@@ -146,7 +146,7 @@ impl<P: ReplicaPool> Scaler<P> {
         let survey = self.surveyor.look_at(is_asked);
         let catalog = match survey.control {
             Ok(control) => control.catalog,
-            // What the catalog has is part of what is to be known, and nothing could be removed.
+            // Without the catalog, the replicas are not known, and nothing can be removed.
             Err(reason) => {
                 self.obstacle = Some(format!("control does not answer: {reason}"));
                 return None;
@@ -262,7 +262,7 @@ impl<P: ReplicaPool> Scaler<P> {
         Ok(())
     }
 
-    /// Why the last look could do nothing, or not what was to be done.
+    /// Why the last look could do nothing, or not all that was decided.
     #[must_use]
     pub fn obstacle(&self) -> Option<&str> {
         self.obstacle.as_deref()

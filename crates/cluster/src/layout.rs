@@ -349,7 +349,7 @@ impl Layout {
         Ok(spread(&nodes, division.chunks as usize, copies))
     }
 
-    /// Whether `places` are for so many parts, and on page nodes.
+    /// Checks that `places` has a list for each chunk, of page nodes alone.
     fn check_places(
         &self,
         places: Vec<BTreeSet<NodeId>>,

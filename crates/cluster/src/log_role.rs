@@ -461,8 +461,7 @@ impl Shared {
         is_gone.then_some(Lsn(0))
     }
 
-    /// Closes a member that is in the group no more, and deletes its log. False if that is to be
-    /// tried again.
+    /// Closes a member that has left the group, and deletes its log. False: that failed; try again.
     fn give_up(&self, place: MemberPlace) -> bool {
         // First, so that a restart does not bring the member back.
         let noted = self.parts.record.change(|record| {

@@ -2,7 +2,7 @@
 //! about as far.
 //!
 //! It is opened when the first chunk wants it, and once more when the log that it follows goes.
-//! Each chunk has a registration of its own at the log's members, by which it finds its log after a
+//! Each chunk is registered separately at the log's members, by which it finds its log after a
 //! restart.
 
 use std::sync::{Arc, OnceLock};

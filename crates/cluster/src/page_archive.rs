@@ -16,7 +16,7 @@ use crate::layout::Origin;
 pub type OpenArchive =
     Arc<dyn Fn(&str) -> Result<Arc<dyn ObjectStore>, ArchiveError> + Send + Sync>;
 
-/// Where the pages of a page node are to be.
+/// Where a page node puts its pages.
 pub(crate) struct PagesPlace<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) path: &'a Path,

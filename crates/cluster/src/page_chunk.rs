@@ -110,14 +110,14 @@ struct Shared {
     /// It was cut in two since it was opened.
     has_narrowed: AtomicBool,
     opened: RwLock<Option<Opened>>,
-    /// What is to be done, and what is being done.
+    /// The orders that wait, and the one under way.
     orders: Mutex<Orders>,
     /// Why the node is not open.
     obstacle: Mutex<String>,
     /// What is wrong with the node's directory.
     failure: Mutex<Option<Arc<OpenError>>>,
     lag: Mutex<Lag>,
-    /// The node is to be opened again over another log.
+    /// The task must open the node again over another log.
     changes_log: AtomicBool,
     /// The log's members let go of what the node held, or its pages were just copied; see
     /// [`ReceivedLogOptions::only_needed`].
@@ -574,7 +574,7 @@ impl Shared {
         };
         let source = self.source(&order.act)?;
         let copied = copy_pages(&place, &*log.store, &source, &mut go_on);
-        // A chunk of this node that was cut meanwhile does not have all that was to be copied.
+        // A chunk of this node that was cut meanwhile lacks a part of what the copy needs.
         let copied = copied.and_then(|kept| self.source(&order.act).map(|_| kept));
         // The copy has no older versions, so it needs no log before its position.
         self.only_needed.store(true, Ordering::SeqCst);

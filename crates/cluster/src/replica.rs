@@ -107,9 +107,9 @@ struct Shared {
     state: Mutex<DatabaseState>,
     status: Mutex<ReplicaStatus>,
     idleness: Mutex<Idleness>,
-    /// Whether it is to be closed until the node that writes is open.
+    /// Whether it stays closed until the node that writes is open.
     rests: AtomicBool,
-    /// Notified when it is to be closed for that, and when it is.
+    /// Notified when `rests` is set, and when the replica is closed for it.
     resting: Event,
 }
 

@@ -16,7 +16,7 @@
 //!
 //! The protocol is Raft, as the library `raft` has it. This crate adds what the library leaves to
 //! its users: writes and sends that are in order, a leader lease, roles, priorities, catch-up from
-//! pages, and messages with a format of their own. [`member`] has the invariants.
+//! pages, and messages in Firn's format. [`member`] has the invariants.
 
 mod command;
 mod entry;

@@ -203,7 +203,7 @@ impl Member {
         Ok(member)
     }
 
-    /// What is to be done since the last call, in order.
+    /// The commands since the last call. The driver carries them out in this order.
     #[must_use]
     pub fn take_commands(&mut self) -> Vec<Command> {
         mem::take(&mut self.commands)
@@ -223,8 +223,8 @@ impl Member {
     }
 
     /// Takes a message of another member. The bytes of its entries have been compared with their
-    /// checksums. They are to be kept until the commands are carried out; entries that no write
-    /// names were not needed.
+    /// checksums. The driver keeps them until it has carried out the commands; entries that no
+    /// write names were not needed.
     ///
     /// # Errors
     /// If the message is for another member, or shows that data was lost.

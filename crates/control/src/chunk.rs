@@ -27,7 +27,7 @@ pub enum ReplicaState {
     Copying,
     /// The node applies the log and answers readers.
     InService,
-    /// Another replica has taken its place, and it is to be deleted. It may be gone already.
+    /// Another replica has taken its place, and the node deletes it. It may be gone already.
     Leaving,
 }
 

@@ -118,7 +118,7 @@ impl Controller {
         self.term
     }
 
-    /// What is to be done since the last call, in order.
+    /// The commands since the last call, to carry out in this order.
     #[must_use]
     pub fn take_commands(&mut self) -> Vec<Command> {
         mem::take(&mut self.commands)

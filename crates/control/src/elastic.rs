@@ -110,7 +110,7 @@ pub struct ReplicaSeen {
     pub condition: Condition,
 }
 
-/// What is to be done with one replica.
+/// What the pool does with one replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElasticCommand {
     /// Start a replica of that number, which is free.

@@ -24,8 +24,8 @@ impl Fence {
         *known = epoch.max(*known);
     }
 
-    /// Whether the order, which a leader of `term` sent, is to be carried out, or acknowledged
-    /// again if that was done. Others are to be forgotten without an answer.
+    /// Whether the node carries out the order, which a leader of `term` sent, or acknowledges it
+    /// again if it has done so before. It ignores other orders, without an answer.
     pub fn admits(&mut self, term: Term, order: &Order) -> bool {
         if term < self.term {
             return false;

@@ -1,8 +1,8 @@
 //! Control: who is in the cluster, and who does what.
 //!
-//! The control nodes are a log group of their own. What they replicate is the [`Catalog`]: nodes,
-//! log groups, page chunks, settings. Its changes are [`Proposal`]s, the entries of the group's
-//! log. Each control node applies them in order and has the same catalog, byte for byte.
+//! The control nodes are a separate log group. What they replicate is the [`Catalog`]: nodes, log
+//! groups, page chunks, settings. Its changes are [`Proposal`]s, the entries of the group's log.
+//! Each control node applies them in order and has the same catalog, byte for byte.
 //!
 //! ```text
 //!     tick · receive(heartbeat, acknowledgement) · apply(proposal) · lead(term) · follow

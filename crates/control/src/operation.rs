@@ -63,7 +63,7 @@ pub enum OperationKind {
         waiting: BTreeSet<NodeId>,
     },
     ChangeMember(MemberMove),
-    /// Everything is moved away from a node, by operations of their own.
+    /// Everything is moved away from a node, by further operations.
     Drain {
         node: NodeId,
     },

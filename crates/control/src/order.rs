@@ -44,7 +44,7 @@ pub struct Order {
     pub action: Action,
 }
 
-/// What is to be done. The order of the variants is part of the format.
+/// What a node does. The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Make the log of a new group, as `member`.
@@ -75,7 +75,7 @@ pub enum Action {
     /// To the leader of `term`: let another member lead, once transactions have ended. The catalog
     /// hears of it from that one. An acknowledgement says that it does not.
     Switch { group: GroupId, term: Term, to: MemberId },
-    /// Copy a part of the chunk `of`, which the node has, as a chunk of its own. Done as a copy.
+    /// Copy a part of the chunk `of`, which the node has, as a separate chunk. Done as a copy.
     CopyPart { of: ChunkId, chunk: ChunkId, epoch: Epoch, range: ChunkRange, extents: Extents },
 }
 

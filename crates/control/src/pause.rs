@@ -62,7 +62,7 @@ pub struct SessionsSeen {
     pub is_busy: bool,
 }
 
-/// What is to be done.
+/// What the node that writes does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseCommand {
     /// Ask the replicas to rest, if they have been idle for as long.

@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
         down * 2 > nodes.len()
     }
 
-    /// Whether what the node has is to be copied.
+    /// Whether the node counts as lost, so that others copy what it had.
     fn is_dead(&self, node: NodeId) -> bool {
         let restarts = self.upgrading.is_some_and(|one| one.restarting == Some(node));
         self.catalog.is_down(node) && !restarts

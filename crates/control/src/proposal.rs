@@ -46,7 +46,7 @@ pub enum Proposal {
     MoveReplica { chunk: ChunkId, epoch: Epoch, from: Option<NodeId>, to: NodeId, reason: Reason },
     /// A node does not have a replica that it should have.
     Lost { chunk: ChunkId, node: NodeId, epoch: Epoch },
-    /// The pages of a chunk from `at` on become a chunk of their own.
+    /// The pages of a chunk from `at` on become another chunk.
     Split { chunk: ChunkId, epoch: Epoch, at: PageNo },
     /// A log group gets a member, loses one, or both.
     ChangeMember {
@@ -70,7 +70,7 @@ pub enum Proposal {
     Found(Founding),
     /// Another member of a log group is to lead: the one on that node, or any that can.
     Switch { group: GroupId, to: Option<NodeId> },
-    /// A log group is to have so many members of each role.
+    /// A log group gets these numbers of voters and loggers.
     Resize { group: GroupId, voters: u8, loggers: u8 },
     /// A chunk of all spaces, which was seen in that epoch, is cut in the middle of its places.
     Divide { chunk: ChunkId, epoch: Epoch, reason: Reason },

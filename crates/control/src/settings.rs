@@ -8,8 +8,8 @@ pub struct Settings {
     /// On how many nodes each chunk is kept.
     pub replicas: u8,
     /// A chunk of one space with more pages in use than this is split. Where chunks have parts of
-    /// all spaces, so many neighbouring pages lie together ([`firn_base::Extents`]), and the value
-    /// does not change.
+    /// all spaces, this many neighbouring pages lie together ([`firn_base::Extents`]), and the
+    /// value does not change.
     pub chunk_pages: u32,
     /// A node is suspected when it was not heard for this long.
     pub suspect_ticks: u32,

@@ -439,8 +439,8 @@ impl Shared {
         }
     }
 
-    /// Closes a member that the group does without, and deletes its file. False if that is to be
-    /// tried again.
+    /// Closes a member that has left the group, and deletes its file. False: that failed; try
+    /// again.
     fn give_up(&self, place: Place) -> bool {
         // First, so that a restart does not bring the member back.
         let state = SeatState { place: None, left: Some(place.member) };

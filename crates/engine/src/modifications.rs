@@ -20,7 +20,7 @@
 //! written when a page changes instead of when the transaction commits, so a commit has no list of
 //! pages to walk. A reader therefore also has to look at the transactions of what it reads: a
 //! commit that it does not know yet changes no page ([`crate::transaction::behind`]). The paper's
-//! global level is the newest commit timestamp, which has a region of its own.
+//! global level is the newest commit timestamp, which is in another region.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub(crate) struct RemoteModifications {
     round_trip_ns: AtomicU64,
 }
 
-/// Each question moves the mean of their times by one part of so many.
+/// Each question moves the mean time by one part in `MEAN_OVER` of the difference.
 const MEAN_OVER: u64 = 8;
 
 /// Spreads numbers that lie close together.
@@ -113,7 +113,7 @@ impl ModificationTracker {
         if self.is_missed() {
             return;
         }
-        // Replicas read undo as of their own position.
+        // Replicas read undo as of their position.
         if id.space == UNDO_SPACE {
             return;
         }

@@ -123,7 +123,7 @@ pub(crate) struct Configuration {
     pub(crate) archive_window_hours: Placed<u64>,
     /// Log that is kept for an archive that is away.
     pub(crate) archive_log_limit: Placed<Size>,
-    /// The file with the cluster's nodes; empty for a server of its own.
+    /// The file with the cluster's nodes; empty for a standalone server.
     pub(crate) cluster_layout: Placed<String>,
     /// The node of the layout that the process is.
     pub(crate) node_name: Placed<String>,

@@ -1,4 +1,4 @@
-//! The directories of nodes of clusters: commands about a server of its own refuse them.
+//! The directories of nodes of clusters: commands about a standalone server refuse them.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use firn_base::Environment;
 
 use crate::CommandError;
 
-/// Refuses the directory of a node of a cluster, for commands that want one of a server of its own.
+/// Refuses the directory of a node of a cluster, for commands that want that of a standalone
+/// server.
 ///
 /// # Errors
 /// If the directory has the files of a node.

@@ -144,7 +144,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until control knows that so many nodes are up.
+    /// Waits until control knows that this many nodes are up.
     fn wait_until_up(&self, nodes: usize) {
         let until = Instant::now() + PATIENCE;
         while self.status().matches(" up ").count() < nodes {

@@ -1,7 +1,7 @@
 //! A node that follows another node of the same process.
 //!
 //! ```text
-//!   Node ──► log, pages ─────► Replica ──► ReplicaNode ──► an endpoint of its own
+//!   Node ──► log, pages ─────► Replica ──► ReplicaNode ──► an endpoint
 //!       └───────► regions ────────────┘
 //! ```
 

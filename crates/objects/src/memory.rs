@@ -75,7 +75,7 @@ impl MemoryObjects {
         Arc::make_mut(bytes)[offset] ^= 1;
     }
 
-    /// A store of its own with the objects that are here now.
+    /// Another store, with the objects that are here now.
     #[must_use]
     pub fn copied(&self) -> MemoryObjects {
         let copy = MemoryObjects::new(0);

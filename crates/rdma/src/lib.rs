@@ -1,5 +1,5 @@
 //! Regions of another machine by one-sided accesses: [`firn_fabric::Peer`] over UCX, which finds
-//! RDMA hardware, and has transports of its own where there is none.
+//! RDMA hardware, and has other transports where there is none.
 //!
 //! ```text
 //!   owner                                            peer

@@ -50,7 +50,7 @@ pub(crate) fn unreachable(owner: &str, reason: &dyn std::fmt::Display) -> Fabric
 }
 
 impl RdmaOwner {
-    /// Serves the regions of `fabric`, in a task of its own.
+    /// Serves the regions of `fabric`, in a new task.
     ///
     /// # Errors
     /// [`FabricError::Unreachable`] if none of the transports can be used.

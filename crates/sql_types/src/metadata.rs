@@ -252,7 +252,7 @@ impl SqlType {
         }
     }
 
-    /// The most bytes of a text of so many characters.
+    /// The most bytes of a text of `length` characters.
     fn bytes_of(&self, length: u32) -> u64 {
         let own_bytes = self.charset().map_or(1, Charset::max_character_bytes);
         u64::from(length) * u64::from(own_bytes)

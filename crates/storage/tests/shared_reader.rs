@@ -163,7 +163,7 @@ impl World {
         self.chunks.insert(part, node.unwrap());
     }
 
-    /// Waits until so many chunks get their log by one stream.
+    /// Waits until `count` chunks get their log by one stream.
     fn wait_until_joined(&self, count: usize) {
         wait_until("the chunks have joined", || self.reader.status().chunks == count);
         // What the stream before has brought meanwhile comes once more.

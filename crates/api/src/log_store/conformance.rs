@@ -62,7 +62,7 @@ pub trait Copies: Sync {
     /// Some copies stop to answer, and a majority goes on.
     fn lose_minority(&self);
 
-    /// So many copies stop to answer that none can be found that is certain to be complete.
+    /// A majority of the copies stops answering, so no copy is certain to be complete.
     fn lose_majority(&self);
 
     /// This process no longer reaches any copy; the process of [`Node::other_store`] does.

@@ -33,7 +33,7 @@ pub(super) struct Imaging {
     dropped: BTreeSet<SpaceId>,
     packer: PagePacker,
     packs: Vec<PackEntry>,
-    /// An object that is to be written: name and bytes.
+    /// An object that has not been written yet: name and bytes.
     pub(super) unsent: Option<(String, Vec<u8>)>,
     image: Box<PageBuf>,
 }

@@ -37,7 +37,7 @@ fn chain_start(sets: &[SetEntry], index: usize) -> Option<usize> {
 }
 
 /// Whether the next set should be a full one: the others together are larger than the last full
-/// one, or so many that a read searches long.
+/// one, or there are `MOST_SETS`, which a read has to search.
 pub(super) fn is_full_due(sets: &[SetEntry]) -> bool {
     const MOST_SETS: usize = 64;
     const SMALL_BYTES: u64 = 64 << 20;

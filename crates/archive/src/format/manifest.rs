@@ -61,7 +61,7 @@ pub struct Manifest {
     pub number: u64,
     /// The writer that made it.
     pub writer: u32,
-    /// In which choice of a cluster's archiver the writer was chosen; 0 for a server of its own. A
+    /// In which choice of a cluster's archiver the writer was chosen; 0 for a standalone server. A
     /// process that was chosen earlier does not take the archive over.
     pub epoch: u64,
     /// How far back moments are kept, in milliseconds.

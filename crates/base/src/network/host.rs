@@ -1,7 +1,7 @@
 //! Names of hosts, and which addresses they have now.
 //!
 //! The system's resolver (`getaddrinfo`) blocks for as long as it likes, often for many seconds
-//! while a name server is away. So a task of its own asks it, and the caller waits for that task
+//! while a name server is away. So a separate task asks it, and the caller waits for that task
 //! until the caller's time is over. Callers that want the same name at the same time wait for one
 //! task, so a name server that is away holds up one thread for each name, however often links try.
 //! Nothing is remembered: a host that has moved is found where it is now.

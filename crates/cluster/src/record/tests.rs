@@ -64,7 +64,7 @@ fn a_record_has_these_bytes() {
         &[0],                                         // which votes
         &[1, 2, 2, 0],                                // log member 2 is node 2, a voter
         &[1, 2, 2],                                   // control member 2 is node 2
-        &[0xff, 0xff, 0xff, 0xff, 7],                 // so many pages lie together
+        &[0xff, 0xff, 0xff, 0xff, 7],                 // how many pages lie together
         &[1, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 1, 2], // chunk 1, all places, at node 2
         &[1, 5, 0, 1, 1, 3],                          // log member 5: joined, made; 3 was given up
         &[4],

@@ -75,7 +75,7 @@ fn messages_have_these_bytes() {
         &node(3, b'c', 4, false),
         &[2, 4, 2, 0, 5, 3, 1],                       // members 4 and 5
         &[1, 2, 2],                                   // control member 2
-        &[0xff, 0xff, 0xff, 0xff, 7],                 // so many pages lie together
+        &[0xff, 0xff, 0xff, 0xff, 7],                 // how many pages lie together
         &[1, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 1, 2], // chunk 1 at node 2
     ]
     .concat();

@@ -28,7 +28,7 @@
 //! Latch rules:
 //! 1. The register's lock comes before a shard's, and a shard's before a run's.
 //! 2. They are held only for reads and changes in memory. No call to the node is made with one of
-//!    them held, and the node holds none of its own latches when it calls the cache.
+//!    them held, and the node holds none of its latches when it calls the cache.
 
 mod leaf_run;
 pub(crate) mod packed;

@@ -289,7 +289,7 @@ fn failed_logins_block_an_account_for_some_days() {
     run(&book, "CREATE USER app FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 1").unwrap();
     let (app, usage) = (book.find("app", "h").unwrap(), UsageBook::default());
     assert!(usage.attempted(&app, false, 100).is_ok());
-    assert!(usage.attempted(&app, true, 101).is_ok(), "a login that goes well begins anew");
+    assert!(usage.attempted(&app, true, 101).is_ok(), "a login that succeeds resets the count");
     assert!(usage.attempted(&app, false, 102).is_ok());
     let blocked = usage.attempted(&app, false, 103).unwrap_err();
     assert_eq!((blocked.days, blocked.days_left, blocked.attempts), (Some(1), 1, 2));

@@ -81,8 +81,8 @@ impl StatementRunner {
         Ok(())
     }
 
-    /// Makes a schema the current one, as a command of its own. One that is not known is looked for
-    /// again when the node has caught up.
+    /// Makes a schema the current one, as a command, not a statement. One that is not known is
+    /// looked for again when the node has caught up.
     ///
     /// # Errors
     /// As [`StatementRunner::use_schema`] and [`StatementRunner::catch_up`].

@@ -51,7 +51,7 @@ pub(super) struct PreparedExecution<'s> {
 }
 
 impl PreparedExecution<'_> {
-    /// Runs the statement as a command of its own, counts and times it.
+    /// Runs the statement as a whole command: counts and times it.
     pub(super) fn run_measured(&mut self, replies: &mut Replies<'_>) -> Answered {
         self.handlers.yield_wanted(&*self.runner.transactions.metadata);
         let began =

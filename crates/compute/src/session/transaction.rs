@@ -69,7 +69,7 @@ pub(crate) struct Transactions {
     /// Tells the thread that cancels the statement that a commit waits to become durable.
     cancellation: Arc<Cancellation>,
     late: LateCommits,
-    /// The running command, if its commit is to be found again, and what it will answer.
+    /// The running command, if its commit leaves a note, and what it will answer.
     noted: Option<(CommandIdentity, CommittedAnswer)>,
     notes: Arc<CommitNotes>,
     clock: Arc<dyn Clock>,
@@ -428,7 +428,7 @@ impl Transactions {
         self.late.may_leave = may_leave;
     }
 
-    /// A command begins whose commit is to be found again.
+    /// A command begins whose commit leaves a note ([`crate::commits`]).
     pub(crate) fn identify(&mut self, command: CommandIdentity) {
         self.noted = Some((command, CommittedAnswer::default()));
     }

@@ -5,10 +5,10 @@
 //! | voter of priority p | 1 + p to 2 + p |
 //! | logger of priority p | 5 + p to 6 + p |
 //!
-//! The library has priorities of its own: a member refuses its vote to a candidate of lower
-//! priority unless that one has more entries. That can end in a group without a leader, when the
-//! member of high priority has more entries of an older term: it refuses, and is refused. So
-//! priorities are waiting times here, and delay an election at most.
+//! The library has priorities too: a member refuses its vote to a candidate of lower priority
+//! unless that one has more entries. That can end in a group without a leader, when the member of
+//! high priority has more entries of an older term: it refuses, and is refused. So priorities are
+//! waiting times here, and delay an election at most.
 //!
 //! A logger is elected if it alone has the end of the durable log: of two voters and a logger, one
 //! voter has died, and the other one was behind. Nobody but the logger can then collect a majority.

@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     /// How long faults happen, in milliseconds. Then all is healed.
     pub(crate) faulty_ms: u64,
     pub(crate) bug: Bug,
-    /// One message in twenty takes up to so many milliseconds.
+    /// One message in twenty takes up to this long.
     pub(crate) late_ms: u64,
     /// Whether members come and go.
     pub(crate) changes: bool,

@@ -79,7 +79,7 @@ impl Catalog {
         self.chunks.get(&id).ok_or(Refusal::NoChunk(id))
     }
 
-    /// Whether there was a chunk with that number, or was to be one, and is no more.
+    /// Whether the number was that of a chunk that is gone, or of one that was never finished.
     pub(crate) fn was_chunk(&self, id: ChunkId) -> bool {
         let was_given = (1..self.next_chunk).contains(&id.0);
         was_given && !self.chunks.contains_key(&id) && !self.is_being_made(id)

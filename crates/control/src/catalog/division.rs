@@ -25,7 +25,7 @@ use crate::refusal::Refusal;
 /// In catalogs with one chunk, how many pages lie together could be left open.
 const ALL_TOGETHER: u32 = u32::MAX / 2;
 
-/// A chunk has room for so many extents.
+/// The fewest extents that a chunk has room for.
 const LEAST_EXTENTS: u64 = 4;
 const PAGE_BYTES: u64 = 16 << 10;
 
@@ -145,8 +145,8 @@ impl Catalog {
 }
 
 impl Chunk {
-    /// Leaves the places from `at` on to a chunk of their own, and returns it. What nodes said of
-    /// this one before says nothing about its new size.
+    /// Leaves the places from `at` on to a new chunk, and returns it. What nodes said of this one
+    /// before says nothing about its new size.
     fn cut_at(&mut self, at: PageNo, nodes: &BTreeMap<NodeId, Lsn>, since: u64) -> Chunk {
         let replica =
             |position: &Lsn| Replica { state: ReplicaState::InService, since, position: *position };

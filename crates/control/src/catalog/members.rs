@@ -155,7 +155,7 @@ impl Catalog {
         }
     }
 
-    /// The group is to be as it was. Orders of before are of an older epoch.
+    /// Begins to give the group its old members again. The new epoch makes earlier orders stale.
     pub(super) fn undo_change(&mut self, id: OperationId, mut one: MemberMove) {
         if let Some(group) = self.groups.get_mut(&one.group) {
             group.epoch = group.epoch.next();

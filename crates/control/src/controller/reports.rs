@@ -7,7 +7,7 @@ use crate::message::{ChunkReport, ControlMessage, Heartbeat};
 use crate::order::retire_stray;
 use crate::proposal::Proposal;
 
-/// A chunk is measured again when it has changed by one part in so many.
+/// A chunk is measured again when it has changed by one part in `MEASURED_PARTS`.
 const MEASURED_PARTS: u64 = 16;
 /// Changes of fewer bytes than this are not worth an entry of the log.
 const MEASURED_BYTES: u64 = 1 << 16;

@@ -192,7 +192,7 @@ fn replicas_leave_slowly_when_the_load_is_gone() {
         "2 would have been enough for 60 s: processors busy to 1 %, a read takes 1.0 ms"
     );
     assert_eq!(run.reasons[1], "it has left");
-    assert_eq!(run.seconds(50, 30), [], "the time begins anew");
+    assert_eq!(run.seconds(50, 30), [], "the time starts again");
     assert_eq!(run.seconds(20, 30), [Drain(2), Forget(2)]);
     assert_eq!(run.seconds(1000, 0), [], "the last one stays");
 }

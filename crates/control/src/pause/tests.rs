@@ -46,7 +46,7 @@ fn an_idle_cluster_pauses_and_a_client_wakes_it() {
     assert_eq!(pause.handle(seconds(100), PauseEvent::Opened), None);
     assert!(!pause.is_resting());
     pause.handle(seconds(100), idle(1));
-    assert_eq!(pause.handle(seconds(109), idle(1)), None, "the time begins anew");
+    assert_eq!(pause.handle(seconds(109), idle(1)), None, "the time starts again");
     assert!(pause.handle(seconds(110), idle(1)).is_some());
 }
 

@@ -13,7 +13,7 @@ use crate::node::POSITION;
 use crate::simulation::ALL_ROLES;
 use crate::world::{Bug, World, settings, whole_space};
 
-/// A cluster with so many nodes in so many zones, and chunks of different sizes.
+/// A cluster with chunks of different sizes, its nodes spread over the zones.
 fn cluster(nodes: u64, zones: u64, chunks: u32) -> World {
     let settings = Settings { moves_per_node: 4, ..settings() };
     let mut world = World::new(1, settings, Bug::None);

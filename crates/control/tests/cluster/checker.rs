@@ -27,7 +27,7 @@ type Outcome = Result<(), Violation>;
 
 #[derive(Default)]
 pub(crate) struct Checker {
-    /// The checksum of the catalog after so many entries, as the first control node had it.
+    /// Number of entries to the checksum of the catalog after them, at the first control node.
     catalogs: BTreeMap<usize, u32>,
     difference: Option<usize>,
     /// Replicas that a disk has lost, until the catalog knows.

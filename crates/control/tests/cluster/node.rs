@@ -228,7 +228,7 @@ impl Node {
         })
     }
 
-    /// What it would have of a chunk without what it has as chunks of their own.
+    /// What it would have of a chunk without what it has as other chunks.
     pub(crate) fn own_range(&self, chunk: ChunkId) -> ChunkRange {
         let range = self.copies[&chunk].range;
         let others = self.copies.iter().filter(|(id, copy)| **id != chunk && copy.is_whole);

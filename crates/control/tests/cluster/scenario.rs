@@ -6,8 +6,8 @@
 //! | `group 1=voter 2=logger …` | a log group begins; as many members are wanted |
 //! | `space 1 300` | a chunk for space 1, of which 300 pages are in use |
 //! | `parts 2` | chunks for parts of all spaces |
-//! | `divide 1`, `above 9` | chunk 1 is to be cut in two, those with more MiB are cut |
-//! | `grow 1 1500` | so many pages of the space are in use |
+//! | `divide 1`, `above 9` | somebody asks to cut chunk 1 in two; chunks with more than 9 MiB are cut |
+//! | `grow 1 1500` | 1500 pages of space 1 are in use |
 //! | `tick 50` | time passes |
 //! | `quiet 50` | time passes, and what happens is not printed |
 //! | `stop 2`, `start 2` | a node's process ends, and starts |

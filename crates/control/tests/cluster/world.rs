@@ -37,7 +37,7 @@ pub(crate) enum Bug {
     EntrySkipped,
     /// A node says that it has heard of entries that it has not.
     HeardTooMuch,
-    /// A node drops the upper part of a chunk as soon as it has it as a chunk of its own.
+    /// A node drops the upper part of a chunk as soon as it has it as another chunk.
     NarrowedEarly,
     /// A node believes that it has a part of a chunk as soon as it is told to copy it.
     PartAcknowledgedAtOnce,
@@ -46,7 +46,7 @@ pub(crate) enum Bug {
 /// What happens to messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Network {
-    /// One in so many is lost, and doubled; 0: none.
+    /// One message in `faulty` is lost, and one doubled; 0: none.
     pub(crate) faulty: u64,
     /// The most ticks that a faulty one is late.
     pub(crate) late: u64,

@@ -35,7 +35,7 @@ impl Shared {
         }
     }
 
-    /// Registers the start of the node. Returns when something is to be done next.
+    /// Registers the start of the node. Returns the wait until the next step.
     fn register(&self) -> Duration {
         match self.try_register() {
             Ok(node) => {

@@ -105,8 +105,7 @@ impl Leader {
     }
 
     /// Asks until the leader answers or the deadline has passed. `may_repeat`: the request may be
-    /// executed more than once. A request with a `patience` of its own is waited for that much
-    /// longer.
+    /// executed more than once. A request with a `patience` is waited for that much longer.
     pub(super) fn ask(
         &self,
         request: &Request,

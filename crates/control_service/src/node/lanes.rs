@@ -49,7 +49,7 @@ impl Lanes {
         Lanes { environment, local, tick, lanes: RwLock::default() }
     }
 
-    /// The other members are these from now on. Returns the new ways, whose tasks are to be started
+    /// The other members are these from now on. Returns the new ways; the caller starts their tasks
     /// ([`Shared::run_lane`]).
     pub(super) fn lead_to(&self, others: &ControlMembers) -> Vec<Arc<Lane>> {
         let mut lanes = self.lanes.write();

@@ -17,7 +17,7 @@ fn is_up(catalog: &Catalog, node: u64) -> bool {
         .any(|known| known.name == format!("node-{node}") && known.health == Health::Up)
 }
 
-/// Three control nodes and so many other ones, which are up.
+/// Starts three control nodes and `nodes` other ones.
 fn start(cluster: &mut Cluster, nodes: u64) {
     cluster.start_controls();
     (1..=nodes).for_each(|number| cluster.start_node(number));

@@ -94,12 +94,12 @@ pub(crate) fn identity(name: &str, node: u64, role: ProcessRole) -> Arc<LocalNod
 }
 
 impl Cluster {
-    /// A cluster of so many control nodes, none of which runs.
+    /// A cluster of `controls` control nodes, none of which runs.
     pub(crate) fn new(world: &World, controls: u64, bug: Bug) -> Cluster {
         Cluster::with_spares(world, controls, 0, bug)
     }
 
-    /// The same, with so many nodes that may become control nodes. The cluster is founded.
+    /// The same, with `spares` nodes that may become control nodes. The cluster is founded.
     pub(crate) fn with_spares(world: &World, controls: u64, spares: u64, bug: Bug) -> Cluster {
         let ids = 1..=controls + spares;
         Cluster {

@@ -5,8 +5,8 @@
 //!   waiting   120 A │ 150 C │ 180 B          answer(160) calls A and C, and leaves B
 //! ```
 //!
-//! [`super::completions`] serves few threads with many commits each. Here, each commit has a
-//! listener of its own, and a listener has one commit at a time.
+//! [`super::completions`] serves few threads with many commits each. Here, each commit has its own
+//! listener, and a listener has one commit at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

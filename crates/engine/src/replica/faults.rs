@@ -56,7 +56,7 @@ impl Fault {
 const LAG: usize = 32;
 /// How late pieces of log are.
 const LATE: Duration = Duration::from_millis(3);
-/// One in so many insertions is missed.
+/// One insertion in `MISSED` is missed.
 const MISSED: u32 = 50;
 /// A space that does not exist.
 const NOWHERE: SpaceId = SpaceId(u32::MAX - 1);

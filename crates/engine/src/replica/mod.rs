@@ -423,7 +423,7 @@ impl Shared {
         (is_complete || visible >= awaited.commits).then(|| visible.min(awaited.commits))
     }
 
-    /// Whether no more log is to be applied.
+    /// Whether the replica applies no more log.
     fn is_over(&self) -> bool {
         self.stopping.load(Ordering::Acquire) || self.failure.get().is_some()
     }

@@ -105,7 +105,7 @@ pub(super) fn create(cluster: &Cluster) {
     }
 }
 
-/// Waits until the table has so many rows.
+/// Waits until the table has `count` rows.
 pub(super) fn wait_for_count(cluster: &Cluster, count: u64) {
     let query = "select count(*) from test.t";
     wait_until(query, || cluster.rows::<u64>(Role::Database, query)[0] >= count);

@@ -26,7 +26,7 @@ pub(super) fn counts(text: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Whether each of the chunks is in service on so many nodes, and nothing moves.
+/// Whether each chunk is in service on `copies` nodes, and nothing moves.
 pub(super) fn is_at_rest(text: &str, copies: usize) -> bool {
     let whole = chunks(text).iter().all(|nodes| nodes.len() == copies);
     whole && !text.contains("(copying)") && !text.contains("(leaving)")

@@ -18,7 +18,7 @@ pub(super) fn split_first(cluster: &Cluster) {
     });
 }
 
-/// Waits until there are so many chunks with so many copies, and nothing is under way.
+/// Waits until there are `count` chunks with `copies` copies each, and nothing is under way.
 fn wait_for_chunks(cluster: &Cluster, count: usize, copies: usize) -> String {
     cluster.wait_for_status(|text| {
         let is_split = chunks(text).len() == count && !text.contains(" split chunk ");

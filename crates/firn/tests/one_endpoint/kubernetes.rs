@@ -120,7 +120,7 @@ fn a_stateful_set_has_as_many_pods_as_the_load_wants() {
     scaler.wait_until("firn-replica-0 is killed: it has not answered for 3", &cluster);
     let until = Instant::now() + PATIENCE;
     while set.process(0) == before {
-        assert!(Instant::now() < until, "the pod is not made anew");
+        assert!(Instant::now() < until, "no new pod takes the place of the old one");
         std::thread::sleep(Duration::from_millis(100));
     }
     cluster.wait_until_up(3);

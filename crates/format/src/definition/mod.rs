@@ -48,8 +48,7 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// A table that is to be created: it gets its identity and its space then, and has no columns
-    /// yet.
+    /// A table without columns. It gets its identity and its space when it is created.
     #[must_use]
     pub fn new(schema_name: impl Into<String>, name: impl Into<String>) -> TableDefinition {
         TableDefinition {

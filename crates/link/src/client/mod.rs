@@ -239,7 +239,7 @@ impl Caller {
     }
 
     /// Like [`Caller::follow`], for a request whose answer this thread waits for and takes at once.
-    /// It gets a connection of its own until its end, if there is one to be had, so that no other
+    /// It has a connection for itself until its end, if there is one to be had, so that no other
     /// thread stands between the caller and the service. It may overtake requests that were sent
     /// before. A stream that is dropped before its end is cancelled only by its next push.
     ///

@@ -13,11 +13,11 @@ use firn_base::Lsn;
 
 use crate::message::Positions;
 
-/// A member is far if it answers so many times slower than the fastest one, and by more than
+/// A member is far if it answers this many times slower than the fastest one, and by more than
 /// [`FAR_LEAST`].
 const FAR_TIMES: u32 = 4;
 const FAR_LEAST: Duration = Duration::from_millis(2);
-/// A slower answer counts for one part in so many: one slow answer says little.
+/// A slower answer counts for one part in `SLOWER_PARTS`: one slow answer says little.
 const SLOWER_PARTS: u32 = 8;
 
 /// Numbers the readers of a client.

@@ -78,8 +78,8 @@ struct Shared {
     saving: Saving,
     streams: AtomicUsize,
     is_closed: AtomicBool,
-    /// Notified when the service is closed, when a stream has ended, and when readers are to be
-    /// saved.
+    /// Notified when the service is closed, when a stream has ended, and when there are readers to
+    /// save.
     changed: Event,
 }
 
@@ -139,7 +139,7 @@ impl LogService {
         Arc::new(LogService { shared, task: Mutex::new(Some(task)) })
     }
 
-    /// What a server has to offer. Requests run on its workers, streams on threads of their own.
+    /// What a server has to offer. Requests run on its workers, streams on separate threads.
     #[must_use]
     pub fn offer(self: &Arc<LogService>) -> Offer {
         let service = Arc::clone(self) as Arc<dyn Service>;

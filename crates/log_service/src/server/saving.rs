@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::Shared;
 use crate::message::HeldReader;
 
-/// What is to be saved and what is. Counts requests.
+/// Requests to save the readers, by number, and how far they were carried out.
 #[derive(Default)]
 pub(super) struct Saving {
     /// Zero until the readers of the file are restored: before that the list is not saved.

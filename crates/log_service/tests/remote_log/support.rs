@@ -74,7 +74,7 @@ pub(crate) struct Group {
     serving: Arc<Mutex<BTreeMap<u64, Serving>>>,
     /// Where the members keep their readers; they outlive the processes.
     disks: Arc<Mutex<BTreeMap<u64, SimulatedDisk>>>,
-    /// The store that a member serves, made of its own.
+    /// The store that a member serves, made of its log.
     wrap: Arc<Wrap>,
 }
 

@@ -234,7 +234,7 @@ impl Port {
         unsafe { raw::ucp_worker_arm(self.worker) == raw::OK }
     }
 
-    /// Does what is to be done. True if it was anything.
+    /// Does the work that is at hand. False: there was none.
     pub(crate) fn progress(&mut self) -> bool {
         // SAFETY: the worker is valid. Callbacks reach the inbox and the endpoints' failures alone,
         // which are shared references to them.

@@ -409,7 +409,7 @@ impl Shared {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// No node runs sessions: waits until they are to be asked again.
+    /// No node runs sessions: waits until it is time to ask them again.
     fn pause(&self, is_paused: bool) {
         self.is_paused.store(is_paused, Ordering::Relaxed);
         let is_waited_for = self.is_waited_for();

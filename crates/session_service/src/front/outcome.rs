@@ -52,7 +52,7 @@ impl Kind<'_> {
 
 impl FrontSession {
     /// The node of a command is lost. Returns the answer of one that has committed; `None`: it has
-    /// not been executed, or does no harm twice, and is to be run again.
+    /// not been executed, or does no harm twice; the caller runs it again.
     ///
     /// # Errors
     /// For the client.

@@ -18,8 +18,8 @@ use crate::READING_SERVICE;
 
 /// How often a node is asked whether it reads.
 const ASK_READER_AGAIN: Duration = Duration::from_millis(500);
-/// A session goes to another node when its own one has so many more commands running than twice
-/// those of the other one.
+/// A session goes to another node when its own one runs this many commands more than twice as many
+/// as the other one.
 const MUCH_MORE: usize = 4;
 
 /// The nodes that read for this front.

@@ -19,7 +19,7 @@ const SHORT_BYTES: usize = 4 << 10;
 const PART_BYTES: usize = 256 << 10;
 /// How long a part may take.
 const PART_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a command that is to be interrupted is told of again.
+/// How often an interruption is sent again while its command runs.
 const SLICE: Duration = Duration::from_millis(50);
 /// Content of a file that is sent at a time.
 const CONTENT_BYTES: usize = 128 << 10;

@@ -345,7 +345,7 @@ impl FrontSession {
         self.fails_since = None;
     }
 
-    /// Runs a command without an answer of its own in this process. `None` if the session is not
+    /// Runs a command in this process that has no answer of its own. `None` if the session is not
     /// here, or not any more.
     fn here<T>(
         &mut self,

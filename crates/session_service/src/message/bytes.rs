@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A length and so many bytes.
+/// A length, and that number of bytes.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Bytes(pub Vec<u8>);
 

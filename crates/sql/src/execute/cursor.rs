@@ -298,7 +298,7 @@ impl<'p> Cursor<'p> {
 
     /// Passes the groups of all rows of an opened cursor to `take`, summed up by the node without
     /// sending the rows; false as soon as the rows have to be read here instead, or if `take` says
-    /// so. The cursor is to be opened again then.
+    /// so. The caller then opens the cursor again.
     pub(crate) fn summarise(
         &mut self,
         grouping: &Grouping,

@@ -58,7 +58,7 @@ pub(super) fn with_documents(
     Ok(arguments)
 }
 
-/// A value that becomes part of a document. Bytes of a written cast are no column of so many.
+/// A value that becomes part of a document. A cast to `BINARY(n)` counts as `VARBINARY(n)`.
 pub(super) fn within_document(value: Expression) -> Expression {
     let max_bytes = match (&value.kind, &value.ty.kind) {
         (ExpressionKind::Cast(_), TypeKind::Binary { max_bytes }) => *max_bytes,

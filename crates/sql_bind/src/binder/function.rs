@@ -413,7 +413,7 @@ fn number_arguments(
 ) -> Result<Vec<bool>> {
     match name {
         "IF" => Ok((0..arguments.len()).map(|at| at == 0).collect()),
-        // The values of these are bytes, and some are doubles of their own kind.
+        // The values of these are bytes, and some are doubles of another kind.
         "NULLIF" | "GREATEST" | "LEAST" => Ok(vec![false; arguments.len()]),
         "ABS" | "FLOOR" | "CEILING" | "CEIL" | "ROUND" | "TRUNCATE" | "FORMAT" => {
             Ok((0..arguments.len()).map(|at| at > 0).collect())

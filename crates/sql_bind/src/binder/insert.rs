@@ -46,7 +46,7 @@ struct Target<'t> {
     table: &'t Arc<TableModel>,
     /// The existing row.
     old: RelationId,
-    /// The row that was to be inserted.
+    /// The row that the statement tried to insert.
     new: RelationId,
     named: Option<usize>,
 }
@@ -476,7 +476,7 @@ fn bind_duplicates(
     assignments.collect()
 }
 
-/// `VALUES(c)`: the value that was to be inserted.
+/// `VALUES(c)`: the value that the statement tried to insert.
 pub(crate) fn values_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let column = column_argument(function)?;
     let level = binder.names.scopes.len() - 1;

@@ -144,7 +144,7 @@ fn number_of_bytes(expression: &Expression) -> Option<(Expression, bool)> {
     let last = if is_whole { &bytes[beyond..] } else { &[] };
     let number = last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
     let mut literal = expression_builders::literal(Datum::UInt(number), SqlType::bigint_unsigned());
-    // Digits of the largest number of so many bytes.
+    // Digits of the largest number with this many bytes.
     let largest = u64::MAX.checked_shr(64 - 8 * bytes.len().min(8) as u32).unwrap_or(0);
     let length = largest.checked_ilog10().unwrap_or(0) + 1;
     let shown = Display { length, ..Display::of_expression(&literal.ty) };

@@ -231,7 +231,7 @@ fn short_text(ty: SqlType, sides: &[(&SqlType, Display)], display: Display) -> S
     SqlType { kind, ..ty }
 }
 
-/// The type of one side of a set. A written cast to so many bytes is no column of so many.
+/// The type of one side of a set. A cast to `BINARY(n)` counts as `VARBINARY(n)`.
 fn type_of_side(value: &Expression) -> SqlType {
     match (&value.kind, &value.ty.kind) {
         (ExpressionKind::Cast(_), TypeKind::Binary { max_bytes }) => {
@@ -308,7 +308,7 @@ fn as_stored_number(
     }
     let is_call = matches!(value.kind, ExpressionKind::Call { .. });
     if matches!(value.ty.kind, TypeKind::Time { .. }) && is_call && to.kind.is_string() {
-        // A cast of its own keeps the digits of the type.
+        // A separate cast keeps the digits of the type.
         let ty = value.ty.clone();
         return Expression { kind: ExpressionKind::Cast(Box::new(value)), ty };
     }
@@ -335,7 +335,7 @@ fn as_stored_number(
     let number = Expression { kind, ty: number };
     match &number.kind {
         ExpressionKind::Slot(_) | ExpressionKind::Case { .. } if is_of_zeros(&number) => {
-            // A cast of its own keeps the zeros away.
+            // A separate cast keeps the zeros away.
             let ty = to.clone().with_nullable(nullable);
             Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
         }

@@ -398,7 +398,7 @@ fn what_changes_no_row_is_changed_in_place() {
     ] {
         session.ok(text);
     }
-    assert_eq!(session.table("u").id, id, "the rows were not written anew");
+    assert_eq!(session.table("u").id, id, "the rows were not written again");
     session.shows(
         "u",
         &expect![[r#"

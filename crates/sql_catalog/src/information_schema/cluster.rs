@@ -1,4 +1,4 @@
-//! The cluster that a server belongs to, as control and its nodes tell it. A server of its own has
+//! The cluster that a server belongs to, as control and its nodes tell it. A standalone server has
 //! no rows here. The session layer makes the rows, with these columns in the same order.
 
 use super::server::fill_session;

@@ -140,7 +140,7 @@ impl TableStatistics {
         self.changes.add(rows);
     }
 
-    /// Whether so many rows were written since the statistics were gathered that they tell little,
+    /// Whether the statistics are out of date: too many rows were written since they were gathered,
     /// or nothing was ever gathered about a table with rows. May read a few pages.
     #[must_use]
     pub fn is_stale(&self) -> bool {

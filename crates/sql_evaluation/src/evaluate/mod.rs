@@ -217,7 +217,7 @@ fn call(
     (function.evaluate)(&values, &Call { context, arguments: &types, result })
 }
 
-/// Which argument of so many is evaluated at a step.
+/// Which of `count` arguments is evaluated at a step.
 fn place_of_step(function: &Function, step: usize, count: usize) -> usize {
     match function.order {
         [] => step,

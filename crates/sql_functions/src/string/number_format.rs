@@ -118,7 +118,7 @@ fn fixed_digits(number: &Datum, decimals: u8) -> String {
 }
 
 /// A number without an exponent: its shortest digits, filled with zeros. A number that was rounded
-/// to so many decimals has no more than these.
+/// to `decimals` has no more digits after the point.
 fn shortest_digits(number: f64, decimals: usize) -> String {
     // `{}` writes the shortest digits, without an exponent.
     let shortest = number.to_string();

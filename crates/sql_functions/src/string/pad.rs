@@ -32,13 +32,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("ZEROFILL", 2..=2, [Text, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         Ok(zero_filled(bytes(&a[0]), int(&a[1])))
     }),
-    // The text of a double that is stored in so many characters; the binder puts this call around
-    // the double.
+    // The text of a double that is stored in at most this many characters; the binder puts this
+    // call around the double.
     strict!("STORED DOUBLE", 2..=2, [Any, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         let most = usize::try_from(int(&a[1])).unwrap_or(0);
         Ok(Datum::text(&*NumberText::of_double_within(double(&a[0]), most).0))
     }),
-    // The text of a double with so many digits after the point; the binder puts this call around
+    // The text of a double with this many digits after the point; the binder puts this call around
     // the double.
     strict!("FIXED DOUBLE", 2..=2, [Any, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         let mut text = Vec::new();

@@ -203,8 +203,8 @@ fn quietly<E>(
     Ok(value)
 }
 
-/// The session and the statement, with conditions of its own.
-#[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
+/// The context of the session and the statement, with a separate list of conditions.
+#[allow(clippy::field_reassign_with_default)] // some fields are private to its module
 fn quiet(context: &EvaluationContext) -> EvaluationContext {
     let mut quiet = EvaluationContext::default();
     quiet.sql_mode = context.sql_mode;

@@ -7,7 +7,7 @@ use crate::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind, TypeKind}
 use super::{Source, Target, assign};
 
 /// A context in which a value that does not fit is an error.
-#[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
+#[allow(clippy::field_reassign_with_default)] // some fields are private to its module
 pub fn fitting_context(of: &EvaluationContext) -> EvaluationContext {
     let mut context = EvaluationContext::default();
     context.sql_mode = SqlMode(of.sql_mode.0 | SqlMode::STRICT_ALL_TABLES.0);

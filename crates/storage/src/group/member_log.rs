@@ -42,7 +42,7 @@ pub trait MemberLog: Send + Sync {
     /// pages that include everything before the new base.
     ///
     /// # Errors
-    /// [`LogError::NoRoom`]: no entry was taken. The same write is to be tried again, as a whole.
+    /// [`LogError::NoRoom`]: no entry was taken. Try the same write again, as a whole.
     /// [`LogError::Failed`].
     fn write(&self, write: &Write, bytes: &[u8]) -> Result<(), LogError>;
 

@@ -18,9 +18,9 @@
 //!
 //! Latch rules, cited by number:
 //!
-//! 1. `Shared::core` is the driver's only latch of its own. It protects the member, its queue of
-//!    writes and the current writer. No disk call, no wait and no call of [`LogSource::take`],
-//!    `tell`, `answer` or `refuse` happens under it.
+//! 1. `Shared::core` is the driver's only latch. It protects the member, its queue of writes and
+//!    the current writer. No disk call, no wait and no call of [`LogSource::take`], `tell`,
+//!    `answer` or `refuse` happens under it.
 //! 2. Under it the driver calls only what does not block: the member, [`Peers::send`],
 //!    [`MemberLog::set_durable`], and [`LogSource::advance`]. Their own latches come after it.
 //! 3. The *turn* ([`turn`]) is no latch. Its holder alone takes log from the source and calls

@@ -63,7 +63,8 @@ impl Rounds {
         &self.events[(round % EVENTS) as usize]
     }
 
-    /// Removes the rounds that end at or before `durable`. Their committers are to be woken.
+    /// Removes the rounds that end at or before `durable`. Returns them: the caller wakes their
+    /// committers.
     pub(super) fn reach(&self, durable: Lsn) -> Option<RangeInclusive<u64>> {
         let mut in_flight = self.in_flight.lock();
         let mut ended = None;

@@ -150,7 +150,7 @@ impl Writing {
     }
 
     /// The group has everything before `lsn`. Called with the driver's latch held. The source hears
-    /// of it before any waiter does. Returns the rounds whose committers are to be woken.
+    /// of it before any waiter does. Returns the rounds whose committers the caller wakes.
     pub(super) fn reach(&self, lsn: Lsn) -> Option<RangeInclusive<u64>> {
         let source = self.source.get().filter(|_| lsn > self.durable())?;
         source.advance(lsn);

@@ -70,12 +70,12 @@ pub enum OpenError {
         "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
     )]
     FormatMissing { directory: String },
-    /// The directory is that of a group's member, and is to be opened as one alone.
+    /// The directory is that of a group's member, and somebody opens it as that of a node alone.
     #[error(
         "{directory} belongs to a member of a replicated group; start it as a member of that group"
     )]
     OfGroup { directory: String },
-    /// The directory is that of a node alone, and is to be opened as a group's member.
+    /// The directory is that of a node alone, and somebody opens it as that of a group's member.
     #[error(
         "{directory} has a log that belongs to no group; give the member of a group an empty directory"
     )]

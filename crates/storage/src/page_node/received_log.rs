@@ -228,7 +228,7 @@ impl ReceivedLog {
     }
 
     /// The node has only these of its pages from now on. The stream of all chunks brings no log
-    /// about others any more. A stream of its own does until the node is opened again.
+    /// about others any more. The node's own stream does until the node is opened again.
     pub(super) fn narrow(&self, pages: &PageFilter) {
         *self.shared.pages.write() = pages.clone();
         self.shared.has_narrowed.store(true, Ordering::SeqCst);

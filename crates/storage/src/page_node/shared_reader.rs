@@ -10,8 +10,8 @@
 //! The stream brings what passes the filter of one of the chunks. It is decoded once, and each
 //! record goes to the chunk that has its page; to both while a chunk is cut in two.
 //!
-//! A chunk begins with a stream of its own. Near the end of the log it joins: it closes its stream
-//! and gets the log from here. It *parts* when its memory is full, when it is closed, and when the
+//! A chunk begins with its own stream. Near the end of the log it joins: it closes its stream and
+//! gets the log from here. It *parts* when its memory is full, when it is closed, and when the
 //! shared stream fails. Then it goes on by itself from where it is, and joins again later.
 //!
 //! Rules:

@@ -102,7 +102,7 @@ impl Process {
         self.environment.clone()
     }
 
-    /// The clock of this process runs faster than the true one by so many parts per million, or
+    /// The clock of this process runs faster than the true one, in parts per million; negative:
     /// slower.
     ///
     /// # Panics
@@ -111,7 +111,7 @@ impl Process {
         self.core.set_clock(self.id, |clock| clock.drift_ppm = ppm);
     }
 
-    /// The time of day of this process jumps by so many milliseconds. Its monotonic clock does not.
+    /// The time of day of this process jumps by `ms` milliseconds. Its monotonic clock does not.
     pub fn jump(&self, ms: i64) {
         self.core.set_clock(self.id, |clock| clock.ahead_ms += ms);
     }

@@ -9,7 +9,7 @@ use firn_testing::simulation::{LinkFaults, for_each_seed};
 
 use crate::support::{MS, Record, SECOND, WORK, start_client, start_server, word};
 
-/// Asks for so many numbers, each with so many further bytes.
+/// Asks for `count` numbers, each with `bytes` further bytes.
 pub(crate) fn ask(count: u64, bytes: u64) -> Vec<u8> {
     [count.to_le_bytes(), bytes.to_le_bytes()].concat()
 }

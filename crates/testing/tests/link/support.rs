@@ -82,7 +82,7 @@ impl Service for Recorder {
     }
 }
 
-/// Pushes `count` numbers, each with so many further bytes.
+/// Pushes `count` numbers, each with `bytes` further bytes.
 fn push_numbers(count: u64, bytes: u64, responder: Responder) {
     for number in 0..count {
         let mut message = number.to_le_bytes().to_vec();

@@ -1,5 +1,5 @@
-//! Page nodes in processes of their own, under the simulator: they follow a log that is elsewhere,
-//! die and come back, and answer readers over links.
+//! Page nodes in separate processes, under the simulator: they follow a log that is elsewhere, die
+//! and come back, and answer readers over links.
 
 use std::path::Path;
 use std::sync::Arc;

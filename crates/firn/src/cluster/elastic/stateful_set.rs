@@ -29,7 +29,7 @@ use ureq::{Agent, Body};
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest answer that is read.
 const MOST_BYTES: u64 = 1 << 20;
-/// A change that is a part of the object, with what it is to be.
+/// The type of a patch that names the changed fields alone, with their new values.
 const MERGE: &str = "application/merge-patch+json";
 
 /// Why Kubernetes did not do something.
@@ -126,7 +126,7 @@ impl StatefulSet {
         scale_of(&text).map_err(|error| KubernetesError::NoScale { what, error })
     }
 
-    /// Has the set have so many pods, if it is still as `scale` says. Blocks for [`TIMEOUT`] at
+    /// Sets the number of pods, if the set is still as `scale` says. Blocks for [`TIMEOUT`] at
     /// most.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ pub(super) fn operand(typing: &Typing<'_>, value: &Expression) -> (SqlType, Disp
         TypeKind::Varbinary { .. } if is_told_as_fixed => {
             SqlType::new(TypeKind::Binary { max_bytes: display.length })
         }
-        // A written cast to bytes is no column of so many.
+        // A cast to `BINARY(n)` is not a column of that type: its values are not filled up.
         TypeKind::Binary { max_bytes } => SqlType::varbinary(max_bytes),
         _ => of.clone(),
     };
@@ -240,7 +240,7 @@ pub(super) fn own_fixed_type(frame: &Frame, value: &Expression) -> Option<SqlTyp
         kind => kind,
     };
     if let (ExpressionKind::Call { .. }, ExpressionKind::Cast(inner)) = (slot, &value.kind) {
-        // A moment as a text of its own.
+        // A moment becomes a text.
         return matches!(inner.ty.kind, TypeKind::Char { .. }).then(|| inner.ty.clone());
     }
     if let (ExpressionKind::Call { .. }, Some(before)) = (slot, value.ty.before.get()) {

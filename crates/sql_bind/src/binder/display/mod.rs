@@ -190,7 +190,7 @@ pub(super) fn shown_operand<'e>(
             return shown_operand(typing, text);
         }
         let shown = shown_operand(typing, inner);
-        // A double with fixed digits becomes a text of its own first.
+        // A double with fixed digits becomes a text first.
         return match inner.number_behind_text() {
             Some(number) if number.ty.kind == shown.0.kind => shown,
             _ => (&inner.ty, shown.1),

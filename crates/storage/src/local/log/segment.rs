@@ -151,7 +151,7 @@ pub(super) fn blocks_in(size_bytes: u64) -> u32 {
     blocks.clamp(BLOCKS_PER_MEMORY_PAGE, MAX_BLOCKS) as u32
 }
 
-/// How many entry sectors are reserved in a segment of a group with so many blocks.
+/// How many entry sectors a segment of a group reserves, for `blocks` blocks of payload.
 pub(super) fn entry_sectors_in(blocks: u32) -> u32 {
     (blocks / BLOCKS_PER_ENTRY_SECTOR).max(1)
 }

@@ -12,7 +12,7 @@
 //!    32  u64  sequence                     94  u16  members before; 0xffff: no change is under way
 //!    40  u64  term of the vote             96  u64  index of the end
 //!    48  u64  member of the vote; 0: none 104  u64  LSN of the end
-//!    56  u64  last entry known to be      112  u8   1: the log is to be made again at the base
+//!    56  u64  last entry known to be      112  u8   1: make the log again at the base
 //!             durable in the group        113       zeros
 //!                                         120  u64  transaction id limit   ┐ highest known
 //!                                         128  u64  commit timestamp limit ┘ before the base
