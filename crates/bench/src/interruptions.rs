@@ -141,7 +141,7 @@ fn one_round(interruptions: &Interruptions, shared: &Shared) -> Round {
     Round::of(began_at, took, failed, usual_per_second, now(), take())
 }
 
-/// Runs the command; whether it has failed.
+/// Runs the command. Returns whether it failed.
 fn run_command(command: &[String], shared: &Shared) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
     let failure = match Command::new(program).args(arguments).output() {

@@ -27,7 +27,7 @@ pub(crate) struct Choice {
 /// before, which has fewer entries than 2 to the power of this.
 const GENERATION_BITS: u32 = 40;
 
-/// Choices of a cluster that has been taken over so often have this epoch, or a higher one.
+/// The lowest epoch of choices in a cluster that has been taken over `generation` times.
 pub(crate) fn first_epoch(generation: u64) -> u64 {
     generation << GENERATION_BITS
 }

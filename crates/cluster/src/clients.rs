@@ -97,7 +97,7 @@ impl Backends for SessionNodes {
 }
 
 impl Clients {
-    /// Listens where the options say. Clients wait so long while no node writes.
+    /// Listens where the options say. Clients wait for `patience` while no node writes.
     pub(crate) fn start(
         environment: &Environment,
         nodes: SessionNodes,
@@ -140,8 +140,8 @@ impl Clients {
     }
 
     /// Has all sessions go on at another node, as soon as one writes; those in a transaction at its
-    /// end, see [`Clients::hand_over`]. Waits until none is left here, at most so long; whether
-    /// none is.
+    /// end, see [`Clients::hand_over`]. Waits until none is left here, for `limit` at most, and
+    /// returns whether that is so.
     pub(crate) fn leave(&self, limit: Duration) -> bool {
         // Both at once, so that no front sends the other's sessions here.
         self.sessions.begin_leaving();
@@ -178,7 +178,7 @@ impl Clients {
         }
     }
 
-    /// Sessions that were to leave and have not left go on here, and others may come.
+    /// Sessions that have not left yet go on here, and others may come.
     pub(crate) fn stay(&self) {
         self.sessions.stay();
         self.front.stay();
@@ -204,7 +204,7 @@ impl Clients {
         self.sessions.set_paused(is_paused);
     }
 
-    /// The engine runs no sessions any more. Waits for running statements, at most so long.
+    /// The engine runs no sessions any more. Waits for running statements, for `patience` at most.
     pub(crate) fn end(&self, patience: Duration) -> bool {
         let of_others = self.sessions.end(patience);
         self.front.end_local(patience) && of_others
@@ -240,7 +240,7 @@ impl Clients {
         rests
     }
 
-    /// The replica answers nothing any more. Waits for running statements, at most so long.
+    /// The replica answers nothing any more. Waits for running statements, for `patience` at most.
     pub(crate) fn end_reading(&self, patience: Duration) -> bool {
         let of_others = self.readings.end(patience);
         self.front.end_reading(patience) && of_others
@@ -252,7 +252,7 @@ impl Clients {
         self.readings.close();
     }
 
-    /// Accepts no more statements, and waits for running ones, at most so long.
+    /// Accepts no more statements, and waits for running ones, for `patience` at most.
     pub(crate) fn shut_down(&self, patience: Duration) {
         if !self.door.shutdown(patience) {
             tracing::warn!("some connections did not end in time");

@@ -70,7 +70,7 @@ struct Known {
 }
 
 impl ControlPart {
-    /// Opens the control node of the process, or founds it, if the process is to have one. Blocks
+    /// Opens the control node of the process, or founds it, if the process should have one. Blocks
     /// for I/O.
     ///
     /// # Errors

@@ -141,13 +141,13 @@ struct Shared {
     source: StorageSource,
     options: DatabaseOptions,
     state: Mutex<DatabaseState>,
-    /// The member that is to lead next.
+    /// The member that leads next.
     successor: Mutex<Option<Successor>>,
     /// The global variables that the engine's endpoint had before the pause.
     globals: Mutex<Option<KeptGlobals>>,
 }
 
-/// The member that is to lead next.
+/// The member that leads next.
 pub(crate) struct Successor {
     pub(crate) member: MemberId,
     /// Told if it does not in the end.
@@ -288,7 +288,7 @@ impl Shared {
         }
     }
 
-    /// Has another member lead, and waits until it does; whether this one leads on.
+    /// Has another member lead, and waits until it does. True: this one still leads.
     fn lead_on(&self, term: Term, to: MemberId, stop: &Stop) -> bool {
         let clock = &self.environment.clock;
         match self.group.hand_over(to) {

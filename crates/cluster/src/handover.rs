@@ -2,7 +2,7 @@
 //! else ends with a server.
 //!
 //! ```text
-//!   writer                                  the member that is to lead
+//!   writer                                  the member that leads next
 //!   sessions have left what they had
 //!   markers in the log ── Keep ───────────► keeps what it was told
 //!                        ◄── kept ─────────
@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::versioned::{decode, encode};
 
-/// Tells a process what it is to know as the next writer.
+/// Tells a process what it needs as the next writer.
 const SERVICE: ServiceId = ServiceId(0x0104);
 const VERSION: u8 = 2;
 /// How long the next writer has to answer.

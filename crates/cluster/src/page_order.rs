@@ -28,7 +28,7 @@ pub(crate) enum PageAct {
 }
 
 impl PageAct {
-    /// The pages that the node is to get.
+    /// The pages that the order gives the node.
     pub(crate) fn wanted(&self) -> Option<&HeldPart> {
         match self {
             PageAct::Copy { part, .. } | PageAct::CopyPart { part, .. } => Some(part),

@@ -42,7 +42,7 @@ enum Ask {
     IsOpen,
     /// For how long the replica has been idle.
     Idle,
-    /// The replica is to rest, if it has been idle for as long.
+    /// Rest, if the replica has been idle for this long.
     Rest {
         idle_ms: u64,
     },
@@ -73,7 +73,7 @@ pub(crate) trait RestingReplica: Send + Sync {
     /// For how long it has been idle; `None` if it is not open.
     fn idle_for(&self) -> Option<Duration>;
 
-    /// Has it rest from now on, if it has been idle for as long; whether it does. Blocks for a
+    /// Has it rest from now on, if it has been idle for `idle_for`. False: it was not. Blocks for a
     /// moment until it is closed.
     fn rest(&self, idle_for: Duration) -> bool;
 }
@@ -122,7 +122,7 @@ impl PauseSeat {
         }
     }
 
-    /// Waits for a client that wants the engine, at most so long.
+    /// Waits for a client that wants the engine, for `limit` at most. False: none has come.
     pub(crate) fn wait_for_wake(&self, limit: Duration) -> bool {
         self.woken.wait_until(Some(limit), || self.is_woken.load(Ordering::SeqCst))
     }
@@ -208,8 +208,8 @@ pub(crate) fn writer_rests(writers: &[Arc<Caller>]) -> bool {
     is(WriterState::Resting) && !is(WriterState::Open)
 }
 
-/// Has all replicas rest if each of them has been idle for as long; whether they do. Those that do
-/// not answer are left out. Blocks for two round trips.
+/// Has all replicas rest if each of them has been idle for `idle_for`. False: one was not. Those
+/// that do not answer are left out. Blocks for two round trips.
 pub(crate) fn have_replicas_rest(replicas: &NodeLinks, idle_for: Duration) -> bool {
     let (replicas, idle_ms) = (replicas(), idle_for.as_millis() as u64);
     // All are asked first: one that rests loses what it has in memory.

@@ -21,8 +21,8 @@ use crate::message::{LogStatus, NodeStatus, PagesStatus};
 use crate::survey::{Control, Survey, SurveyedNode, Surveyor};
 use crate::view::View;
 
-/// For so long statements are told what was found last, so that those that join several of the
-/// tables see one state.
+/// How long statements get the last report, so that those that join several of the tables see one
+/// state.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// Surveys the cluster when it is asked.

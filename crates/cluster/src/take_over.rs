@@ -150,7 +150,7 @@ impl TakeOverService {
         Offer { id: SERVICE, placement: Placement::Workers, service }
     }
 
-    /// Whether the process is to start again.
+    /// Whether somebody has ordered that the process starts again.
     pub(crate) fn is_ordered(&self) -> bool {
         *self.is_ordered.lock()
     }

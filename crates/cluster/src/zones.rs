@@ -31,8 +31,8 @@ pub struct ZoneReport {
     /// What would be lost if the zone took over now; `None` if nobody leads who could say it, or no
     /// member of the zone answers.
     pub loss: Option<Loss>,
-    /// Of how many chunks it has no copy, if it is to go on without the others: it cannot until it
-    /// has one of each.
+    /// Chunks of which it has no copy. It cannot go on without the others before it has one of
+    /// each.
     pub missing_chunks: usize,
 }
 

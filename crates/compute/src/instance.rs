@@ -132,7 +132,7 @@ pub struct Instance {
     pub(crate) cluster: Option<Arc<dyn ClusterSeam>>,
     /// Which sessions may write, according to the variables; each statement that writes reads it.
     writes_allowed: AtomicU8,
-    /// What sessions have left, and what of sessions is to come.
+    /// What sessions have left here, and what those of the writer before will bring.
     pub(crate) left: LeftSessions,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, OpenSession>>,

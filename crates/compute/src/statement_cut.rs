@@ -37,12 +37,12 @@ impl Cut {
         self.change(OPEN, CUT)
     }
 
-    /// Whether the statement is to end.
+    /// Whether the statement has to end.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.load(Ordering::SeqCst) == CUT
     }
 
-    /// The command is to end for another reason.
+    /// The command has to end for another reason.
     pub(crate) fn kill(&self) {
         self.0.store(KILLED, Ordering::SeqCst);
     }
@@ -52,7 +52,7 @@ impl Cut {
         self.change(OPEN, CLOSED) || !self.is_cut()
     }
 
-    /// The statement has ended; whether it was cut.
+    /// The statement has ended. Returns whether it was cut.
     pub(crate) fn close(&self) -> bool {
         !self.change(OPEN, CLOSED) && self.change(CUT, CLOSED)
     }

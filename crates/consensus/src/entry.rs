@@ -123,7 +123,7 @@ impl Base {
         }
     }
 
-    /// The base of a process that is to join a group and knows nothing of it yet.
+    /// The base of a process that will join a group and knows nothing of it yet.
     #[must_use]
     pub fn joining() -> Base {
         let members = Members::default();

@@ -23,7 +23,7 @@ use crate::planner::plan;
 use crate::proposal::Proposal;
 use crate::refusal::Refusal;
 
-/// What the process is to do.
+/// What the process has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Append the proposal to the control group's log. It may be lost; the controller asks again.

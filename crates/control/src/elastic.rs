@@ -31,7 +31,8 @@ use std::time::Duration;
 
 /// A replica leaves if the others then have at most this much of the targets.
 pub const ENOUGH_PERCENT: u64 = 80;
-/// A replica that was told to leave is killed if it still runs so long after its statements' limit.
+/// A replica that was told to leave is killed if it still runs this long after its statements'
+/// limit.
 const LAST_GRACE: Duration = Duration::from_secs(20);
 /// A replica that does not answer for this long is replaced.
 const SILENT_LIMIT: Duration = Duration::from_secs(30);
@@ -373,7 +374,7 @@ impl Elastic {
         }
     }
 
-    /// The mean load of the last `window`, if these replicas have served for so long.
+    /// The mean load of the last `window`, if these replicas have served for that long.
     fn mean(&self, now: Duration, window: Duration) -> Option<MeanLoad> {
         let (_, first) = self.measured.as_ref()?;
         if now - *first < window {

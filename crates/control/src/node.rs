@@ -91,7 +91,7 @@ pub struct Node {
     pub health: Health,
     /// How often it went down lately. Each time, it has to be heard for longer before it is up.
     pub flaps: u8,
-    /// It is to leave: nothing new is placed there, and what it has is moved elsewhere.
+    /// It leaves: nothing new is placed there, and what it has is moved elsewhere.
     pub draining: bool,
 }
 

@@ -23,7 +23,7 @@ pub enum Reason {
     NodeDown,
     /// There are fewer copies than the settings ask for.
     TooFew,
-    /// A node is to leave.
+    /// A node leaves.
     Draining,
     /// Two copies are in one zone, and another zone has none.
     Zones,
@@ -152,7 +152,7 @@ pub struct Upgrade {
     pub stopped: bool,
 }
 
-/// Another member of a log group is to lead.
+/// Makes another member of a log group lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
     pub group: GroupId,

@@ -36,7 +36,7 @@ pub struct OrderNumber {
     pub part: u8,
 }
 
-/// Something that one node is to do.
+/// Something for one node to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     pub number: OrderNumber,
@@ -252,7 +252,8 @@ impl OrderWriter<'_> {
         }
     }
 
-    /// A leader that is to leave hands over first. A change after which no majority is heard waits.
+    /// A leader that leaves the group hands over first. A change after which no majority is heard
+    /// waits.
     fn change(&mut self, catalog: &Catalog, one: &MemberMove, group: &LogGroup) {
         let up = |node: NodeId| catalog.nodes()[&node].is_up();
         if group.writer.is_some() && group.writer == one.remove {
@@ -311,8 +312,8 @@ impl MemberMove {
     }
 }
 
-/// The nodes that a copy can be fetched from: those that are up first, and the one that is to give
-/// its replica away before the others.
+/// The nodes that a copy can be fetched from: those that are up first, and the one that gives its
+/// replica away before the others.
 fn sources(catalog: &Catalog, chunk: &Chunk, from: Option<NodeId>) -> Vec<NodeId> {
     let mut nodes: Vec<_> = chunk.nodes_in(ReplicaState::InService).collect();
     nodes.sort_by_key(|node| (!catalog.nodes()[node].is_up(), Some(*node) != from, *node));

@@ -68,7 +68,8 @@ pub enum Proposal {
     Acknowledge { operation: OperationId, step: u32, node: NodeId, position: Lsn },
     /// The cluster begins with these nodes and groups. It is taken while there are none.
     Found(Founding),
-    /// Another member of a log group is to lead: the one on that node, or any that can.
+    /// Somebody asks that another member of a log group leads: the one on that node, or any that
+    /// can.
     Switch { group: GroupId, to: Option<NodeId> },
     /// A log group gets these numbers of voters and loggers.
     Resize { group: GroupId, voters: u8, loggers: u8 },

@@ -160,7 +160,7 @@ impl Place {
 }
 
 impl ControlSeat {
-    /// Opens the control node that the record names, or founds one, if the process is to have one.
+    /// Opens the control node that the record names, or founds one, if the process should have one.
     /// It takes part once [`ControlSeat::offers`] are served. Blocks for I/O.
     ///
     /// # Errors
@@ -324,7 +324,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Carries an order out; whether control may go on.
+    /// Carries an order out. Returns whether control may go on.
     fn carry_out(&self, action: Action) -> bool {
         match action {
             Action::JoinGroup { member, members, .. } => {

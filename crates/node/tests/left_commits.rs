@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   first    statement ─► leads the sync ······· hangs ······· ─► answered
-//!   second   statement ─► stays: it is to lead the next one   ─► answered
+//!   second   statement ─► stays: it leads the next one        ─► answered
 //!   others   statement ─► receives the next command             (answered by another thread)
 //! ```
 

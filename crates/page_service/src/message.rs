@@ -68,7 +68,7 @@ pub struct HoldRequest {
     pub holder: u64,
     /// Grows with each list that the client makes. An older list that arrives late ends no lease.
     pub round: u64,
-    /// The leases end when no list has come for so long. Whole milliseconds.
+    /// The leases end when no list has come for this long. Whole milliseconds.
     pub timeout: Duration,
     pub leases: Vec<LeaseRequest>,
 }

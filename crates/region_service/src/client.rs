@@ -139,7 +139,8 @@ impl Peer for RemotePeer {
 }
 
 impl Way {
-    /// What a reply says to a request that was sent at `began`, and was waited for so long at most.
+    /// What a reply says to a request that was sent at `began`, and was waited for `timeout` at
+    /// most.
     fn answer(
         &self,
         reply: Result<Payload, CallError>,

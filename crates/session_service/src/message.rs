@@ -146,7 +146,7 @@ pub enum Event {
     Welcome,
     /// Somebody has ended the connection of a session.
     Killed { session: u32 },
-    /// The sessions are to go on elsewhere.
+    /// The sessions have to go on elsewhere.
     Leaving,
     /// Somebody has interrupted the statement of a session that runs none here.
     Interrupted { session: u32 },

@@ -121,7 +121,7 @@ impl Workers {
         found
     }
 
-    /// Drops work that nobody has begun, and waits for the threads, at most so long.
+    /// Drops work that nobody has begun, and waits for the threads, for `timeout` at most.
     pub(crate) fn close(&self, timeout: Duration) -> bool {
         let works = {
             let mut queue = self.queue.lock();

@@ -113,7 +113,7 @@ pub(super) fn finite(number: f64, expression: impl FnOnce() -> String) -> Result
 }
 
 /// Reserves memory for a result of this many bytes, to be held until it is filled. `None` if a
-/// function's result may not be so long: adds the warning, and the result is NULL.
+/// function's result may not be that long: adds the warning, and the result is NULL.
 ///
 /// # Errors
 /// 1041 if there is no memory, and 1301 instead of the warning in a strict statement that stores.

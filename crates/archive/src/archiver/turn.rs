@@ -491,7 +491,7 @@ impl Turns {
 
     // ---- retention ----
 
-    /// Every so often, removes what no moment of the window needs.
+    /// Removes what no moment of the window needs, every [`RETENTION`].
     fn expire(&mut self) -> Result<(), ArchiveError> {
         let is_due = self.now().saturating_sub(self.work.expired_at) >= RETENTION;
         if !is_due || self.work.publishing.is_some() {

@@ -52,8 +52,8 @@ pub trait Stream: Send + Sync {
     /// As [`Stream::send`].
     fn receive(&self, into: &mut [u8]) -> io::Result<usize>;
 
-    /// As [`Stream::receive`], but may wait for the bytes itself, about so long at most; `None`:
-    /// without end. Then one call of the system does what takes three otherwise.
+    /// As [`Stream::receive`], but may wait for the bytes itself, for about `timeout` at most;
+    /// `None`: without end. Then one call of the system does what takes three otherwise.
     ///
     /// # Errors
     /// As [`Stream::receive`].

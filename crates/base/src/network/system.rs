@@ -172,8 +172,8 @@ impl PlainStream {
         }
     }
 
-    /// Has the socket wait so long for bytes. Connections ask for the same time again and again, so
-    /// the system is seldom told. Only the thread that receives calls it.
+    /// Sets how long the socket waits for bytes. Connections ask for the same time again and again,
+    /// so the system is seldom told. Only the thread that receives calls it.
     fn set_patience(&self, timeout: Option<Duration>) -> io::Result<()> {
         let units = timeout.map_or(0, |timeout| {
             u64::try_from(timeout.as_nanos().div_ceil(PRECISION.as_nanos())).unwrap_or(u64::MAX)

@@ -104,7 +104,7 @@ impl Answer {
 pub(crate) type AnswerTaker<'t, 'x> =
     dyn FnMut(&mut Execution<'x>, &Answer, RecordBatch) -> Result<bool> + 't;
 
-/// Answers a query in batches; whether evaluation has left warnings with the engine's threads.
+/// Answers a query in batches. Returns whether evaluation left warnings with the engine's threads.
 pub(crate) fn answer<'x>(
     resources: &Resources,
     way: Way,

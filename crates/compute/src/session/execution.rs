@@ -106,8 +106,8 @@ impl StatementRunner {
         }
     }
 
-    /// Ends the time in which the running statement can be cut; whether that was done, and this
-    /// error comes from it.
+    /// Ends the time in which the running statement can be cut. True: it was cut, and this error
+    /// comes from that.
     pub(super) fn was_cut_by(&mut self, error: &SqlError) -> bool {
         let was_cut = self.facts.cut.close() && error.code == SqlError::interrupted().code;
         if was_cut {

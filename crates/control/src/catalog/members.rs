@@ -133,7 +133,7 @@ impl Catalog {
         }
     }
 
-    /// The group has the members that it is to have. The one that left deletes its log.
+    /// The group has its new members. The one that left deletes its log.
     fn members_are_set(
         &mut self,
         id: OperationId,

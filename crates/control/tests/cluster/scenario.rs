@@ -17,8 +17,8 @@
 //! | `deposed` | the leader before learns of it |
 //! | `drain 2`, `undrain 2`, `remove 2` | requests about a node |
 //! | `upgrade 2`, `cancel 7`, `replicas 2` | other requests: release 0.2.0, operation 7 |
-//! | `resize 3 1` | group 1 is to have three voters and a logger |
-//! | `controls 3` | the control group is to have three members |
+//! | `resize 3 1` | group 1 gets three voters and a logger |
+//! | `controls 3` | the control group gets three members |
 //! | `show` | chunks and groups |
 //! | `status` | the operations that are under way, as people see them |
 

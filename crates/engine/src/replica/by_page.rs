@@ -103,7 +103,7 @@ impl ByPage {
     }
 
     /// Gives log that is under way the time of a question to the writer: a question that takes a
-    /// message helps only a replica that lags by more. Blocks so long at most.
+    /// message helps only a replica that lags by more. Blocks for that time at most.
     pub(crate) fn settle(&self, awaited: Awaited) {
         let Some(round_trip) = self.modifications.round_trip() else { return };
         let shared = &self.shared;

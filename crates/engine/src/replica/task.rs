@@ -48,7 +48,7 @@ pub(super) struct News {
     seen: Lsn,
     /// When that had moved.
     came_at: Duration,
-    /// The follower is to skip what came.
+    /// The follower has to skip what came.
     is_ahead: bool,
     /// When the follower was told of it.
     told_at: Duration,

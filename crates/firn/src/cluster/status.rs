@@ -235,7 +235,7 @@ fn replica(status: &ReplicaStatus) -> String {
     if status.is_cut_off { format!("{behind}, no writer") } else { behind }
 }
 
-/// One line for each node that archives or is to archive; none if the cluster has no archive.
+/// One line for each node that archives or was chosen for it; none if the cluster has no archive.
 fn archive(nodes: &[SurveyedNode]) -> String {
     let told = nodes
         .iter()

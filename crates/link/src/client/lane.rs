@@ -243,7 +243,7 @@ impl Exchange {
         }
     }
 
-    /// Waits for a message; whether one has come.
+    /// Waits for a message. False: none has come.
     fn receive(&self, under_way: &mut UnderWay, timeout: Duration) -> Result<bool, CallError> {
         let Some(lane) = &under_way.lane else { return Err(self.unknown("it has ended")) };
         match lane.connection.receive(&mut under_way.message, Some(timeout)) {

@@ -13,7 +13,7 @@ pub struct CallerSettings {
     pub connect_timeout: Duration,
     /// The connection ends when one write takes longer.
     pub send_timeout: Duration,
-    /// The connection ends when nothing, not even the answer to a ping, has come for so long.
+    /// The connection ends when nothing, not even the answer to a ping, has come for this long.
     pub silence: Duration,
     /// Most connections for exchanges, beside the one that everything else shares.
     pub most_lanes: usize,

@@ -46,7 +46,7 @@ pub struct ServerSettings {
     pub handshake_timeout: Duration,
     /// A connection ends when one write takes longer.
     pub send_timeout: Duration,
-    /// A connection ends when nothing has come for so long. Longer than three times the interval
+    /// A connection ends when nothing has come for this long. Longer than three times the interval
     /// of the clients' pings.
     pub silence: Duration,
 }

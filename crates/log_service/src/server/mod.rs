@@ -35,7 +35,8 @@ pub type LeaderHint = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 #[derive(Clone)]
 pub struct LogServiceOptions {
-    /// A client that has not renewed its readers for so long has let go of those that do not stay.
+    /// A client that has not renewed its readers for this long has let go of those that do not
+    /// stay.
     pub lease: Duration,
     /// How often a stream says that nothing more is durable.
     pub heartbeat: Duration,

@@ -49,7 +49,7 @@ pub struct RemotePagesOptions {
     pub ask_pages: usize,
     /// How often applied positions are asked for, and leases renewed.
     pub refresh: Duration,
-    /// Leases end when a node hears nothing for so long. Several times `refresh`.
+    /// Leases end when a node hears nothing for this long. Several times `refresh`.
     pub lease_timeout: Duration,
     /// How long a new lease waits for all nodes to take it. After that, one of each chunk is
     /// enough.

@@ -164,8 +164,7 @@ impl SessionService {
         }
     }
 
-    /// Has the sessions stay that were to go on elsewhere and have not left. Fronts that were told
-    /// to leave attach again.
+    /// Keeps the sessions that have not left yet. Fronts that were told to leave attach again.
     pub fn stay(&self) {
         if let Some(serving) = self.shared.serving.lock().clone() {
             serving.hands_over.store(false, Ordering::SeqCst);
@@ -193,14 +192,14 @@ impl SessionService {
         }
     }
 
-    /// Waits until no session is left, at most so long; whether none is.
+    /// Waits until no session is left, for `limit` at most. False: some are left.
     pub fn wait_until_left(&self, limit: Duration) -> bool {
         let Some(serving) = self.shared.serving.lock().clone() else { return true };
         serving.ended.wait_until(Some(limit), || serving.sessions.lock().is_empty())
     }
 
-    /// Waits until no command runs, at most so long; whether none does. What is left then cannot go
-    /// on elsewhere.
+    /// Waits until no command runs, for `limit` at most. False: some run. Sessions that are left
+    /// after that cannot go on elsewhere.
     pub fn wait_until_idle(&self, limit: Duration) -> bool {
         let Some(serving) = self.shared.serving.lock().clone() else { return true };
         serving.ended.wait_until(Some(limit), || serving.end_idle())
@@ -215,8 +214,8 @@ impl SessionService {
         }
     }
 
-    /// Takes no more commands, waits for running ones, at most so long, interrupts them then, and
-    /// ends all sessions. False if some have not ended within a few seconds after that.
+    /// Takes no more commands, waits for running ones, for `patience` at most, interrupts them
+    /// then, and ends all sessions. False if some have not ended within a few seconds after that.
     pub fn end(&self, patience: Duration) -> bool {
         let Some(serving) = self.shared.serving.lock().take() else { return true };
         if !serving.only_reads {
@@ -303,8 +302,8 @@ impl Serving {
         self.is_leaving.load(Ordering::SeqCst)
     }
 
-    /// Ends a session that may go on elsewhere (S7); whether it did. Waits until its command has
-    /// ended.
+    /// Ends a session if it may go on elsewhere (S7), and returns whether that is so. Waits until
+    /// its command has ended.
     fn end_if_left(&self, held: &Arc<Held>) -> bool {
         let has_left =
             self.is_leaving() && held.end_if_left(self.hands_over.load(Ordering::SeqCst));
@@ -314,7 +313,7 @@ impl Serving {
         has_left
     }
 
-    /// Ends the sessions that run nothing and may go on elsewhere; whether no other one runs
+    /// Ends the sessions that run nothing and may go on elsewhere. True: no other one runs
     /// anything.
     fn end_idle(&self) -> bool {
         let hands_over = self.hands_over.load(Ordering::SeqCst);

@@ -140,7 +140,7 @@ impl Attachment {
         while look() && !self.is_leaving() && self.take(events, LOOK) {}
     }
 
-    /// Takes what the node tells, or waits for it, at most so long. False once the attachment is
+    /// Takes what the node tells, or waits for it, for `wait` at most. False once the attachment is
     /// over: dropping the events then has the node end the sessions that are left (S2).
     pub(super) fn take(&self, events: &Follower, wait: Duration) -> bool {
         self.take_one(events, wait);

@@ -19,7 +19,7 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// The sessions of one life of the process's engine.
 pub(super) struct LocalSessions {
-    /// `None` once they are to end: a client that sends nothing keeps its place, and must not keep
+    /// `None` once they have to end: a client that sends nothing keeps its place, and must not keep
     /// the engine's memory.
     service: Mutex<Option<Arc<dyn Service>>>,
     /// Whether they only read, so that their transactions can move (S10).
@@ -152,13 +152,13 @@ impl LocalSessions {
         self.is_leaving() && session.may_leave(inside, self.hands_over.load(Ordering::SeqCst))
     }
 
-    /// Waits until no session is left, at most so long; whether none is.
+    /// Waits until no session is left, for `limit` at most. False: some are left.
     pub(super) fn wait_until_left(&self, limit: Duration) -> bool {
         self.ended.wait_until(Some(limit), || self.end_idle())
     }
 
-    /// Waits until no command runs, at most so long; whether none does. What is left then cannot go
-    /// on elsewhere.
+    /// Waits until no command runs, for `limit` at most. False: some run. Sessions that are left
+    /// after that cannot go on elsewhere.
     pub(super) fn wait_until_idle(&self, limit: Duration) -> bool {
         self.ended.wait_until(Some(limit), || {
             self.end_idle();
@@ -167,8 +167,8 @@ impl LocalSessions {
         })
     }
 
-    /// Runs no more commands, waits for running ones, at most so long, interrupts them then, and
-    /// ends all sessions. False if some have not ended within a few seconds after that.
+    /// Runs no more commands, waits for running ones, for `patience` at most, interrupts them then,
+    /// and ends all sessions. False if some have not ended within a few seconds after that.
     pub(super) fn end(&self, patience: Duration) -> bool {
         self.is_over.store(true, Ordering::SeqCst);
         let service = self.service.lock().take();
@@ -182,7 +182,7 @@ impl LocalSessions {
         all_ended(LAST_WAIT)
     }
 
-    /// Ends the sessions that run nothing; whether none is left.
+    /// Ends the sessions that run nothing. Returns whether none is left.
     fn end_idle(&self) -> bool {
         let all: Vec<_> = self.sessions.lock().values().cloned().collect();
         all.iter().for_each(|session| self.try_end(session));
@@ -215,7 +215,7 @@ impl LocalSessions {
         }
     }
 
-    /// Has the sessions stay that were to go on elsewhere and have not left.
+    /// Keeps the sessions that have not left yet.
     pub(super) fn stay(&self) {
         self.hands_over.store(false, Ordering::SeqCst);
         self.is_leaving.store(false, Ordering::SeqCst);

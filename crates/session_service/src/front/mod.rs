@@ -139,7 +139,7 @@ pub(crate) struct Shared {
     current: Mutex<Option<Arc<Attachment>>>,
     /// Those of this process, while it runs sessions itself.
     local: Mutex<Option<Arc<LocalSessions>>>,
-    /// Those of this process that are to go on elsewhere (S7).
+    /// Those of this process that have to go on elsewhere (S7).
     leaving: Mutex<Option<Arc<LocalSessions>>>,
     /// Whether there are any that are not to go on elsewhere.
     runs_here: AtomicBool,
@@ -242,8 +242,7 @@ impl Front {
         self.shared.attached.notify_all();
     }
 
-    /// Has the sessions stay that were to go on elsewhere and have not left; they are opened in
-    /// this process again.
+    /// Keeps the sessions that have not left yet: they are opened in this process again.
     pub fn stay(&self) {
         let leaving = self.shared.leaving.lock().take();
         if let Some(leaving) = leaving {
@@ -262,14 +261,14 @@ impl Front {
         }
     }
 
-    /// Waits until no session is left in this process, at most so long; whether none is.
+    /// Waits until no session is left in this process, for `limit` at most. False: some are left.
     pub fn wait_until_left(&self, limit: Duration) -> bool {
         let leaving = self.shared.leaving.lock().clone();
         leaving.is_none_or(|leaving| leaving.wait_until_left(limit))
     }
 
-    /// Waits until no command of a session that is leaving runs, at most so long; whether none
-    /// does.
+    /// Waits until no command of a session that is leaving runs, for `limit` at most. False: some
+    /// run.
     pub fn wait_until_idle(&self, limit: Duration) -> bool {
         let leaving = self.shared.leaving.lock().clone();
         leaving.is_none_or(|leaving| leaving.wait_until_idle(limit))
@@ -285,9 +284,9 @@ impl Front {
         }
     }
 
-    /// Opens no more sessions in this process, waits for running commands, at most so long, and
-    /// ends the sessions here; their clients keep their connections. False if some have not ended
-    /// within a few seconds after that.
+    /// Opens no more sessions in this process, waits for running commands, for `patience` at most,
+    /// and ends the sessions here; their clients keep their connections. False if some have not
+    /// ended within a few seconds after that.
     pub fn end_local(&self, patience: Duration) -> bool {
         let local = self.shared.take_local();
         let leaving = self.shared.leaving.lock().take();
@@ -310,9 +309,9 @@ impl Front {
         self.shared.may_read_here.store(may_read && has_service, Ordering::SeqCst);
     }
 
-    /// Statements that only read run at the node that writes again. Waits for running ones, at most
-    /// so long; those that have given nothing yet go on there. False if some have not ended within
-    /// a few seconds after that.
+    /// Statements that only read run at the node that writes again. Waits for running ones, for
+    /// `patience` at most; those that have given nothing yet go on there. False if some have not
+    /// ended within a few seconds after that.
     pub fn end_reading(&self, patience: Duration) -> bool {
         self.shared.may_read_here.store(false, Ordering::SeqCst);
         let reading = self.shared.reading.lock().take();

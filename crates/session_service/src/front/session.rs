@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// What other threads use to interrupt the session's command.
 #[derive(Default)]
 pub(super) struct Interruption {
-    /// Why the command is to end, as the number of a [`Reason`] plus one; 0: it is not.
+    /// Why the command has to end, as the number of a [`Reason`] plus one; 0: it need not.
     wanted: AtomicU8,
     /// The same, for what waits for the client's file.
     pub(super) is_wanted: Arc<AtomicBool>,
@@ -112,7 +112,7 @@ impl Interruption {
         drop(before);
     }
 
-    /// Tells the node that the command is to end, if that needs no wait. The thread that waits for
+    /// Tells the node that the command has to end, if that needs no wait. The thread that waits for
     /// the answer repeats it.
     pub(super) fn tell(&self) {
         let running = self.running.lock().clone();

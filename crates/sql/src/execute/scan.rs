@@ -49,7 +49,7 @@ impl<'p> TableScan<'p> {
         &mut self.cursor
     }
 
-    /// Goes to a row that was looked up; whether it meets the conditions.
+    /// Goes to a row that was looked up. Returns whether it meets the conditions.
     pub(crate) fn show(&mut self, row: FoundRow, execution: &mut Execution<'_>) -> Result<bool> {
         self.cursor.go_to(row, execution);
         self.fill(execution)?;

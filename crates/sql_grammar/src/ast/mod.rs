@@ -149,7 +149,7 @@ pub enum Statement {
     UnlockTables,
     /// `LOCK INSTANCE FOR BACKUP`.
     LockInstance,
-    /// `ALTER INSTANCE SWITCHOVER [TO node]`: another node of the cluster is to write.
+    /// `ALTER INSTANCE SWITCHOVER [TO node]`: makes another node of the cluster write.
     Switchover {
         to: Option<String>,
     },

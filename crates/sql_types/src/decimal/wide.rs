@@ -159,7 +159,7 @@ fn guess(part: &[u64], divisor: &[u64]) -> u64 {
     word as u64
 }
 
-/// `part -= word * divisor`, modulo the length of `part`; whether the product was the larger.
+/// `part -= word * divisor`, modulo the length of `part`. Returns whether the product was larger.
 fn subtract_product(part: &mut [u64], word: u64, divisor: &[u64]) -> bool {
     let (mut carry, mut borrow) = (0, false);
     for (slot, &digit) in part.iter_mut().zip(divisor.iter().chain(&[0])) {

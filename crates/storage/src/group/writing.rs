@@ -98,7 +98,7 @@ impl Writing {
         self.wanted.fetch_max(lsn.0, Ordering::SeqCst);
     }
 
-    /// The source is to hear when the log before `lsn` is durable.
+    /// Has the source told when the log before `lsn` is durable.
     pub(super) fn submit(&self, lsn: Lsn) {
         self.submitted.fetch_max(lsn.0, Ordering::SeqCst);
         self.want(lsn);
@@ -229,7 +229,7 @@ impl Writing {
         self.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Everything that was appended is to become durable; then the writer ends.
+    /// Makes everything durable that was appended; then the writer ends.
     pub(super) fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
         self.want_all();

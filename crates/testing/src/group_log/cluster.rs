@@ -76,7 +76,7 @@ pub struct GroupCluster {
 
 #[derive(Default)]
 struct State {
-    /// Of every member, and of those that are to join.
+    /// Of every member, and of those that will join.
     disks: BTreeMap<u64, MemberDisk>,
     /// What else each of them keeps.
     files: BTreeMap<u64, SimulatedDisk>,
@@ -108,7 +108,7 @@ impl GroupCluster {
         GroupCluster { world, settings, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The ids of the members, and of those that are to join.
+    /// The ids of the members, and of those that will join.
     pub fn ids(&self) -> impl Iterator<Item = u64> + use<> {
         let ids: Vec<u64> = self.state.lock().disks.keys().copied().collect();
         ids.into_iter()
@@ -123,8 +123,8 @@ impl GroupCluster {
         self.state.lock().disks[&id].clone()
     }
 
-    /// A process with an empty log starts, which is to join the group under this id. All others
-    /// reach it.
+    /// Starts a process with an empty log that will join the group under this id. All others reach
+    /// it.
     pub fn add(&self, id: u64) {
         let disk = MemberDisk::new(Base::joining(), self.random(), self.settings.max_sync);
         let before = self.state.lock().disks.insert(id, disk);

@@ -59,7 +59,7 @@ pub(super) fn flags() -> Vec<Arg> {
     ]
 }
 
-/// What the flags say, if replicas are to start and leave.
+/// What the flags say, if they ask that replicas start and leave.
 ///
 /// # Errors
 /// If the least is above the most.
@@ -87,7 +87,7 @@ pub(super) fn settings(matches: &ArgMatches) -> Result<Option<ElasticSettings>, 
     }))
 }
 
-/// Looks at the replicas until it is to end. After each look, `tell` takes what was done, if
+/// Looks at the replicas until it is told to end. After each look, `tell` takes what was done, if
 /// anything was.
 fn look_after<P: ReplicaPool>(
     scaler: &mut Scaler<P>,

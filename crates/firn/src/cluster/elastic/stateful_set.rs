@@ -1,4 +1,4 @@
-//! A StatefulSet of Kubernetes, as far as its scale goes: how many pods it is to have, how many it
+//! A StatefulSet of Kubernetes, as far as its scale goes: how many pods it should have, how many it
 //! has, and the removal of a pod that hangs.
 //!
 //! ```text
@@ -51,7 +51,7 @@ pub(crate) enum KubernetesError {
     NoScale { what: String, error: serde_json::Error },
 }
 
-/// How many pods a set is to have, and has.
+/// How many pods a set should have, and has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scale {
     pub(super) wanted: u32,

@@ -255,7 +255,7 @@ impl LocalPages {
         self.shared.base.as_ref().is_none_or(|base| base.progress().1)
     }
 
-    /// Copies all pages of the base, as fast as possible; calls `progress` every so often with the
+    /// Copies all pages of the base, as fast as possible; calls `progress` now and then with the
     /// number of pages so far. Blocks for I/O.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub(super) struct Narrowing {
     /// Held for reading while the log's report of a page is entered, so that none of another page
     /// comes after the table was cleaned.
     kept: RwLock<PageFilter>,
-    /// The materialiser is to drop other pages.
+    /// The materialiser has to drop other pages.
     is_due: AtomicBool,
 }
 
