@@ -27,6 +27,7 @@ use configuration::ConfigurationError;
 use firn_api::{LogError, PageStoreError};
 use firn_archive::ArchiveError;
 use firn_base::Lsn;
+use firn_base::network::Address;
 use firn_bench_engine::BenchError;
 use firn_client::ClientError;
 use firn_cluster::{JoinError, ProcessError, ProposeError};
@@ -90,6 +91,12 @@ enum CommandError {
     /// The node that wrote goes on writing, or another one does.
     #[error("the switch has failed, and {0} writes; the logs of the nodes say why")]
     NotSwitched(String),
+    /// Another process listens where a node of the cluster should.
+    #[error(
+        "{address} of {node} is taken by another process; end that, or give {node} another address in {}",
+        path.display()
+    )]
+    PortTaken { node: String, address: Address, path: PathBuf },
     /// A standby for which commits wait does not have them.
     #[error("{lost} acknowledged inserts are lost; please report this with the directory")]
     Drill { lost: usize },

@@ -42,7 +42,7 @@ const WRITERS: u64 = 4;
 /// How long the cluster may take until somebody answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Two clusters that are made at the same time would choose the same ports.
+/// Tests of clusters run one after the other: the machine may have two cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A running `firn cluster start`.
@@ -293,6 +293,21 @@ fn while_writing<T>(cluster: &Cluster, act: impl FnOnce(&Acknowledged) -> T) -> 
 /// The power fails.
 fn kill_all(cluster: &Cluster) {
     cluster.processes().iter().for_each(|(_, process)| signal("KILL", process));
+}
+
+#[test]
+fn clusters_that_are_made_at_once_have_ports_of_their_own() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directories = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let clusters = directories.each_ref().map(|it| Cluster::start(it.path(), &["--nodes", "1"]));
+    let mut ports = BTreeSet::new();
+    for cluster in &clusters {
+        drop(cluster.connect());
+        ports.extend(cluster.ports(Role::Database));
+        assert!(!cluster.logs().contains("Address already in use"), "{}", cluster.logs());
+    }
+    assert_eq!(ports.len(), clusters.len());
+    clusters.into_iter().for_each(Cluster::end);
 }
 
 fn kill_nodes(arguments: &[&str], asynchronous_commit: &str) {

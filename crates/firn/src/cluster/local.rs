@@ -17,19 +17,19 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
-use firn_base::network::{Address, ClusterId, NodeId, Role, Roles};
+use firn_base::network::{ClusterId, NodeId, Role, Roles};
 use firn_base::task::sleep;
 use firn_base::{Environment, Extents};
 use firn_cluster::{DEFAULT_ZONE, Layout, NodeEntry, Origin, PageDivision};
 
 use super::elastic::{self, ElasticReplicas};
+use super::ports::Ports;
 use super::{
     ASYNCHRONOUS, ENDS_WITH_INPUT_FLAG, LAYOUT_FILE, ORIGIN_FLAG, USUAL_NODES, read_layout,
 };
@@ -52,6 +52,9 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// How long nodes have to close.
 const CLOSING: Duration = Duration::from_secs(30);
+/// How long a cluster that is started again waits for its ports: nodes whose parent was killed take
+/// a while to close.
+const PORTS_ARE_FREE: Duration = Duration::from_secs(10);
 
 /// The processes of a cluster.
 pub(super) struct Processes {
@@ -59,6 +62,8 @@ pub(super) struct Processes {
     /// Further flags of each node.
     flags: Vec<String>,
     nodes: Vec<Process>,
+    /// Those of the nodes, which no other cluster takes meanwhile.
+    _ports: Ports,
 }
 
 /// What the commands of all nodes have in common.
@@ -93,7 +98,10 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
     }
     let division = division(&shape, matches);
     let origin = backup::origin(matches, ORIGIN_FLAG, out)?;
-    let layout = layout(directory, shape, division, origin)?;
+    let (layout, ports) = match has_layout {
+        true => existing_layout(directory, out)?,
+        false => new_layout(directory, shape, division, origin)?,
+    };
     let buffer_pool = matches.get_one::<String>("buffer_pool").expect("it has a default");
     let flags = ["archive", "archive_interval_seconds", "pause_after_idle_seconds"]
         .into_iter()
@@ -103,7 +111,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Comma
                 .into_iter()
                 .flat_map(move |value| [format!("--{}", name.replace('_', "-")), value.clone()])
         });
-    let mut processes = Processes::new(directory, &layout, buffer_pool, flags.collect());
+    let mut processes = Processes::new(directory, (&layout, ports), buffer_pool, flags.collect());
     writeln!(out, "{}", how_to_use(directory, &layout))?;
     out.flush()?;
     let mut replicas = None;
@@ -284,33 +292,56 @@ fn division(shape: &Shape, matches: &ArgMatches) -> PageDivision {
     }
 }
 
-/// The layout of the directory; a new one, which begins with `origin`, if there is none.
-fn layout(
+/// The layout of the directory and its ports. Waits for ports that another process has.
+fn existing_layout(directory: &Path, out: &mut dyn Write) -> Result<(Layout, Ports), CommandError> {
+    let path = directory.join(LAYOUT_FILE);
+    let layout = read_layout(&path)?;
+    let mut ports = Ports::default();
+    let until = Instant::now() + PORTS_ARE_FREE;
+    for node in layout.nodes() {
+        for address in [Some(&node.address), node.client_address.as_ref()].into_iter().flatten() {
+            let mut has_said = false;
+            while !ports.keep(address)? {
+                if !has_said {
+                    writeln!(out, "firn: {} waits for {address}, which is taken", node.name)?;
+                    out.flush()?;
+                    has_said = true;
+                }
+                if Instant::now() >= until {
+                    let (node, address) = (node.name.clone(), address.clone());
+                    return Err(CommandError::PortTaken { node, address, path });
+                }
+                sleep(LOOK_INTERVAL);
+            }
+        }
+    }
+    Ok((layout, ports))
+}
+
+/// Writes the layout of a new cluster, which begins with `origin`, and takes free ports for it.
+fn new_layout(
     directory: &Path,
     shape: Shape,
     division: PageDivision,
     origin: Option<Origin>,
-) -> Result<Layout, CommandError> {
+) -> Result<(Layout, Ports), CommandError> {
     let path = directory.join(LAYOUT_FILE);
-    if path.exists() {
-        return read_layout(&path);
-    }
     fs::create_dir_all(directory)?;
     let random = &Environment::system().random;
     let high = u128::from(random.next_u64());
     let cluster = ClusterId(high << 64 | u128::from(random.next_u64() | 1));
-    let mut taken = Vec::new();
+    let mut ports = Ports::default();
     let mut entries = Vec::new();
     for (place, Shaped { name, roles, zone, is_standby }) in (0..).zip(shape) {
         let client_address = [Role::Database, Role::Replica, Role::Proxy]
             .iter()
             .any(|role| roles.has(*role))
-            .then(|| free_address(FIRST_CLIENT_PORT + place, &mut taken))
+            .then(|| ports.choose(FIRST_CLIENT_PORT + place))
             .transpose()?;
         entries.push(NodeEntry {
             number: NodeId(u64::from(place) + 1),
             name,
-            address: free_address(FIRST_PORT + place, &mut taken)?,
+            address: ports.choose(FIRST_PORT + place)?,
             client_address,
             roles,
             zone: zone.to_owned(),
@@ -330,17 +361,7 @@ fn layout(
     file.write_all(layout.to_text().as_bytes())?;
     file.sync_all()?;
     fs::rename(&unfinished, &path)?;
-    Ok(layout)
-}
-
-/// An address of this machine with this port, or with any free one. The listeners stay in `taken`,
-/// so that no port is given twice.
-fn free_address(wanted: u16, taken: &mut Vec<TcpListener>) -> Result<Address, CommandError> {
-    let at = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let listener = at(wanted).or_else(|_| at(0))?;
-    let address = listener.local_addr()?;
-    taken.push(listener);
-    Ok(address.into())
+    Ok((layout, ports))
 }
 
 /// A new cluster with a standby of that kind, whose processes are not started yet.
@@ -352,13 +373,18 @@ pub(super) fn standby_cluster(
     kind: &str,
 ) -> Result<(Layout, Processes), CommandError> {
     let shape = with_standby(kind, None);
-    let layout = layout(directory, shape, PageDivision::default(), None)?;
-    let processes = Processes::new(directory, &layout, DRILL_POOL, Vec::new());
+    let (layout, ports) = new_layout(directory, shape, PageDivision::default(), None)?;
+    let processes = Processes::new(directory, (&layout, ports), DRILL_POOL, Vec::new());
     Ok((layout, processes))
 }
 
 impl Processes {
-    fn new(directory: &Path, layout: &Layout, buffer_pool: &str, flags: Vec<String>) -> Processes {
+    fn new(
+        directory: &Path,
+        (layout, ports): (&Layout, Ports),
+        buffer_pool: &str,
+        flags: Vec<String>,
+    ) -> Processes {
         let nodes = layout.nodes();
         let nodes = nodes.map(|node| Process { node: node.clone(), child: None, due: None });
         let buffer_pool = buffer_pool.to_owned();
@@ -366,6 +392,7 @@ impl Processes {
             flags,
             commands: NodeCommands { directory: directory.to_owned(), buffer_pool },
             nodes: nodes.collect(),
+            _ports: ports,
         }
     }
 

@@ -6,6 +6,7 @@ mod drill;
 mod elastic;
 mod local;
 mod node;
+mod ports;
 mod status;
 mod switch;
 mod take_over;
