@@ -204,7 +204,7 @@ impl HeldBelongings {
                 }
             }
         }
-        let at_once = LockPatience { timeout: Duration::ZERO, cancelled: None, transaction: None };
+        let at_once = LockPatience::of(Duration::ZERO);
         for (table, lock) in self.written.definitions() {
             let acquired = self.metadata.acquire(table, lock, LockDuration::Explicit, &at_once);
             acquired.map_err(|_| NotFree::Definition(table))?;

@@ -322,6 +322,33 @@ fn statements_that_go_on_for_too_long_are_ended_and_rolled_back() {
 }
 
 #[test]
+fn the_process_list_says_who_waits_for_a_definition() {
+    let server = Server::start(&[], &[]);
+    let (mut holder, mut watcher) = (server.connect(), server.connect());
+    for statement in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT)"] {
+        holder.query_drop(statement).unwrap();
+    }
+    let cases = [
+        ("BEGIN; SELECT * FROM d.t", "ALTER TABLE d.t ADD COLUMN b INT"),
+        ("BEGIN; SELECT * FROM d.t", "LOCK TABLES d.t WRITE"),
+        ("BEGIN; SELECT * FROM d.t", "DROP DATABASE d"),
+        ("LOCK TABLES d.t WRITE", "SELECT * FROM d.t"),
+    ];
+    for (holds, waits) in cases {
+        holds.split("; ").for_each(|statement| holder.query_drop(statement).unwrap());
+        let mut waiter = server.connect();
+        let id = waiter.connection_id();
+        std::thread::scope(|scope| {
+            scope.spawn(move || waiter.query_drop(waits));
+            wait_for_state(&mut watcher, "Waiting for table metadata lock");
+            watcher.query_drop(format!("KILL {id}")).unwrap();
+        });
+        holder.query_drop("ROLLBACK").unwrap();
+        holder.query_drop("UNLOCK TABLES").unwrap();
+    }
+}
+
+#[test]
 fn a_second_signal_ends_it_at_once() {
     let mut server = Server::start(&["--shutdown-patience-seconds", "600"], &[]);
     let (mut client, mut idle) = (server.connect(), server.connect());

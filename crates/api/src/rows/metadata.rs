@@ -12,6 +12,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_base::TableId;
@@ -60,6 +61,29 @@ pub struct LockPatience<'a> {
     /// The id under which the waiter's row locks are held, if there are any: deadlocks may involve
     /// them.
     pub transaction: Option<u64>,
+    /// Whether the request waits now, for the process list.
+    pub is_waiting: Option<&'a AtomicBool>,
+}
+
+impl LockPatience<'_> {
+    /// Waits this long; nobody cancels it.
+    #[must_use]
+    pub const fn of(timeout: Duration) -> LockPatience<'static> {
+        LockPatience { timeout, cancelled: None, transaction: None, is_waiting: None }
+    }
+
+    /// Runs the wait, and says so meanwhile.
+    pub fn while_waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let says = |waits| {
+            if let Some(is_waiting) = self.is_waiting {
+                is_waiting.store(waits, Ordering::Relaxed);
+            }
+        };
+        says(true);
+        let outcome = wait();
+        says(false);
+        outcome
+    }
 }
 
 /// A point in the sequence of the transaction's locks to which they can be released.

@@ -169,6 +169,7 @@ impl DefinitionStatements<'_> {
             changes: &changes,
             locks: &transactions.metadata,
             cancelled,
+            is_waiting: &self.runner.facts.waits_for_definition,
         })
     }
 

@@ -114,6 +114,7 @@ impl DefinitionLocks<'_> {
             timeout: left.map_or(timeout, |left| left.min(timeout)),
             cancelled: Some(&self.facts.cancelled),
             transaction: self.transactions.open.as_ref().and_then(|open| open.inner.id()),
+            is_waiting: Some(&self.facts.waits_for_definition),
         }
     }
 
@@ -157,6 +158,7 @@ impl DefinitionLocks<'_> {
                 timeout: self.settings.metadata_wait_timeout,
                 cancelled: Some(&self.facts.cancelled),
                 transaction: None,
+                is_waiting: Some(&self.facts.waits_for_definition),
             };
             self.transactions.lock_tables(&tables, &patience)?;
             if locks_of(self.catalog, &self.locked.tables)? == tables {

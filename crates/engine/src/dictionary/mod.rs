@@ -251,7 +251,7 @@ impl Dictionary {
         locks: &[(TableId, MetadataLock)],
     ) -> Result<DetachedLocks, EngineError> {
         let context = self.metadata_locks.open_context();
-        let patience = LockPatience { timeout: Duration::ZERO, cancelled: None, transaction: None };
+        let patience = LockPatience::of(Duration::ZERO);
         for (table, lock) in locks {
             let acquired = context.acquire(*table, *lock, LockDuration::Transaction, &patience);
             acquired.map_err(|error| EngineError::Invalid(error.to_string()))?;

@@ -224,7 +224,7 @@ impl LockContext {
             return Ok(());
         }
         self.slot.transaction.store(patience.transaction.unwrap_or(0), Ordering::SeqCst);
-        let waited = self.wait(patience);
+        let waited = patience.while_waiting(|| self.wait(patience));
         self.slot.transaction.store(0, Ordering::SeqCst);
         waited
     }

@@ -68,9 +68,10 @@ impl MetadataContext for RemoteContext {
         duration: LockDuration,
         patience: &LockPatience<'_>,
     ) -> RowsResult<()> {
-        let LockPatience { timeout, cancelled, transaction } = *patience;
+        let LockPatience { timeout, cancelled, transaction, .. } = *patience;
         let call = LocksCall::Acquire { table, lock, duration, timeout, transaction };
-        self.ask(call, cancelled).map(|_| ())
+        // Only the node knows whether it waits.
+        patience.while_waiting(|| self.ask(call, cancelled).map(|_| ()))
     }
 
     fn holds(&self, table: TableId, lock: MetadataLock) -> bool {

@@ -258,7 +258,7 @@ impl RowService {
                 let cancellation = Arc::default();
                 let _running = self.running.begin(number, &cancellation);
                 let cancelled = Some(&*cancellation);
-                let patience = LockPatience { timeout, cancelled, transaction };
+                let patience = LockPatience { cancelled, transaction, ..LockPatience::of(timeout) };
                 context.acquire(table, lock, duration, &patience)?;
             }
             LocksCall::Holds { table, lock } => {

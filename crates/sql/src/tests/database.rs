@@ -92,6 +92,7 @@ impl Database {
                 changes: &|| Ok(()),
                 locks: &self.catalog.shared().node().metadata_locks().open(),
                 cancelled: &Arc::default(),
+                is_waiting: &AtomicBool::new(false),
             };
             ddl::execute(&context, &statement).unwrap_or_else(|error| panic!("{text}: {error}"));
         }

@@ -36,6 +36,7 @@ impl DdlContext<'_> {
             timeout: self.lock_wait_timeout,
             cancelled: Some(self.cancelled),
             transaction: None,
+            is_waiting: Some(self.is_waiting),
         };
         self.locks.acquire(table, lock, LockDuration::Transaction, &patience)
     }

@@ -38,6 +38,7 @@ mod view;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{BuildProgress, Cancellation, Definitions, MetadataContext, RowsResult};
@@ -132,6 +133,8 @@ pub struct DdlContext<'a> {
     pub locks: &'a Arc<dyn MetadataContext>,
     /// The flag with which others cancel the statement.
     pub cancelled: &'a Arc<Cancellation>,
+    /// Whether it waits for a lock on a definition now.
+    pub is_waiting: &'a AtomicBool,
     pub foreign_key_checks: bool,
     /// `sql_require_primary_key`
     pub require_primary_key: bool,

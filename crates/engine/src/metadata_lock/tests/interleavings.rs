@@ -7,8 +7,7 @@ use shuttle::thread;
 
 use super::super::*;
 
-const PATIENCE: LockPatience<'static> =
-    LockPatience { timeout: Duration::from_secs(3600), cancelled: None, transaction: None };
+const PATIENCE: LockPatience<'static> = LockPatience::of(Duration::from_secs(3600));
 
 /// While a context changes the definition, no other context reads by it.
 fn readers_and_a_change_never_meet() {

@@ -66,7 +66,7 @@ proptest! {
         let called_off = Cancellation::default();
         called_off.cancel();
         let patience =
-            LockPatience { timeout: Duration::ZERO, cancelled: Some(&called_off), transaction: None };
+            LockPatience { cancelled: Some(&called_off), ..LockPatience::of(Duration::ZERO) };
         let mut held = Held::new();
         for step in steps {
             match step {

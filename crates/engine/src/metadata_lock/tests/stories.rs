@@ -31,8 +31,7 @@ impl Stage {
 }
 
 fn take(context: &LockContext, table: TableId, lock: MetadataLock) -> RowsResult<()> {
-    let patience =
-        LockPatience { timeout: Duration::from_secs(60), cancelled: None, transaction: None };
+    let patience = LockPatience::of(Duration::from_secs(60));
     context.acquire(table, lock, LockDuration::Transaction, &patience)
 }
 
@@ -99,7 +98,7 @@ fn a_wait_ends_with_its_time_or_when_it_is_called_off() {
     let (holder, waiter) = (stage.locks.open_context(), stage.locks.open_context());
     take(&holder, T, Exclusive).unwrap();
     let timeout = Duration::from_millis(20);
-    let patience = LockPatience { timeout, cancelled: None, transaction: None };
+    let patience = LockPatience::of(timeout);
     let late = waiter.acquire(T, Read, LockDuration::Transaction, &patience);
     assert_eq!(late, Err(RowsError::LockWaitTimeout));
     let cancellation = Cancellation::default();
@@ -107,7 +106,7 @@ fn a_wait_ends_with_its_time_or_when_it_is_called_off() {
         let waiting = scope.spawn(|| {
             let timeout = Duration::from_secs(60);
             let patience =
-                LockPatience { timeout, cancelled: Some(&cancellation), transaction: None };
+                LockPatience { cancelled: Some(&cancellation), ..LockPatience::of(timeout) };
             waiter.acquire(T, Exclusive, LockDuration::Transaction, &patience)
         });
         stage.until_waiting(1);
@@ -134,7 +133,7 @@ fn a_circle_through_a_row_is_found() {
         stage.until_waiting(1);
         let reader = scope.spawn(|| {
             let timeout = Duration::from_secs(60);
-            let patience = LockPatience { timeout, cancelled: None, transaction: Some(1) };
+            let patience = LockPatience { transaction: Some(1), ..LockPatience::of(timeout) };
             a.acquire(T, Read, LockDuration::Transaction, &patience)
         });
         stage.until_waiting(2);
@@ -155,7 +154,7 @@ fn many_tables_and_detached_locks_are_given_back() {
     }
     let detached = session.detach();
     session.release_transaction();
-    let patience = LockPatience { timeout: Duration::ZERO, cancelled: None, transaction: None };
+    let patience = LockPatience::of(Duration::ZERO);
     let exclusive = |table| {
         change.acquire(TableId(table), Exclusive, LockDuration::Transaction, &patience).is_ok()
     };
