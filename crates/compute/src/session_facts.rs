@@ -10,6 +10,7 @@ use firn_api::rows::Cancellation;
 use firn_api::server::{Patience, ServerState};
 use firn_base::Environment;
 use firn_base::event::Event;
+use firn_sql::error::SqlError;
 use firn_sql::types::session_facts::{LockAnswer, SessionFacts, SleepEnd};
 use firn_wire::{CancelReason, Canceller};
 use parking_lot::Mutex;
@@ -48,6 +49,8 @@ pub struct Facts {
     woken: Event,
     /// What the running statement waits for, as the process list shows it.
     waits_for: Mutex<Option<&'static str>>,
+    /// It waits for a lock on a definition.
+    pub(crate) waits_for_definition: AtomicBool,
     /// The deadline of the running query, on the monotonic clock.
     deadline: Mutex<Option<Duration>>,
     /// For the session itself: whether there is one.
@@ -122,6 +125,7 @@ impl Facts {
             cut: Cut::default(),
             woken: Event::new(),
             waits_for: Mutex::new(None),
+            waits_for_definition: AtomicBool::new(false),
             deadline: Mutex::new(None),
             has_deadline: AtomicBool::new(false),
             schema: Mutex::new(None),
@@ -194,7 +198,10 @@ impl Facts {
 
     /// What the running statement waits for.
     pub(crate) fn waits_for(&self) -> Option<&'static str> {
-        *self.waits_for.lock()
+        match self.waits_for_definition.load(Ordering::Relaxed) {
+            true => Some("Waiting for table metadata lock"),
+            false => *self.waits_for.lock(),
+        }
     }
 
     /// Whether the running statement was cancelled.
@@ -346,6 +353,17 @@ impl SessionFacts for Facts {
 
     fn next_sequence(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    fn check_interrupted(&self) -> Result<(), SqlError> {
+        if self.is_cancelled() {
+            return Err(SqlError::interrupted());
+        }
+        let has_deadline = self.has_deadline.load(Ordering::Relaxed);
+        match has_deadline && self.time_left() == Some(Duration::ZERO) {
+            true => Err(SqlError::out_of_time()),
+            false => Ok(()),
+        }
     }
 
     fn sleep(&self, duration: Duration) -> SleepEnd {

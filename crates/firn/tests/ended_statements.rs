@@ -198,6 +198,15 @@ const STAGES: &[Case] = &[
         COLUMNS,
         "SELECT a.v, b.id, COUNT(*) FROM big a, (SELECT id FROM big LIMIT 500) b GROUP BY 1, 2 ORDER BY 3 LIMIT 1",
     ),
+    // Within one call of a function.
+    alone("SELECT REPEAT('a', 4000000) LIKE CONCAT('%', REPEAT('a', 200000), '_b%')"),
+    alone("SELECT REPEAT('ä', 2000000) LIKE CONCAT('%', REPEAT('ä', 100000), '_b%')"),
+    alone(
+        "SELECT JSON_OVERLAPS((SELECT JSON_ARRAYAGG(s) FROM big), (SELECT JSON_ARRAYAGG(v) FROM big a, (SELECT 1 FROM big LIMIT 20) b))",
+    ),
+    alone(
+        "SELECT JSON_CONTAINS((SELECT JSON_ARRAYAGG(s) FROM big a, (SELECT 1 FROM big LIMIT 20) b), (SELECT JSON_ARRAYAGG(CONCAT(s)) FROM big ORDER BY s DESC))",
+    ),
     alone("SELECT a.*, b.* FROM big a, big b"),
     alone("INSERT INTO wide SELECT a.id * 20000 + b.id, a.s FROM big a, big b"),
     alone("UPDATE big a SET s = (SELECT MAX(MD5(CONCAT(a.s, b.s))) FROM same b)"),
@@ -205,6 +214,21 @@ const STAGES: &[Case] = &[
         "DELETE FROM big WHERE (SELECT COUNT(*) FROM same b WHERE MD5(CONCAT(big.s, b.s)) < '0') > 0",
     ),
     alone("CREATE TABLE made AS SELECT a.s FROM big a, big b"),
+];
+
+/// Statements that go through whole tables. `many` has a million rows, and as many refer to the one
+/// of `parent`.
+const WHOLE_TABLES: &[Case] = &[
+    alone("CREATE INDEX i ON many (s)"),
+    alone("ALTER TABLE many MODIFY v BIGINT"),
+    alone("ALTER TABLE many ADD COLUMN w INT AS (v + 1) STORED, ALGORITHM = COPY"),
+    alone("OPTIMIZE TABLE many"),
+    alone("CHECK TABLE many"),
+    alone("DELETE FROM parent"),
+    alone("UPDATE parent SET id = 2"),
+    alone("UPDATE many a JOIN same b ON a.v % 100 = b.v % 100 SET a.v = a.v + 1, b.v = b.v + 1"),
+    alone("DELETE a, b FROM many a JOIN same b ON a.v % 100 = b.v % 100 WHERE a.s < b.s"),
+    after(&["HANDLER many OPEN"], "HANDLER many READ FIRST WHERE MD5(CONCAT(s, s)) < '0'"),
 ];
 
 /// A way to end a statement.
@@ -400,9 +424,27 @@ fn end_after(
     was_running.then_some(took)
 }
 
+fn prepare_whole_tables(server: &Server) {
+    let mut client = connect(server.port());
+    for statement in [
+        "CREATE TABLE parent (id INT PRIMARY KEY)",
+        "INSERT INTO parent VALUES (1)",
+        "CREATE TABLE many (id INT PRIMARY KEY, v INT, s VARCHAR(60), p INT DEFAULT 1, \
+         FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+        "INSERT INTO many (id, v, s) SELECT a.id * 50 + b.id, a.v, a.s \
+         FROM big a, (SELECT id FROM big WHERE id <= 50) b",
+    ] {
+        client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
 fn check(cases: &[Case]) {
     let server = Server::start(&[], &[]);
     prepare(&server);
+    check_at(&server, cases);
+}
+
+fn check_at(server: &Server, cases: &[Case]) {
     let mut watcher = server.connect();
     let mut late = Vec::new();
     for case in cases {
@@ -414,7 +456,7 @@ fn check(cases: &[Case]) {
         let ways = [Way::KillQuery, Way::Kill, Way::ClientGone, Way::OutOfTime];
         for way in ways.into_iter().filter(|way| *way != Way::OutOfTime || is_query) {
             let took = fastest(|| {
-                let took = end(&server, &mut watcher, case, way);
+                let took = end(server, &mut watcher, case, way);
                 Some(took.unwrap_or_else(|| panic!("too short: {}", case.statement)))
             });
             late.extend(took.filter(|took| *took > LIMIT).map(|took| (way, took, case.statement)));
@@ -440,6 +482,14 @@ fn waits_for_definitions_end() {
 #[test]
 fn stages_that_compute_end() {
     check(STAGES);
+}
+
+#[test]
+fn what_goes_through_whole_tables_ends() {
+    let server = Server::start(&["--buffer-pool", "256M"], &[]);
+    prepare(&server);
+    prepare_whole_tables(&server);
+    check_at(&server, WHOLE_TABLES);
 }
 
 /// The server notices that a client is gone over any kind of connection, whether it reads,

@@ -5,6 +5,8 @@
 //!                other text: Any, S, n, o, w, One, i, c, e
 //! ```
 
+use std::convert::Infallible;
+
 use super::{ASCII, AsciiClasses, Collation};
 
 /// A piece of a pattern.
@@ -34,6 +36,9 @@ struct Pieces {
     pieces: Vec<Vec<u8>>,
 }
 
+/// Comparisons of characters between two calls of who counts them, more or less.
+const STEPS_COUNTED: usize = 1 << 16;
+
 /// Stands for all classes.
 const ANY_CLASS: u8 = u8::MAX;
 
@@ -53,27 +58,60 @@ impl Pieces {
     }
 
     /// Whether a text of ASCII characters matches the pattern.
-    fn matches(&self, text: &[u8]) -> bool {
-        let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
+    fn matches<E>(
+        &self,
+        text: &[u8],
+        count: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let Some((first, rest)) = self.pieces.split_first() else { return Ok(text.is_empty()) };
         let Some((last, middle)) = rest.split_last() else {
-            return text.len() == first.len() && self.begins(text, first);
+            return Ok(text.len() == first.len() && self.begins(text, first));
         };
         if text.len() < first.len() + last.len() || !self.begins(text, first) {
-            return false;
+            return Ok(false);
         }
         let (text, end) = text[first.len()..].split_at(text.len() - first.len() - last.len());
-        self.begins(end, last) && self.has_all(text, middle)
+        match self.begins(end, last) {
+            true => self.has_all(text, middle, count),
+            false => Ok(false),
+        }
     }
 
     /// Whether the text contains the pieces in their order; each is taken at its first place.
-    fn has_all(&self, mut text: &[u8], pieces: &[Vec<u8>]) -> bool {
+    fn has_all<E>(
+        &self,
+        mut text: &[u8],
+        pieces: &[Vec<u8>],
+        mut count: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
         for piece in pieces {
             // Two adjacent `%` are one, so no piece in the middle is empty.
-            let place = text.windows(piece.len().max(1)).position(|text| self.begins(text, piece));
-            let Some(at) = place else { return false };
+            let Some(at) = self.place(text, piece, &mut count)? else { return Ok(false) };
             text = &text[at + piece.len()..];
         }
-        true
+        Ok(true)
+    }
+
+    /// The first place of a piece.
+    fn place<E>(
+        &self,
+        text: &[u8],
+        piece: &[u8],
+        mut count: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<Option<usize>, E> {
+        let length = piece.len().max(1);
+        let together = (STEPS_COUNTED / length).max(1);
+        let mut at = 0;
+        while at + length <= text.len() {
+            let end = text.len().min(at + together + length - 1);
+            let mut places = text[at..end].windows(length);
+            if let Some(place) = places.position(|text| self.begins(text, piece)) {
+                return Ok(Some(at + place));
+            }
+            count(together * length)?;
+            at += together;
+        }
+        Ok(None)
     }
 
     #[inline]
@@ -110,19 +148,43 @@ impl LikePattern {
     /// Whether a text matches the pattern.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
+        let Ok(matches) = self.matches_counted(text, |_| Ok::<(), Infallible>(()));
+        matches
+    }
+
+    /// Whether a text matches the pattern. `count` learns every now and then how many comparisons
+    /// of characters that has taken since the last time: up to the product of both lengths in all.
+    ///
+    /// # Errors
+    /// Those of `count`, which end the search.
+    pub fn matches_counted<E>(
+        &self,
+        text: &[u8],
+        count: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
         match &self.pieces {
-            Some(pieces) if text.is_ascii() => pieces.matches(text),
-            _ => self.matches_any(text),
+            Some(pieces) if text.is_ascii() => pieces.matches(text, count),
+            _ => self.matches_any(text, count),
         }
     }
 
     /// Whether a text of any characters matches the pattern.
-    pub(super) fn matches_any(&self, text: &[u8]) -> bool {
+    pub(super) fn matches_any<E>(
+        &self,
+        text: &[u8],
+        mut count: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let mut text = self.collation.characters(text);
         let mut at = 0;
         // Where to continue if the part after the last `%` does not match: one character later.
         let mut retry = None;
+        let mut steps = 0;
         loop {
+            steps += 1;
+            if steps == STEPS_COUNTED {
+                count(steps)?;
+                steps = 0;
+            }
             let before = text.clone();
             match (self.tokens.get(at), text.next()) {
                 (Some(Token::Any), _) => {
@@ -130,11 +192,11 @@ impl LikePattern {
                     text = before.clone();
                     retry = Some((at, before));
                     if at == self.tokens.len() {
-                        return true;
+                        return Ok(true);
                     }
                     continue;
                 }
-                (None, None) => return true,
+                (None, None) => return Ok(true),
                 (Some(Token::One), Some(_)) => {
                     at += 1;
                     continue;
@@ -145,12 +207,12 @@ impl LikePattern {
                     at += 1;
                     continue;
                 }
-                (Some(_), None) => return false,
+                (Some(_), None) => return Ok(false),
                 _ => {}
             }
-            let Some((token, start)) = &mut retry else { return false };
+            let Some((token, start)) = &mut retry else { return Ok(false) };
             if start.next().is_none() {
-                return false;
+                return Ok(false);
             }
             at = *token;
             text = start.clone();

@@ -17,6 +17,9 @@ use super::session_facts::{DetachedSession, SessionFacts};
 use super::sql_mode::SqlMode;
 use super::time_zone::TimeZone;
 
+/// Steps take some nanoseconds each, and a statement is to end within a tenth of a second.
+const STEPS_BETWEEN_CHECKS: usize = 100_000;
+
 /// How a statement handles values that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum StatementKind {
@@ -56,6 +59,8 @@ pub struct EvaluationContext {
     pub random_sequences: RandomSequences,
     /// Memory that was granted to the current function for its result, in bytes.
     pub promised_bytes: Cell<usize>,
+    /// Steps of long functions since the statement was last asked whether it continues.
+    pub unchecked_steps: Cell<usize>,
     /// How many conditions are kept.
     pub max_error_count: usize,
     /// The conditions so far; use the context's functions.
@@ -84,6 +89,7 @@ impl Default for EvaluationContext {
             session: Arc::new(DetachedSession::default()),
             random_sequences: RandomSequences::default(),
             promised_bytes: Cell::new(0),
+            unchecked_steps: Cell::new(0),
             max_error_count: 1024,
             conditions: Conditions::default(),
         }
@@ -91,6 +97,23 @@ impl Default for EvaluationContext {
 }
 
 impl EvaluationContext {
+    /// Counts the steps of a function whose work grows faster than its arguments: comparisons of
+    /// characters or values. Every now and then, the session is asked whether the statement
+    /// continues.
+    ///
+    /// # Errors
+    /// As [`SessionFacts::check_interrupted`].
+    #[inline]
+    pub fn count_steps(&self, steps: usize) -> crate::error::Result<()> {
+        let unchecked = self.unchecked_steps.get().saturating_add(steps);
+        if unchecked < STEPS_BETWEEN_CHECKS {
+            self.unchecked_steps.set(unchecked);
+            return Ok(());
+        }
+        self.unchecked_steps.set(0);
+        self.session.check_interrupted()
+    }
+
     /// A function's result is too long: adds the warning, and the result is NULL.
     ///
     /// # Errors

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use firn_base::random::{GOLDEN_GAMMA, mix};
 
+use crate::error::Result;
+
 /// How a `SLEEP()` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SleepEnd {
@@ -60,6 +62,14 @@ pub trait SessionFacts: fmt::Debug + Send + Sync {
     fn node_id(&self) -> u64;
     /// A number that increases with each call, over all sessions of the server.
     fn next_sequence(&self) -> u64;
+
+    /// Whether the statement may continue.
+    ///
+    /// # Errors
+    /// 1317 if it was cancelled, 3024 if its time is over.
+    fn check_interrupted(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Waits this long, or until the statement is killed.
     fn sleep(&self, duration: Duration) -> SleepEnd;

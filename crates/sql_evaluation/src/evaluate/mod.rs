@@ -562,11 +562,17 @@ fn like(
     let Datum::Text(wanted) = pattern.of(&other, frame)? else { return Ok(None) };
     let place = KnownPatterns::place(pattern);
     let source = Source { text: wanted, collation, escape };
+    let context = frame.context();
+    let matches = |pattern: &LikePattern| {
+        let text = text.of(&one, frame)?.as_bytes();
+        text.map(|text| pattern.matches_counted(text, |steps| context.count_steps(steps)))
+            .transpose()
+    };
     if let Some(known) = frame.patterns().get(place, source) {
-        return Ok(text.of(&one, frame)?.as_bytes().map(|text| known.matches(text)));
+        return matches(known);
     }
     let known = LikePattern::new(collation::get(collation), wanted, escape);
-    let matches = text.of(&one, frame)?.as_bytes().map(|text| known.matches(text));
+    let matches = matches(&known)?;
     let wanted = wanted.clone();
     frame.patterns_mut().learn(place, Known { text: wanted, collation, escape, pattern: known });
     Ok(matches)

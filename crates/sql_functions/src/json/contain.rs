@@ -4,21 +4,24 @@
 use std::borrow::Cow;
 
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind};
+use firn_sql_types::{Datum, EvaluationContext, JsonValue, SqlType, TypeKind};
 
 use super::value::{Role, document, has_documents, path, resolve_roles, single_path, value};
 use crate::arguments::text;
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
+/// What it costs to compare two short values, in comparisons of characters.
+const STEPS_OF_A_COMPARISON: usize = 10;
+
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("JSON_CONTAINS", 2..=3, resolve_contains, |a: &[Datum], _| json_contains(a))
-        .needing(has_documents),
+    lenient!("JSON_CONTAINS", 2..=3, resolve_contains, json_contains).needing(has_documents),
     lenient!("JSON_CONTAINS_PATH", 3..=usize::MAX, resolve_contains_path, |a: &[Datum], _| {
         contains_path(a)
     }),
-    lenient!("JSON_OVERLAPS", 2..=2, resolve_overlaps, |a: &[Datum], _| {
+    lenient!("JSON_OVERLAPS", 2..=2, resolve_overlaps, |a: &[Datum], call: &Call<'_>| {
         let both = both_documents(a, "json_overlaps")?;
-        Ok(both.map_or(Datum::Null, |(a, b)| Datum::from_bool(overlaps(&a, &b))))
+        let Some((a, b)) = both else { return Ok(Datum::Null) };
+        Ok(Datum::from_bool(overlaps(&a, &b, call.context)?))
     })
     .needing(has_documents),
     lenient!("MEMBER OF", 2..=2, resolve_member_of, |a: &[Datum], call: &Call<'_>| {
@@ -73,30 +76,59 @@ fn both_documents<'a>(
     Ok(document(a, 1, function)?.map(|second| (first, second)))
 }
 
-fn json_contains(a: &[Datum]) -> Result<Datum> {
+fn json_contains(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let both = both_documents(a, "json_contains")?;
     let Some((target, candidate)) = both else { return Ok(Datum::Null) };
     if a.len() == 2 {
-        return Ok(Datum::from_bool(contains(&target, &candidate)));
+        return Ok(Datum::from_bool(contains(&target, &candidate, call.context)?));
     }
     let Some(path) = single_path(a, 2)? else { return Ok(Datum::Null) };
-    let part = path.find_first(&target);
-    Ok(part.map_or(Datum::Null, |part| Datum::from_bool(contains(part, &candidate))))
+    let Some(part) = path.find_first(&target) else { return Ok(Datum::Null) };
+    Ok(Datum::from_bool(contains(part, &candidate, call.context)?))
 }
 
 /// An array contains each of the candidate's items, or the candidate as an item; an object contains
 /// each of the candidate's members; a scalar contains its equal.
-fn contains(target: &JsonValue, candidate: &JsonValue) -> bool {
+fn contains(
+    target: &JsonValue,
+    candidate: &JsonValue,
+    context: &EvaluationContext,
+) -> Result<bool> {
+    context.count_steps(STEPS_OF_A_COMPARISON)?;
     match (target, candidate) {
         (JsonValue::Array(items), JsonValue::Array(wanted)) => {
-            wanted.iter().all(|wanted| items.iter().any(|item| contains(item, wanted)))
+            all(wanted, |wanted| any(items, |item| contains(item, wanted, context)))
         }
-        (JsonValue::Array(items), wanted) => items.iter().any(|item| contains(item, wanted)),
-        (JsonValue::Object(object), JsonValue::Object(wanted)) => wanted
-            .iter()
-            .all(|(key, wanted)| object.get(key).is_some_and(|member| contains(member, wanted))),
-        (target, candidate) => target.compare(candidate).is_eq(),
+        (JsonValue::Array(items), wanted) => any(items, |item| contains(item, wanted, context)),
+        (JsonValue::Object(object), JsonValue::Object(wanted)) => {
+            all(wanted.iter(), |(key, wanted)| match object.get(key) {
+                Some(member) => contains(member, wanted, context),
+                None => Ok(false),
+            })
+        }
+        (target, candidate) => Ok(target.compare(candidate).is_eq()),
     }
+}
+
+/// As [`Iterator::any`], for questions that may fail.
+fn any<T>(
+    items: impl IntoIterator<Item = T>,
+    mut is_one: impl FnMut(T) -> Result<bool>,
+) -> Result<bool> {
+    for item in items {
+        if is_one(item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// As [`Iterator::all`], for questions that may fail.
+fn all<T>(
+    items: impl IntoIterator<Item = T>,
+    mut is_one: impl FnMut(T) -> Result<bool>,
+) -> Result<bool> {
+    any(items, |item| is_one(item).map(|is_one| !is_one)).map(|has_another| !has_another)
 }
 
 fn contains_path(a: &[Datum]) -> Result<Datum> {
@@ -129,17 +161,22 @@ pub(super) fn is_one(datum: &Datum, function: &str) -> Result<bool> {
 
 /// Arrays have an item in common, objects a member; beside an array, a scalar is an array of
 /// itself.
-fn overlaps(a: &JsonValue, b: &JsonValue) -> bool {
+fn overlaps(a: &JsonValue, b: &JsonValue, context: &EvaluationContext) -> Result<bool> {
+    let is_same = |a: &JsonValue, b: &JsonValue| {
+        context.count_steps(STEPS_OF_A_COMPARISON)?;
+        Ok(a.compare(b).is_eq())
+    };
     match (a, b) {
-        (JsonValue::Array(a), JsonValue::Array(b)) => {
-            a.iter().any(|a| b.iter().any(|b| a.compare(b).is_eq()))
-        }
+        (JsonValue::Array(a), JsonValue::Array(b)) => any(a, |a| any(b, |b| is_same(a, b))),
         (JsonValue::Array(items), other) | (other, JsonValue::Array(items)) => {
-            items.iter().any(|item| item.compare(other).is_eq())
+            any(items, |item| is_same(item, other))
         }
         (JsonValue::Object(a), JsonValue::Object(b)) => {
-            a.iter().any(|(key, a)| b.get(key).is_some_and(|b| a.compare(b).is_eq()))
+            any(a.iter(), |(key, a)| match b.get(key) {
+                Some(b) => is_same(a, b),
+                None => Ok(false),
+            })
         }
-        (a, b) => a.compare(b).is_eq(),
+        (a, b) => is_same(a, b),
     }
 }

@@ -84,12 +84,16 @@ impl Path {
 
     /// The values that the path selects, each once, in document order.
     pub fn find<'a>(&self, document: &'a JsonValue) -> Vec<&'a JsonValue> {
+        let mut parts = self.0.split(|leg| *leg == Leg::Ellipsis);
         let mut found = Vec::new();
-        seek(document, &self.0, &mut found);
-        let ellipses = self.0.iter().filter(|leg| **leg == Leg::Ellipsis).count();
-        if ellipses > 0 {
-            let mut seen = rustc_hash::FxHashSet::default();
-            found.retain(|value| seen.insert(std::ptr::from_ref::<JsonValue>(value)));
+        seek(document, parts.next().unwrap_or_default(), &mut found);
+        for part in parts {
+            // What lies below several values is looked at once.
+            let (mut seen, mut below) = (Seen::default(), Vec::new());
+            found.into_iter().for_each(|value| seek_below(value, part, &mut seen, &mut below));
+            let mut is_new = Seen::default();
+            below.retain(|value| is_new.insert(std::ptr::from_ref::<JsonValue>(value)));
+            found = below;
         }
         found
     }
@@ -130,6 +134,7 @@ fn range(from: Cell, to: Cell, length: usize) -> RangeInclusive<usize> {
     }
 }
 
+/// Legs without an ellipsis.
 fn seek<'a>(value: &'a JsonValue, legs: &[Leg], found: &mut Vec<&'a JsonValue>) {
     let Some((leg, rest)) = legs.split_first() else { return found.push(value) };
     match (leg, value) {
@@ -155,17 +160,30 @@ fn seek<'a>(value: &'a JsonValue, legs: &[Leg], found: &mut Vec<&'a JsonValue>) 
         (Leg::AnyCell, JsonValue::Array(items)) => {
             items.iter().for_each(|item| seek(item, rest, found));
         }
-        (Leg::Ellipsis, _) => seek_below(value, rest, found),
         _ => (),
     }
 }
 
-fn seek_below<'a>(value: &'a JsonValue, rest: &[Leg], found: &mut Vec<&'a JsonValue>) {
-    seek(value, rest, found);
+/// Values, by where they are.
+pub(super) type Seen = rustc_hash::FxHashSet<*const JsonValue>;
+
+/// Finds what the legs select in the value and in all below it that has not been seen yet.
+fn seek_below<'a>(
+    value: &'a JsonValue,
+    legs: &[Leg],
+    seen: &mut Seen,
+    found: &mut Vec<&'a JsonValue>,
+) {
+    if !seen.insert(value) {
+        return;
+    }
+    seek(value, legs, found);
     match value {
-        JsonValue::Array(items) => items.iter().for_each(|item| seek_below(item, rest, found)),
+        JsonValue::Array(items) => {
+            items.iter().for_each(|item| seek_below(item, legs, seen, found));
+        }
         JsonValue::Object(object) => {
-            object.values().for_each(|member| seek_below(member, rest, found));
+            object.values().for_each(|member| seek_below(member, legs, seen, found));
         }
         _ => (),
     }

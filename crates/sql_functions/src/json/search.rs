@@ -3,10 +3,10 @@
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, LikePattern};
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Datum, JsonValue, SqlType};
+use firn_sql_types::{Datum, EvaluationContext, JsonValue, SqlType};
 
 use super::contain::is_one;
-use super::path::write_member;
+use super::path::{Seen, write_member};
 use super::value::{Role, document, json, path, resolve_roles};
 use crate::arguments::{bytes, text};
 use crate::{Call, Function, ResolveContext, Signature, lenient};
@@ -39,14 +39,15 @@ fn json_search(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let one = is_one(&a[1], "json_search")?;
     let collation = collation::get(call.arguments[2].collation().unwrap_or(CollationId::BINARY));
     let pattern = LikePattern::new(collation, bytes(&a[2]), escape_character(a)?);
-    let mut starts = Vec::new();
+    let mut starts = Seen::default();
     for at in 4..a.len() {
         let Some(path) = path(a, at)? else { return Ok(Datum::Null) };
         starts.extend(path.find(&document).into_iter().map(std::ptr::from_ref::<JsonValue>));
     }
-    let within = (a.len() > 4).then_some(&starts[..]);
-    let mut search = Search { pattern: &pattern, within, one, found: Vec::new() };
-    search.look(&document, &mut "$".to_owned(), within.is_none());
+    let within = (a.len() > 4).then_some(&starts);
+    let context = call.context;
+    let mut search = Search { pattern: &pattern, within, one, found: Vec::new(), context };
+    search.look(&document, &mut "$".to_owned(), within.is_none())?;
     let mut found = search.found;
     Ok(match found.len() {
         0 => Datum::Null,
@@ -58,38 +59,43 @@ fn json_search(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 struct Search<'a> {
     pattern: &'a LikePattern,
     /// Only what is below these values is searched.
-    within: Option<&'a [*const JsonValue]>,
+    within: Option<&'a Seen>,
     one: bool,
     found: Vec<String>,
+    context: &'a EvaluationContext,
 }
 
 impl Search<'_> {
-    fn look(&mut self, value: &JsonValue, path: &mut String, inside: bool) {
+    fn look(&mut self, value: &JsonValue, path: &mut String, inside: bool) -> Result<()> {
         if self.one && !self.found.is_empty() {
-            return;
+            return Ok(());
         }
-        let is_start = |starts: &[*const JsonValue]| starts.contains(&std::ptr::from_ref(value));
+        let is_start = |starts: &Seen| starts.contains(&std::ptr::from_ref(value));
         let inside = inside || self.within.is_some_and(is_start);
         let length = path.len();
         match value {
-            JsonValue::String(text) if inside && self.pattern.matches(text.as_bytes()) => {
-                self.found.push(path.clone());
+            JsonValue::String(text) if inside => {
+                let count = |steps| self.context.count_steps(steps);
+                if self.pattern.matches_counted(text.as_bytes(), count)? {
+                    self.found.push(path.clone());
+                }
             }
             JsonValue::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
                     path.push_str(&format!("[{at}]"));
-                    self.look(item, path, inside);
+                    self.look(item, path, inside)?;
                     path.truncate(length);
                 }
             }
             JsonValue::Object(object) => {
                 for (key, member) in object.iter() {
                     write_member(key, path);
-                    self.look(member, path, inside);
+                    self.look(member, path, inside)?;
                     path.truncate(length);
                 }
             }
             _ => (),
         }
+        Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
 use firn_sql_types::{ByteString, Datum, SqlType, TypeKind};
+use memchr::memmem;
 
 use crate::arguments::{bytes, fits_packet, text};
 use crate::signature::{self, MAX_CHARS, text_chars, text_of, text_of_first};
 use crate::string::Units;
-use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -55,7 +55,7 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
     let mut size_bytes = text.len();
     let mut rest = text;
-    while let Some(at) = find_bytes(rest, from) {
+    while let Some(at) = memmem::find(rest, from) {
         size_bytes = size_bytes + to.len() - from.len();
         rest = &rest[at + from.len()..];
     }
@@ -64,7 +64,7 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     };
     let mut out = ByteString::with_capacity(size_bytes);
     let mut rest = text;
-    while let Some(at) = find_bytes(rest, from) {
+    while let Some(at) = memmem::find(rest, from) {
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(to);
         rest = &rest[at + from.len()..];

@@ -3,11 +3,11 @@
 
 use firn_sql_types::error::Result;
 use firn_sql_types::{ByteString, Datum, SqlType};
+use memchr::memmem;
 
 use crate::arguments::{bytes, fits_packet, int};
 use crate::signature::{Want, joined, text_chars, text_of, text_of_first};
 use crate::string::Units;
-use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -64,7 +64,7 @@ fn substring_index(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
 fn positions(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;
-    while let Some(next) = find_bytes(&text[at..], delimiter) {
+    while let Some(next) = memmem::find(&text[at..], delimiter) {
         places.push(at + next);
         at += next + delimiter.len();
     }

@@ -5,20 +5,20 @@ use firn_sql_collation::{self as collation, Charset, Collation};
 use firn_sql_types::collate::refuse_unclear_collation;
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, SqlType};
+use memchr::memmem;
 
 use crate::arguments::{bytes, int};
 use crate::signature::{self, Want, comparing_collation, decoded, fixed, in_character_set};
 use crate::string::Units;
-use crate::string::units::find_bytes;
 use crate::{Call, Function, ResolveContext, Signature, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LOCATE", 2..=3, with_text_needle::<1, 0>, |a: &[Datum], call: &Call<'_>| {
-        locate((&a[1], call.arguments[1]), &a[0], a.get(2).map_or(1, int))
+        locate((&a[1], call.arguments[1]), &a[0], a.get(2).map_or(1, int), call)
     })
     .in_order(&[1, 0]),
     strict!("INSTR", 2..=2, with_text_needle::<0, 1>, |a: &[Datum], call: &Call<'_>| {
-        locate((&a[0], call.arguments[0]), &a[1], 1)
+        locate((&a[0], call.arguments[0]), &a[1], 1, call)
     }),
     strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
         let collation = collation::get(comparing_collation(call.arguments, "strcmp")?);
@@ -93,7 +93,12 @@ fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
 }
 
 /// The place of the needle in the haystack, whose collation says what is equal.
-fn locate((haystack, ty): (&Datum, &SqlType), needle: &Datum, position: i64) -> Result<Datum> {
+fn locate(
+    (haystack, ty): (&Datum, &SqlType),
+    needle: &Datum,
+    position: i64,
+    call: &Call<'_>,
+) -> Result<Datum> {
     let collation = collation::get(ty.collation().unwrap_or(CollationId::BINARY));
     let (haystack, needle) = (Units::new(haystack, ty), bytes(needle));
     let start = usize::try_from(position).ok().and_then(|position| position.checked_sub(1));
@@ -101,28 +106,92 @@ fn locate((haystack, ty): (&Datum, &SqlType), needle: &Datum, position: i64) -> 
         return Ok(Datum::Int(0));
     };
     let from = haystack.offset(start);
-    let found = find(&haystack.bytes[from..], needle, collation);
+    let found = find(&haystack.bytes[from..], needle, collation, call)?;
     Ok(Datum::Int(found.map_or(0, |at| haystack.count_before(from + at) as i64 + 1)))
 }
 
-/// The position of a text that the collation considers equal to `needle`, searched character by
-/// character.
-fn find(haystack: &[u8], needle: &[u8], collation: &Collation) -> Option<usize> {
+/// The position of a text that the collation considers equal to `needle`, character by character.
+/// Takes time linear in both.
+fn find(
+    haystack: &[u8],
+    needle: &[u8],
+    collation: &Collation,
+    call: &Call<'_>,
+) -> Result<Option<usize>> {
     if collation.is_binary() || needle.is_empty() {
-        return find_bytes(haystack, needle);
+        return Ok(memmem::find(haystack, needle));
     }
     let needle: Vec<char> = collation.characters(needle).collect();
-    let mut characters = collation.characters(haystack);
-    loop {
-        let rest = characters.clone();
-        let at = haystack.len() - rest.rest().len();
-        let mut candidates = rest;
-        let same = |&wanted: &char| {
-            candidates.next().is_some_and(|found| collation.is_same_character(found, wanted))
-        };
-        if needle.iter().all(same) {
-            return Some(at);
+    let is_same = |found, wanted: usize| collation.is_same_character(found, needle[wanted]);
+    // The algorithm of Knuth, Morris and Pratt.
+    let mut borders = vec![0; needle.len()];
+    let mut matched = 0;
+    for at in 1..needle.len() {
+        matched = follow(matched, &borders, |wanted| is_same(needle[at], wanted));
+        borders[at] = matched;
+    }
+    let mut ends = collation.characters(haystack);
+    let mut begins = ends.clone();
+    matched = 0;
+    while let Some(found) = ends.next() {
+        call.context.count_steps(1)?;
+        let before = matched;
+        matched = follow(matched, &borders, |wanted| is_same(found, wanted));
+        // The first character of what is matched is further on.
+        begins.by_ref().take(before + 1 - matched).for_each(drop);
+        if matched == needle.len() {
+            return Ok(Some(haystack.len() - begins.rest().len()));
         }
-        characters.next()?;
+    }
+    Ok(None)
+}
+
+/// How many characters of the needle match with the next one, if `matched` did without it.
+/// `borders[n]`: how many of its first characters its first `n + 1` end with, not counting all.
+fn follow(mut matched: usize, borders: &[usize], is_next: impl Fn(usize) -> bool) -> usize {
+    while !is_next(matched) {
+        let Some(last) = matched.checked_sub(1) else { return 0 };
+        matched = borders[last];
+    }
+    matched + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_sql_types::EvaluationContext;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Tries every place.
+    fn find_slowly(haystack: &[u8], needle: &[u8], collation: &Collation) -> Option<usize> {
+        let needle: Vec<char> = collation.characters(needle).collect();
+        let mut rest = collation.characters(haystack);
+        loop {
+            let mut here = rest.clone();
+            let is_same = |wanted: &char| {
+                here.next().is_some_and(|found| collation.is_same_character(found, *wanted))
+            };
+            if needle.iter().all(is_same) {
+                return Some(haystack.len() - rest.rest().len());
+            }
+            rest.next()?;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_place_is_found(
+            haystack in "[aAäb]{0,40}",
+            needle in "[aAäb]{1,6}",
+            id in prop_oneof![Just(255), Just(45), Just(224), Just(305)],
+        ) {
+            let collation = collation::get(CollationId(id));
+            let (haystack, needle) = (haystack.as_bytes(), needle.as_bytes());
+            let context = EvaluationContext::default();
+            let call = Call { context: &context, arguments: &[], result: &SqlType::bigint() };
+            let found = find(haystack, needle, collation, &call).unwrap();
+            prop_assert_eq!(found, find_slowly(haystack, needle, collation));
+        }
     }
 }

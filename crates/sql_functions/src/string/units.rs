@@ -86,21 +86,3 @@ impl<'a> Units<'a> {
         })
     }
 }
-
-/// The position of bytes among others.
-pub(crate) fn find_bytes(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    if needle.is_empty() {
-        return Some(0);
-    }
-    let first = needle[0];
-    let last_start = haystack.len().checked_sub(needle.len())?;
-    let mut at = 0;
-    while at <= last_start {
-        at += haystack[at..=last_start].iter().position(|&byte| byte == first)?;
-        if haystack[at..].starts_with(needle) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
-}

@@ -11,6 +11,7 @@ fn reading() {
         JSON_EXTRACT('[1, 2, 3, 4, 5]', '$[last-2 to last]') → [3, 4, 5]
         JSON_EXTRACT('[1, 2]', '$[last]') → 2
         JSON_EXTRACT('{"a": 1, "b": {"a": 2}}', '$**.a') → [1, 2]
+        JSON_EXTRACT('[[1, [2]], [[3]]]', '$**[0]**[0]') → [1, 2, 3]
         JSON_EXTRACT('{"a b": 1}', '$."a b"') → 1
         JSON_EXTRACT('{"a": 1, "b": 2}', '$.*') → [1, 2]
         JSON_EXTRACT('{"a": 1}', '$.a[0]') → 1
@@ -160,4 +161,11 @@ fn containing() {
         JSON_SCHEMA_VALID('[]', '{}') → !3853
         "#,
     );
+}
+
+#[test]
+fn values_to_which_a_path_leads_in_many_ways_are_looked_at_once() {
+    let document = format!("{}1{}", "[".repeat(60), "]".repeat(60));
+    let path = format!("${}", "**[0]".repeat(20));
+    check(&format!("JSON_LENGTH(JSON_EXTRACT('{document}', '{path}')) → 41"));
 }
