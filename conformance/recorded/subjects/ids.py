@@ -141,6 +141,19 @@ STATEMENTS = [
     "INSERT INTO q VALUES ROW(10, 1), ROW(12, 2) ON DUPLICATE KEY UPDATE a = 8",
     "INSERT INTO q TABLE n ON DUPLICATE KEY UPDATE a = 8",
     "REPLACE INTO q SELECT 12, 3",
+    # Zero in another form, and rows that are refused before they get an id.
+    "CREATE TABLE z (id INT PRIMARY KEY AUTO_INCREMENT, a INT UNSIGNED, CHECK (a < 100))",
+    "INSERT INTO z VALUES ('0', 1)",
+    "INSERT INTO z VALUES (0.4, 2), ('0.2', 3), (-0.1, 4)",
+    "INSERT INTO z VALUES ('', 5)",
+    "INSERT IGNORE INTO z VALUES ('', 6), ('0abc', 7)",
+    "INSERT IGNORE INTO z VALUES (NULL, 200), (NULL, 8), (NULL, 300), (NULL, 9)",
+    "INSERT INTO z SELECT '0', 10 UNION ALL SELECT 0, 11",
+    "INSERT INTO z VALUES (FALSE, 12), (0x30, 13), (b'0', 14)",
+    "SET sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')",
+    "INSERT INTO z VALUES ('0', 15)",
+    "INSERT INTO z VALUES (0.4, 16)",
+    "SET sql_mode = DEFAULT",
 ]
 
 

@@ -118,6 +118,12 @@ pub fn encode_prepared(columns: &[OutputColumn], results: Option<CollationId>) -
     EncodedColumns::new(&definitions)
 }
 
+/// The longest value of a table's column, in bytes, as clients are told.
+#[must_use]
+pub(crate) fn length_bytes(ty: &SqlType) -> u32 {
+    of_type("", ty, &Display::of_column(ty), None).length_bytes
+}
+
 #[must_use]
 pub fn parameter(ty: &SqlType, results: Option<CollationId>) -> ColumnDefinition {
     of_type("?", ty, &Display::of_expression(ty), results)

@@ -19,6 +19,22 @@ pub trait GivenRows {
     fn take(&mut self, column: usize) -> Datum;
     /// What type a value of the row has.
     fn ty(&self, column: usize) -> &SqlType;
+    /// Whether the row ends before this value. Its column has NULL then, or a zero.
+    fn is_missing(&self, _column: usize) -> bool {
+        false
+    }
+    /// Whether the rows are those of a file: NULL stands for the default of a column that cannot be
+    /// NULL, and a column that is not given needs no default.
+    fn are_of_file(&self) -> bool {
+        false
+    }
+    /// The values of the row were converted for their columns.
+    ///
+    /// # Errors
+    /// Why the row is refused.
+    fn converted(&self, _context: &EvaluationContext) -> Result<()> {
+        Ok(())
+    }
     /// The number of rows; 0 if it is unknown.
     fn count(&self) -> u64;
     /// Goes back before the first row; false if the rows are gone.

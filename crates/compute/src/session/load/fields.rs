@@ -27,6 +27,8 @@ struct Marks {
     line_end: Vec<u8>,
     enclosure: Option<u8>,
     escape: Option<u8>,
+    /// The bytes of each field, if neither marks nor enclosures tell where it ends.
+    widths: Option<Vec<usize>>,
     /// Bytes at which a field without an enclosure may end or change its meaning; `None`: there are
     /// no such bytes.
     stops: Option<Stops>,
@@ -78,6 +80,19 @@ impl Line {
         self.fields.clear();
     }
 
+    /// Cuts the only field into fields of these widths; what is behind them is another one.
+    fn cut(&mut self, widths: &[usize]) {
+        self.fields.clear();
+        let mut end = 0;
+        for width in widths.iter().copied().chain([usize::MAX]) {
+            if end == self.bytes.len() {
+                return;
+            }
+            end = end.saturating_add(width).min(self.bytes.len());
+            self.fields.push(FieldEnd { end, is_null: false });
+        }
+    }
+
     fn start(&self) -> usize {
         self.fields.last().map_or(0, |field| field.end)
     }
@@ -98,8 +113,19 @@ enum End {
     File,
 }
 
+/// Whether fields have the widths of their columns, and nothing between them.
+pub(super) fn has_fixed_widths(format: &FileFormat) -> bool {
+    format.fields_terminated_by.is_empty() && format.enclosed_by.is_empty()
+}
+
 impl<R: BufRead> FieldReader<R> {
-    pub(super) fn new(input: R, format: &FileFormat, longest_field_bytes: usize) -> FieldReader<R> {
+    /// Reads fields of this format. `widths` are the bytes of each field if the format has no marks.
+    pub(super) fn new(
+        input: R,
+        format: &FileFormat,
+        widths: &[usize],
+        longest_field_bytes: usize,
+    ) -> FieldReader<R> {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let last = |text: &str| text.bytes().next_back();
         let enclosure = format.enclosed_by.bytes().next();
@@ -114,6 +140,7 @@ impl<R: BufRead> FieldReader<R> {
                 line_end: bytes(&format.lines_terminated_by),
                 enclosure,
                 escape,
+                widths: has_fixed_widths(format).then(|| widths.to_vec()),
                 stops: stops([field_end, line_end, escape]),
                 enclosed_stops: stops([enclosure, escape, None]),
             },
@@ -130,9 +157,13 @@ impl<R: BufRead> FieldReader<R> {
         loop {
             match self.read_field(line)? {
                 End::Field => {}
-                End::Line | End::File => return Ok(true),
+                End::Line | End::File => break,
             }
         }
+        if let Some(widths) = &self.format.widths {
+            line.cut(widths);
+        }
+        Ok(true)
     }
 
     /// Reads past the mark that begins a line; false if there is none any more.
@@ -205,9 +236,10 @@ impl<R: BufRead> FieldReader<R> {
                 break end;
             }
         };
-        let has_escape = self.format.escape.is_some();
+        // Where texts may be enclosed, the word alone is no text.
+        let has_enclosure = self.format.enclosure.is_some();
         let field = &line.bytes[start..];
-        line.end_field(is_null && field.is_empty() || !has_escape && field == b"NULL");
+        line.end_field(is_null && field.is_empty() || has_enclosure && field == b"NULL");
         Ok(end)
     }
 
@@ -256,11 +288,16 @@ impl<R: BufRead> FieldReader<R> {
 
     fn read_enclosed(&mut self, line: &mut Line) -> io::Result<End> {
         let enclosure = self.format.enclosure;
+        let start = line.start();
         let end = loop {
             let goes_on = self.read_run(true, &mut line.bytes)?;
             self.check_length(line)?;
             let next = if goes_on { self.next_byte()? } else { None };
-            let Some(byte) = next else { break End::File };
+            let Some(byte) = next else {
+                // The enclosure has no end, so it was content.
+                line.bytes.splice(start..start, enclosure);
+                break End::File;
+            };
             if Some(byte) == self.format.escape && self.format.escape != enclosure {
                 self.read_escaped(&mut line.bytes)?;
             } else if Some(byte) != enclosure {
@@ -316,7 +353,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str, format: &FileFormat) -> Vec<Vec<Option<String>>> {
-        let mut reader = FieldReader::new(text.as_bytes(), format, 100);
+        let mut reader = FieldReader::new(text.as_bytes(), format, &[3, 2], 100);
         let (mut lines, mut line) = (Vec::new(), Line::default());
         while reader.read_line(&mut line).unwrap() {
             let fields = (0..line.len()).map(|number| line.field(number));
@@ -370,6 +407,34 @@ mod tests {
     }
 
     #[test]
+    fn the_word_null_is_none_where_texts_are_enclosed() {
+        let format = FileFormat {
+            fields_terminated_by: ",".into(),
+            enclosed_by: "\"".into(),
+            ..FileFormat::default()
+        };
+        assert_eq!(lines("NULL,\"NULL\"\n", &format), [[None, some("NULL")]]);
+        assert_eq!(lines("NULL\t\\N\n", &FileFormat::default()), [[some("NULL"), None]]);
+    }
+
+    #[test]
+    fn an_enclosure_without_end_is_content() {
+        let format = FileFormat { enclosed_by: "'".into(), ..FileFormat::default() };
+        assert_eq!(lines("'a'\t'b\n", &format), [[some("a"), some("'b\n")]]);
+    }
+
+    #[test]
+    fn fields_without_marks_have_their_widths() {
+        let format = FileFormat { fields_terminated_by: String::new(), ..FileFormat::default() };
+        let found = lines("abcde\nabcd\nab\n\nabcdef\n", &format);
+        let expected: [&[&str]; 5] =
+            [&["abc", "de"], &["abc", "d"], &["ab"], &[], &["abc", "de", "f"]];
+        let expected =
+            expected.map(|line| line.iter().map(|field| some(field)).collect::<Vec<_>>());
+        assert_eq!(found, expected);
+    }
+
+    #[test]
     fn lines_begin_behind_their_mark() {
         let format = FileFormat { lines_starting_by: "xx".into(), ..FileFormat::default() };
         assert_eq!(lines("ab xx1\t2\nnothing\nxxx3\t4\n", &format)[0], [some("1"), some("2")]);
@@ -379,7 +444,7 @@ mod tests {
     fn a_field_without_end_is_refused_before_it_fills_the_memory() {
         let text = "x".repeat(1000);
         let format = FileFormat::default();
-        let mut reader = FieldReader::new(text.as_bytes(), &format, 100);
+        let mut reader = FieldReader::new(text.as_bytes(), &format, &[], 100);
         assert!(reader.read_line(&mut Line::default()).is_err());
     }
 }

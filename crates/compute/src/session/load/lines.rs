@@ -20,8 +20,8 @@ pub(super) struct LineRows<R> {
     pub(super) ty: SqlType,
     /// A line with the wrong number of fields is an error.
     pub(super) is_strict: bool,
-    /// The expected number of fields.
-    pub(super) wanted: usize,
+    /// For each expected field: whether it goes to a column.
+    pub(super) to_columns: Vec<bool>,
     /// Lines so far.
     pub(super) read: u64,
 }
@@ -47,21 +47,26 @@ impl<R: BufRead> LineRows<R> {
 
     /// Whether nothing follows the mark that ends the last expected field.
     fn ends_with_mark(&self) -> bool {
-        let is_empty = self.line.field(self.wanted).is_some_and(<[u8]>::is_empty);
-        self.line.len() == self.wanted + 1 && is_empty
+        let wanted = self.to_columns.len();
+        let is_empty = self.line.field(wanted).is_some_and(<[u8]>::is_empty);
+        self.line.len() == wanted + 1 && is_empty
     }
 
-    /// Reports lines that are too short or too long.
-    fn check_length(&self, context: &EvaluationContext) -> Result<()> {
+    /// Reports lines that are too short, for each column, or too long.
+    pub(super) fn check_length(&self, context: &EvaluationContext) -> Result<()> {
         let (given, row) = (self.line.len(), self.read);
-        let (code, message) = if given < self.wanted {
-            (1261, format!("Row {row} doesn't contain data for all columns"))
-        } else if given > self.wanted && !self.ends_with_mark() {
+        let missing = self.to_columns.iter().skip(given).filter(|to_column| **to_column);
+        for _ in missing {
+            self.report(1261, format!("Row {row} doesn't contain data for all columns"), context)?;
+        }
+        if given > self.to_columns.len() && !self.ends_with_mark() {
             let why = "it contained more data than there were input columns";
-            (1262, format!("Row {row} was truncated; {why}"))
-        } else {
-            return Ok(());
-        };
+            self.report(1262, format!("Row {row} was truncated; {why}"), context)?;
+        }
+        Ok(())
+    }
+
+    fn report(&self, code: u16, message: String, context: &EvaluationContext) -> Result<()> {
         if self.is_strict {
             return Err(SqlError::new(code, message));
         }
@@ -71,14 +76,25 @@ impl<R: BufRead> LineRows<R> {
 }
 
 impl<R: BufRead> GivenRows for LineRows<R> {
-    fn advance(&mut self, context: &EvaluationContext) -> Result<bool> {
+    fn advance(&mut self, _: &EvaluationContext) -> Result<bool> {
         if !self.reader.read_line(&mut self.line).map_err(reading)? {
             return Ok(false);
         }
         self.read += 1;
         self.decode()?;
-        self.check_length(context)?;
         Ok(true)
+    }
+
+    fn is_missing(&self, column: usize) -> bool {
+        column >= self.line.len()
+    }
+
+    fn are_of_file(&self) -> bool {
+        true
+    }
+
+    fn converted(&self, context: &EvaluationContext) -> Result<()> {
+        self.check_length(context)
     }
 
     fn take(&mut self, column: usize) -> Datum {

@@ -15,6 +15,7 @@ use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
+use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::notation::identifier;
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
@@ -23,7 +24,7 @@ use firn_sql::grammar::{
     self, ast::LoadData, ast::LoadTarget, ast::OnConflict, ast::ValueOrDefault,
 };
 use firn_sql::plan::StatementPlan;
-use firn_sql::types::{Datum, SqlType};
+use firn_sql::types::{Datum, SqlType, cast};
 use firn_wire::{Replies, WireError};
 
 use super::answers::{Answered, Answers};
@@ -33,6 +34,7 @@ use super::runner::StatementRunner;
 use super::sinks::NoRows;
 use crate::accounts::Privilege;
 use crate::accounts::need::Need;
+use crate::columns;
 use crate::plan_cache::CachedPlan;
 use fields::{FieldReader, Line};
 use lines::LineRows;
@@ -149,14 +151,15 @@ impl LoadStatements<'_> {
 
     fn load_lines(&mut self, load: &LoadData, file: impl Read, charset: Charset) -> Result<Totals> {
         let input = BufReader::with_capacity(READ_BYTES, file);
-        let mut reader = FieldReader::new(input, &load.format, LONGEST_FIELD_BYTES);
+        let loader = self.loader(load)?;
+        let widths = loader.widths()?;
+        let mut reader = FieldReader::new(input, &load.format, &widths, LONGEST_FIELD_BYTES);
         let mut line = Line::default();
         for _ in 0..load.ignore_lines {
             if !reader.read_line(&mut line).map_err(reading)? {
                 break;
             }
         }
-        let loader = Loader { load, targets: self.load_targets(load)? };
         let ignores = load.on_conflict == OnConflict::Ignore;
         let is_strict = self.runner.settings.sql_mode.is_strict() && !ignores;
         let ty = SqlType::varchar(65_535, self.runner.settings.connection_collation);
@@ -166,7 +169,7 @@ impl LoadStatements<'_> {
             charset,
             ty,
             is_strict,
-            wanted: loader.targets.len(),
+            to_columns: loader.targets.iter().map(is_column).collect(),
             read: 0,
         };
         match self.load_plan(&loader)? {
@@ -214,9 +217,11 @@ impl LoadStatements<'_> {
             for (number, target) in loader.targets.iter().enumerate() {
                 let value = rows.take(number);
                 match target {
-                    LoadTarget::Column(_) => {
+                    LoadTarget::Column(_) if loader.comes_again(number) => {}
+                    LoadTarget::Column(name) => {
+                        let (value, ty) = loader.or_default(name, value, &rows.ty);
                         arguments.values.push(value);
-                        arguments.types.push(rows.ty.clone());
+                        arguments.types.push(ty);
                     }
                     LoadTarget::Variable(name) => {
                         self.runner.state.set_user_variable(&name.to_lowercase(), value, &rows.ty);
@@ -231,6 +236,7 @@ impl LoadStatements<'_> {
                 }
             };
             let outcome = self.runner.execute(&plan, &arguments, &mut NoRows)?;
+            rows.check_length(&self.runner.evaluation)?;
             kept = plan.plan.is_cacheable.then_some(plan);
             totals.records += 1;
             totals.affected += outcome.affected;
@@ -239,23 +245,27 @@ impl LoadStatements<'_> {
         Ok(totals)
     }
 
-    /// The targets of the fields; all columns if the statement does not list any.
-    fn load_targets(&self, load: &LoadData) -> Result<Vec<LoadTarget>> {
-        if !load.targets.is_empty() {
-            return Ok(load.targets.clone());
-        }
+    /// Where the fields go: to all columns if the statement does not list any.
+    fn loader<'a>(&self, load: &'a LoadData) -> Result<Loader<'a>> {
         let schema =
             load.table.schema.as_deref().or(self.runner.state.connection.schema.as_deref());
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
         let table = self.runner.catalog.table(schema, &load.table.name)?;
-        let given = table.visible_columns().filter(|column| column.generated.is_none());
-        Ok(given.map(|column| LoadTarget::Column(column.name.to_string())).collect())
+        let targets = match load.targets.is_empty() {
+            true => {
+                let given = table.visible_columns().filter(|column| column.generated.is_none());
+                given.map(|column| LoadTarget::Column(column.name.to_string())).collect()
+            }
+            false => load.targets.clone(),
+        };
+        Ok(Loader { load, table, targets })
     }
 }
 
 /// How the rows of a file become rows of a table.
 struct Loader<'a> {
     load: &'a LoadData,
+    table: Arc<TableModel>,
     targets: Vec<LoadTarget>,
 }
 
@@ -286,20 +296,67 @@ impl Loader<'_> {
     }
 
     fn columns(&self) -> Vec<&str> {
-        self.targets
-            .iter()
-            .filter_map(|target| match target {
+        let targets = self.targets.iter().enumerate();
+        let targets = targets.filter(|(number, _)| !self.comes_again(*number));
+        targets
+            .filter_map(|(_, target)| match target {
                 LoadTarget::Column(name) => Some(name.as_str()),
                 LoadTarget::Variable(_) => None,
             })
             .collect()
     }
+
+    /// Whether a later field goes to the same column: the last one counts.
+    fn comes_again(&self, number: usize) -> bool {
+        let LoadTarget::Column(name) = &self.targets[number] else { return false };
+        self.targets[number + 1..].iter().any(|later| match later {
+            LoadTarget::Column(later) => later.eq_ignore_ascii_case(name),
+            LoadTarget::Variable(_) => false,
+        })
+    }
+
+    /// NULL, and what is missing, for a column that cannot be NULL.
+    fn or_default(&self, name: &str, value: Datum, ty: &SqlType) -> (Datum, SqlType) {
+        match self.table.column(name) {
+            Some(column) if value.is_null() && !column.ty.nullable && !column.auto_increment => {
+                (cast::implicit_default(&column.ty), column.ty.clone())
+            }
+            _ => (value, ty.clone()),
+        }
+    }
+
+    /// The bytes of each field, if the format has no marks: those that clients are told of the
+    /// column.
+    ///
+    /// # Errors
+    /// 1409 if a field goes to a variable, 1054 for an unknown column.
+    fn widths(&self) -> Result<Vec<usize>> {
+        if !fields::has_fixed_widths(&self.load.format) {
+            return Ok(Vec::new());
+        }
+        let width = |target: &LoadTarget| match target {
+            LoadTarget::Column(name) => {
+                let column = self.table.column(name);
+                let column = column.ok_or_else(|| SqlError::unknown_column(name, "field list"))?;
+                Ok(columns::length_bytes(&column.ty) as usize)
+            }
+            LoadTarget::Variable(_) => Err(SqlError::new(
+                1409,
+                "Can't load value from file with fixed size rows to variable",
+            )),
+        };
+        self.targets.iter().map(width).collect()
+    }
 }
 
 /// Whether every field goes to a column unchanged.
 fn is_plain(loader: &Loader<'_>) -> bool {
-    let is_column = |target: &LoadTarget| matches!(target, LoadTarget::Column(_));
-    loader.load.set.is_empty() && loader.targets.iter().all(is_column)
+    let comes_again = (0..loader.targets.len()).any(|number| loader.comes_again(number));
+    loader.load.set.is_empty() && loader.targets.iter().all(is_column) && !comes_again
+}
+
+fn is_column(target: &LoadTarget) -> bool {
+    matches!(target, LoadTarget::Column(_))
 }
 
 /// The statement for a client's own file: the server cannot stop it from being sent, so errors

@@ -90,6 +90,8 @@ pub(super) enum Nulls<'n> {
     Each,
     /// The same, as for data that do not fit: for a table that an outer join may leave out.
     BadData,
+    /// A warning for each row that the column has its default, as for rows of a file.
+    OfFile,
     /// A warning once for each column; these were warned about.
     Once(&'n RefCell<SmallVec<[u16; 4]>>),
 }
@@ -108,6 +110,9 @@ impl Nulls<'_> {
         if let Nulls::Refused = self {
             let message = format!("Column '{}' cannot be null", column.name);
             return Err(SqlError::row_refused(1048, message));
+        }
+        if let Nulls::OfFile = self {
+            return null_of_file(column, row_number, execution);
         }
         if let Nulls::BadData = self {
             let (name, context) = (&column.name, execution.context);
@@ -128,6 +133,42 @@ impl Nulls<'_> {
         }
         Ok(value)
     }
+}
+
+/// NULL in a file, for a column that cannot be NULL.
+///
+/// # Errors
+/// 1263 in a strict statement.
+fn null_of_file(column: &ColumnModel, row_number: u64, execution: &Execution<'_>) -> Result<Datum> {
+    if !matches!(column.ty.kind, TypeKind::Timestamp { .. }) {
+        execution.context.bad_value(1263, || {
+            let name = &column.name;
+            format!(
+                "Column set to default value; NULL supplied to NOT NULL column '{name}' at row \
+                 {row_number}"
+            )
+        })?;
+    }
+    value_of_missing(column, execution)
+}
+
+/// The value of a column for which a line of a file has no field.
+///
+/// # Errors
+/// As [`now`].
+pub(super) fn value_of_missing(column: &ColumnModel, execution: &Execution<'_>) -> Result<Datum> {
+    match column.ty.kind {
+        _ if column.ty.nullable => Ok(Datum::Null),
+        TypeKind::Timestamp { fsp } => now(fsp, &column.ty, execution.context),
+        // No member, though a column that is not given has the first one.
+        TypeKind::Enum { .. } => Ok(Datum::UInt(0)),
+        _ => Ok(cast::implicit_default(&column.ty)),
+    }
+}
+
+/// Whether a column that is not given has no value.
+pub(super) fn lacks_default(column: &ColumnModel) -> bool {
+    matches!(column.default, DefaultValue::None) && !column.ty.nullable
 }
 
 /// Whether bad values are adjusted, with warnings, instead of refused.

@@ -20,7 +20,7 @@ use crate::error::{ErrorKind, Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::logical::{Assignment, CheckedBy, DuplicatePolicy, RowCheck};
 use crate::plan::{InsertPlan, NodeKind};
-use crate::types::cast::Source;
+use crate::types::cast::{self, Source};
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind};
 
 use super::super::access::Fitted;
@@ -30,6 +30,7 @@ use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
 use super::assign::{
     Assigned, Nulls, asks_for_next, assign, assign_expression, assign_owned, default_with,
+    lacks_default, value_of_missing,
 };
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
@@ -104,6 +105,22 @@ trait Given {
     fn take(&mut self, number: usize) -> Option<Datum>;
     /// The value's type; each row written in the statement may have its own.
     fn ty(&self, number: usize) -> &SqlType;
+    /// Whether the row ends before this value.
+    fn is_missing(&self, _number: usize) -> bool {
+        false
+    }
+    /// What happens to NULL in columns that cannot be NULL; `None`: what the statement says.
+    fn nulls(&self) -> Option<Nulls<'static>> {
+        None
+    }
+    /// Whether columns that are not given and have no default get a value silently.
+    fn lets_defaults_lack(&self) -> bool {
+        false
+    }
+    /// The values were converted.
+    fn converted(&self, _context: &EvaluationContext) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A row whose values are used as given.
@@ -116,6 +133,22 @@ impl Given for Taken<'_> {
 
     fn ty(&self, number: usize) -> &SqlType {
         self.0.ty(number)
+    }
+
+    fn is_missing(&self, number: usize) -> bool {
+        self.0.is_missing(number)
+    }
+
+    fn nulls(&self) -> Option<Nulls<'static>> {
+        self.0.are_of_file().then_some(Nulls::OfFile)
+    }
+
+    fn lets_defaults_lack(&self) -> bool {
+        self.0.are_of_file()
+    }
+
+    fn converted(&self, context: &EvaluationContext) -> Result<()> {
+        self.0.converted(context)
     }
 }
 
@@ -448,6 +481,12 @@ impl<'p> Inserter<'p> {
         let mut wants_number = self.omits_number();
         for (number, ordinal) in self.plan.columns.iter().enumerate() {
             let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
+            if given.is_missing(number) && column.generated.is_none() {
+                let value = value_of_missing(column, execution)?;
+                wants_number |= column.auto_increment && asks_for_next(&value, execution.context);
+                row[usize::from(*ordinal)] = value;
+                continue;
+            }
             match given.take(number) {
                 None if column.generated.is_some() => {}
                 None if column.auto_increment => wants_number = true,
@@ -455,22 +494,20 @@ impl<'p> Inserter<'p> {
                 Some(_) if column.generated.is_some() => {
                     return Err(generated_given(column, &self.plan.table));
                 }
-                Some(value)
-                    if column.auto_increment && asks_for_next(&value, execution.context) =>
-                {
-                    wants_number = true;
-                }
+                Some(Datum::Null) if column.auto_increment => wants_number = true,
                 Some(Datum::Null) if !column.ty.nullable => {
-                    let value = self.nulls().value(column, self.row_number, execution)?;
+                    let nulls = given.nulls().unwrap_or_else(|| self.nulls());
+                    let value = nulls.value(column, self.row_number, execution)?;
                     row[usize::from(*ordinal)] = value;
                 }
                 Some(value) => {
                     let from = Assigned { ty: given.ty(number), source: self.source_of(number) };
                     let value = assign_owned(value, from, column, self.row_number, execution)?;
-                    if column.auto_increment
-                        && let Some(number) = positive(&value)
-                    {
-                        self.numbers.pass(number, execution);
+                    if column.auto_increment {
+                        wants_number |= asks_for_next(&value, execution.context);
+                        if let Some(number) = positive(&value) {
+                            self.numbers.pass(number, execution);
+                        }
                     }
                     row[usize::from(*ordinal)] = value;
                 }
@@ -478,12 +515,17 @@ impl<'p> Inserter<'p> {
         }
         for column in self.omitted.iter().copied().filter(|column| !column.auto_increment) {
             // For columns that the statement leaves out there is one warning, not one for each row.
-            self.default_or_later(column, self.row_number <= 1, row, &mut defaults, execution)?;
+            let warns = self.row_number <= 1;
+            match given.lets_defaults_lack() && lacks_default(column) {
+                true => row[usize::from(column.ordinal)] = cast::implicit_default(&column.ty),
+                false => self.default_or_later(column, warns, row, &mut defaults, execution)?,
+            }
         }
-        let number = if wants_number { self.generate(row, execution)? } else { None };
+        given.converted(execution.context)?;
         self.fill_defaults(&defaults, row, execution)?;
         self.finish(row, execution)?;
-        Ok(number)
+        // A row that is refused until then takes no number. Nothing in it depends on the number.
+        if wants_number { self.generate(row, execution) } else { Ok(None) }
     }
 
     fn omits_number(&self) -> bool {
