@@ -43,7 +43,7 @@ impl ReadTransaction {
             Some(ReadView::ActiveList(_)) => return None,
             Some(ReadView::Timestamp(snapshot)) => {
                 // Rule 3.
-                let newer = self.behind.as_ref().map(Behind::snapshot_with_awaited);
+                let newer = self.behind.as_deref().map(Behind::snapshot_with_awaited);
                 let at = newer.unwrap_or(*snapshot);
                 Some(DescribedSnapshot { at, reads: self.reads.described() })
             }

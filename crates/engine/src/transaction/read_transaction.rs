@@ -39,7 +39,7 @@ pub struct ReadTransaction {
     pub(super) view: Option<ReadView>,
     /// What the snapshot must see beyond its view, on a node that follows another one. Set before
     /// the snapshot is opened.
-    pub(super) behind: Option<Behind>,
+    pub(super) behind: Option<Box<Behind>>,
     pub(super) reads: Reads,
     /// The transaction whose uncommitted writes this one sees.
     pub(super) own: Option<TrxId>,
@@ -179,7 +179,7 @@ impl ReadTransaction {
     /// Sets what the next snapshot must see. Without effect while one is open: it keeps its own.
     pub(crate) fn must_see(&mut self, behind: Option<Behind>) {
         if self.view.is_none() {
-            self.behind = behind;
+            self.behind = behind.map(Box::new);
         }
     }
 
@@ -194,9 +194,9 @@ impl ReadTransaction {
     fn open_view(&mut self) {
         if let Some(slot) = &self.slot {
             // In this order: a snapshot that is opened afterwards sees what can be seen now.
-            self.behind = self.behind.take().filter(|behind| !behind.is_over());
+            self.behind.take_if(|behind| behind.is_over());
             let snapshot = self.versions.open(slot);
-            self.behind = self.behind.take().filter(|behind| !behind.is_within(snapshot));
+            self.behind.take_if(|behind| behind.is_within(snapshot));
             self.view = Some(match self.versions.active_list() {
                 None => ReadView::Timestamp(snapshot),
                 Some(list) => ReadView::ActiveList(list.copy()),
@@ -238,7 +238,7 @@ impl ReadTransaction {
     pub fn snapshot(&self) -> Option<Cts> {
         match &self.view {
             Some(ReadView::Timestamp(snapshot)) => {
-                Some(self.behind.as_ref().and_then(Behind::newer).unwrap_or(*snapshot))
+                Some(self.behind.as_deref().and_then(Behind::newer).unwrap_or(*snapshot))
             }
             _ => None,
         }
@@ -254,7 +254,7 @@ impl ReadTransaction {
             view: self.view.as_ref().expect("a consistent read has a snapshot"),
             observed: &self.observed,
             cancelled: self.cancelled.as_ref(),
-            behind: self.behind.as_ref(),
+            behind: self.behind.as_deref(),
         }
     }
 
