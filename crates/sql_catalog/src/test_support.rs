@@ -1,10 +1,12 @@
 //! A database node with a catalog, and DDL over it, for this crate's tests.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::Incarnation;
 use firn_api::rows::DatabaseNode;
+use firn_base::clock::{Clock, SystemClock};
 use firn_sql_grammar as grammar;
 use firn_sql_types::error::Result;
 use firn_sql_types::{EvaluationContext, SqlType};
@@ -44,10 +46,21 @@ pub(crate) fn run_ddl(
     expressions: &dyn ExpressionBinder,
     text: &str,
 ) -> Result<DdlOutcome> {
+    run_ddl_at(&SystemClock, catalog, evaluation, expressions, text)
+}
+
+/// As [`run_ddl`], at the time of this clock.
+pub(crate) fn run_ddl_at(
+    clock: &dyn Clock,
+    catalog: &SessionCatalog,
+    evaluation: &EvaluationContext,
+    expressions: &dyn ExpressionBinder,
+    text: &str,
+) -> Result<DdlOutcome> {
     let statement = grammar::parse(text, grammar::Mode::default()).unwrap().statement;
     let context = DdlContext {
         catalog,
-        clock: &firn_base::clock::SystemClock,
+        clock,
         current_schema: Some("test"),
         evaluation,
         account: "root@localhost",
@@ -61,6 +74,7 @@ pub(crate) fn run_ddl(
         changes: &|| Ok(()),
         locks: &catalog.shared().node().metadata_locks().open(),
         cancelled: &Arc::default(),
+        is_waiting: &AtomicBool::new(false),
     };
     execute(&context, &statement)
 }

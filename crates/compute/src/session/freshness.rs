@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use firn_api::rows::{ReadConsistency, RowsError, WriterLease};
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::execute::error::from_rows;
 
 use crate::plan_cache::CachedPlan;
@@ -88,7 +88,9 @@ impl StatementRunner {
     /// As [`StatementRunner::use_schema`] and [`StatementRunner::catch_up`].
     pub(super) fn use_fresh_schema(&mut self, schema: &str) -> Result<()> {
         match self.use_schema(schema) {
-            Err(unknown) if unknown.code == 1049 && self.instance.freshness.is_some() => {
+            Err(error)
+                if error.kind == ErrorKind::UnknownName && self.instance.freshness.is_some() =>
+            {
                 self.catch_up("")?;
                 self.use_schema(schema)
             }

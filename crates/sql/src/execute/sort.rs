@@ -326,3 +326,34 @@ impl Operator for Sort<'_> {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use firn_base::disk::{SpillDirectory, SystemDisk};
+
+    use super::*;
+    use crate::execute::spill::SpillFile;
+
+    /// It would have another place among the others, and nobody would notice.
+    #[test]
+    fn a_row_on_disk_whose_key_is_none_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = SpillDirectory::open(Arc::new(SystemDisk), folder.path(), 1 << 20).unwrap();
+        for row in [
+            vec![Datum::Int(1), Datum::UInt(1)],
+            vec![Datum::text("key"), Datum::Int(1)],
+            vec![Datum::text("key")],
+            vec![],
+        ] {
+            let mut file = SpillFile::create(&directory.of_statement()).unwrap();
+            file.append(&[Datum::text("key"), Datum::UInt(1), Datum::Null]).unwrap();
+            file.append(&row).unwrap();
+            let mut run = file.into_reader().unwrap();
+            assert!(next_on_disk(&mut run).unwrap().is_some());
+            let error = next_on_disk(&mut run).map(|_| ()).unwrap_err();
+            assert_eq!(error.code, 2, "{row:?}: {error}");
+        }
+    }
+}

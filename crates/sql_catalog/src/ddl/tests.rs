@@ -1,10 +1,12 @@
 //! DDL over a node: statements in, `SHOW CREATE` and errors out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use firn_api::Incarnation;
 use firn_api::rows::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
+use firn_base::clock::Clock;
 use firn_format::value::{Value, ValueRef};
 use firn_sql_grammar as grammar;
 use firn_sql_grammar::ast::{BinaryOperator, Expr, Query};
@@ -15,7 +17,7 @@ use crate::Catalog;
 use crate::model::{CheckModel, TableModel};
 use crate::session::SessionCatalog;
 use crate::show::create::table_text;
-use crate::test_support::{TestNode, number_columns, run_ddl};
+use crate::test_support::{TestNode, number_columns, run_ddl, run_ddl_at};
 
 use super::follow::differences;
 use super::seen_leaves::SeenLeaves;
@@ -229,6 +231,29 @@ impl Session {
             }
         }
         rows.join("; ")
+    }
+}
+
+/// A clock that somebody else sets.
+struct SetClock(u64);
+
+impl Clock for SetClock {
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+
+    fn wall_time_ms(&self) -> u64 {
+        self.0
+    }
+}
+
+#[test]
+fn tables_and_views_are_created_at_the_time_of_the_environment() {
+    let session = Session::new();
+    for (text, name) in [("CREATE TABLE t (a INT)", "t"), ("CREATE VIEW v AS SELECT 1", "v")] {
+        let Session { catalog, evaluation, .. } = &session;
+        run_ddl_at(&SetClock(1_234_567), catalog, evaluation, &TestBinder, text).unwrap();
+        assert_eq!(session.table(name).created_us, 1_234_567_000, "{text}");
     }
 }
 
