@@ -69,8 +69,8 @@ fn print_types(folder: &Path) -> ExitCode {
         reach.add(source, &tokens);
     }
     println!("by methods of their own:");
-    for (crate_name, name, methods, files) in types.by_methods(LISTED) {
-        println!("    {methods:4} in {files:2} files  {crate_name}::{name}");
+    for (file, name, methods, files) in types.by_methods(LISTED) {
+        println!("    {methods:4} in {files:2} files  {name}  ({file})");
     }
     println!("by files that name them:");
     for (file, name, files) in types.by_files(LISTED) {

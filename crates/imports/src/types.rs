@@ -5,8 +5,8 @@
 //!   fn bind(table: &TableModel)           TableModel: named in one more file
 //! ```
 //!
-//! A type is identified by its name. If the name is defined several times, methods are counted by
-//! crate, and files are not counted.
+//! A type is identified by its name. If a crate defines the name several times, methods belong to
+//! the definition that is nearest to them in the tree of files, and files are not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +27,8 @@ pub(crate) struct Source {
 /// The facts about the types of a workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
-    /// By crate and type: the number of inherent methods, and their files.
-    methods: BTreeMap<(String, String), (usize, BTreeSet<String>)>,
+    /// By type and file: the number of inherent methods.
+    methods: BTreeMap<(String, String), usize>,
     /// By type: the files that define it.
     defined: BTreeMap<String, BTreeSet<String>>,
     /// By word: the files that have it.
@@ -51,14 +51,14 @@ impl Types {
         let mut at = 0;
         while at < tokens.len() {
             at = match tokens[at] {
-                "impl" => self.add_impl(source, &file, &tokens, at),
+                "impl" => self.add_impl(&file, &tokens, at),
                 _ => at + 1,
             };
         }
     }
 
     /// Counts the methods of an inherent `impl`; returns where it ends.
-    fn add_impl(&mut self, source: &Source, file: &str, tokens: &[&str], at: usize) -> usize {
+    fn add_impl(&mut self, file: &str, tokens: &[&str], at: usize) -> usize {
         let Some(open) = tokens[at..].iter().position(|token| matches!(*token, "{" | ";" | "("))
         else {
             return tokens.len();
@@ -73,25 +73,34 @@ impl Types {
         }
         let Some(name) = name_of(head) else { return end };
         let methods = methods_in(&tokens[at + open..end]);
-        let key = (source.crate_name.clone(), name.to_owned());
-        let (count, files) = self.methods.entry(key).or_default();
-        *count += methods;
-        files.insert(file.to_owned());
+        *self.methods.entry((name.to_owned(), file.to_owned())).or_default() += methods;
         end
     }
 
-    /// The types with the most inherent methods: crate, type, methods, files.
+    /// The types with the most inherent methods: where they are defined, type, methods, files.
     pub(crate) fn by_methods(&self, most: usize) -> Vec<(&str, &str, usize, usize)> {
-        let mut all: Vec<_> = self
-            .methods
-            .iter()
-            .map(|((crate_name, name), (count, files))| {
-                (crate_name.as_str(), name.as_str(), *count, files.len())
-            })
-            .collect();
+        let mut of_types: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
+        for ((name, file), methods) in &self.methods {
+            let definition = self.nearest_definition(name, file).unwrap_or(file);
+            let (count, files) = of_types.entry((definition, name)).or_default();
+            *count += methods;
+            *files += 1;
+        }
+        let all = of_types.into_iter();
+        let mut all: Vec<_> =
+            all.map(|((file, name), (count, files))| (file, name, count, files)).collect();
         all.sort_by_key(|(_, _, count, _)| std::cmp::Reverse(*count));
         all.truncate(most);
         all
+    }
+
+    /// The file with the definition that a file of the same crate means by a name.
+    fn nearest_definition(&self, name: &str, file: &str) -> Option<&str> {
+        let defined = self.defined.get(name)?.iter().map(String::as_str);
+        let in_common = |other: &str| {
+            module_of(file).zip(module_of(other)).take_while(|(one, other)| one == other).count()
+        };
+        defined.filter(|other| in_common(other) > 0).max_by_key(|other| in_common(other))
     }
 
     /// The types that are named in the most files: crate, type, files.
@@ -109,6 +118,12 @@ impl Types {
         all.truncate(most);
         all
     }
+}
+
+/// The parts of the path of a file's module, from its crate on.
+fn module_of(file: &str) -> impl Iterator<Item = &str> {
+    let module = file.trim_end_matches(".rs").trim_end_matches("/mod");
+    module.split('/')
 }
 
 /// The functions directly within a block.
@@ -149,7 +164,23 @@ mod tests {
         ] {
             types.add(&source, &tokens(&source.text));
         }
-        assert_eq!(types.by_methods(1), [("sql", "A", 3, 2)]);
+        assert_eq!(types.by_methods(1), [("sql/a.rs", "A", 3, 2)]);
         assert_eq!(types.by_files(1), [("sql/a.rs", "A", 2)]);
+    }
+    #[test]
+    fn methods_belong_to_the_type_of_their_name_that_is_nearest() {
+        let mut types = Types::default();
+        for (file, text) in [
+            ("log/shared.rs", "struct Shared; impl Shared { fn a() {} }"),
+            ("log/write.rs", "impl Shared { fn b() {} fn c() {} }"),
+            ("pages/mod.rs", "struct Shared;"),
+            ("pages/read.rs", "impl Shared { fn d() {} }"),
+        ] {
+            let (crate_name, file, text) = ("storage".to_owned(), file.to_owned(), text.to_owned());
+            types.add(&Source { crate_name, file, text: text.clone() }, &tokens(&text));
+        }
+        let expected =
+            [("storage/log/shared.rs", "Shared", 3, 2), ("storage/pages/mod.rs", "Shared", 1, 1)];
+        assert_eq!(types.by_methods(2), expected);
     }
 }
