@@ -12,7 +12,7 @@ export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 # Property tests draw the same cases each time, so that a change is judged by what it changes.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
-all_steps="formatting documents manifests imports features lints clouds rdma tests messages conformance simulation crash_loop interleavings"
+all_steps="formatting documents manifests imports features lints clouds rdma tests messages conformance simulation crash_loop full_disk interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and
@@ -197,6 +197,16 @@ simulation() {
 # A real process, killed again and again, and what it acknowledged. More rounds: FIRN_ROUNDS=200.
 crash_loop() {
     cargo test --locked --release --workspace --test node kill_loop::
+}
+
+# A server on a disk that is full. The tests mount it: as root, or as root of a name space.
+full_disk() {
+    local apart
+    for apart in "unshare --mount" "unshare --map-root-user --mount" ""; do
+        $apart true 2>/dev/null && break
+    done
+    [ -n "$apart" ] || { echo "skipped: this user cannot mount a file system"; return 0; }
+    $apart cargo test --locked --release --workspace --test full_disk -- --ignored
 }
 
 # Lock-free parts under many orders of steps; a feature puts their primitives under shuttle.

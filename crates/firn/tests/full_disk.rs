@@ -1,6 +1,6 @@
 //! A server whose disk is completely full: SQL can free space, and the server always ends in order.
-//! The disk is a tmpfs that the test mounts, so these tests run as root and are ignored by default:
-//! `cargo test -p firn --test full_disk -- --ignored`.
+//! The disk is a tmpfs that the test mounts, so these tests run as root, in the step
+//! `scripts/test.sh full_disk`.
 
 #![allow(
     clippy::disallowed_methods,
