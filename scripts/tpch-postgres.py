@@ -2,7 +2,8 @@
 """Asks PostgreSQL the queries that `firn bench tpch export DIR` wrote, over the rows beside them, and says how long each took.
 
     firn bench tpch export --scale 1 DIR
-    scripts/tpch-postgres.py DIR PORT [PASSES]        127.0.0.1, user postgres without a password; database tpch is made again
+    scripts/tpch-postgres.py DIR PORT [PASSES]        127.0.0.1, user postgres without a password; database tpch is made again, unless
+    TPCH_KEEP is set
 
 The rows are loaded by COPY, then the indexes are made and the tables analysed, as `firn bench tpch prepare` does it.
 """
@@ -49,7 +50,8 @@ def ask(directory, port):
 
 
 def main(directory, port, passes):
-    prepare(directory, port)
+    if not os.environ.get("TPCH_KEEP"):
+        prepare(directory, port)
     rounds = []
     for number in range(passes):
         rounds.append(ask(directory, port))
