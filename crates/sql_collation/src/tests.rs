@@ -130,7 +130,7 @@ proptest! {
         ]),
     ) {
         let pattern = LikePattern::new(named(name), pattern.as_bytes(), Some('\\'));
-        let Ok(as_any) = pattern.matches_any(text.as_bytes(), |_| Ok::<(), Infallible>(()));
+        let Ok(as_any) = pattern.matches_any(text.as_bytes(), |_| Ok::<(), std::convert::Infallible>(()));
         prop_assert_eq!(pattern.matches(text.as_bytes()), as_any);
     }
 }

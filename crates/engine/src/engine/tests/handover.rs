@@ -34,15 +34,22 @@ fn begin(node: &Life) -> Transaction {
     node.engine.begin(IsolationLevel::RepeatableRead).unwrap()
 }
 
-/// What the next writer is told; the transactions are left to it.
-fn hand_over(node: &Life, transactions: Vec<Transaction>) -> HandedOver {
-    let describe = |mut transaction: Transaction| {
-        let handed = transaction.hand_over(NUMBER, SESSION, &None).unwrap().unwrap();
-        transaction.leave();
-        handed
+/// What the next writer is told of these transactions.
+fn hand_over(node: &Life, transactions: &mut [Transaction]) -> HandedOver {
+    let describe = |transaction: &mut Transaction| {
+        transaction.hand_over(NUMBER, SESSION, &None).unwrap().unwrap()
     };
-    let handed = transactions.into_iter().map(describe).collect();
+    let handed = transactions.iter_mut().map(describe).collect();
     node.engine.system().hand_over(NUMBER, handed).unwrap()
+}
+
+/// The node ends, and leaves its transactions to the next writer. Until then their snapshots hold
+/// what they see.
+fn end_with(node: Life, mut transactions: Vec<Transaction>) -> HandedOver {
+    let handed = hand_over(&node, &mut transactions);
+    node.end();
+    transactions.into_iter().for_each(Transaction::leave);
+    handed
 }
 
 /// The next life, and the transaction that goes on in it.
@@ -87,9 +94,8 @@ fn a_transaction_goes_on_with_its_snapshot_its_changes_and_its_locks() {
     let directory = tempfile::tempdir().unwrap();
     let (node, index, trx, savepoint) = first_life(directory.path());
     commit_later(&node, index);
-    let handed = hand_over(&node, vec![trx]);
+    let handed = end_with(node, vec![trx]);
     assert_eq!(handed.commits.len(), 2, "those after its snapshot: {handed:?}");
-    node.end();
 
     let (node, trx) = next(directory.path(), &handed);
     let mut trx = trx.expect("it goes on");
@@ -138,7 +144,7 @@ fn what_nodes_that_follow_see_stays_readable() {
     let node = Life::begin(directory.path(), &Timestamps::Local);
     let index = create_tree(node.engine.forest());
     let inserted = node.insert(index, b"deleted");
-    assert_eq!(hand_over(&node, Vec::new()).transactions, [], "nobody follows");
+    assert_eq!(hand_over(&node, &mut []).transactions, [], "nobody follows");
     node.engine.system().keep_writing();
     let regions = RemoteTransactions::connect(node.fabric.peer()).unwrap();
     // Others see a commit once it is known to be durable.
@@ -148,7 +154,7 @@ fn what_nodes_that_follow_see_stays_readable() {
     let follower = regions.open().unwrap().expect("a place");
     commit_later(&node, index);
     node.engine.maintenance.purge_once(node.order().max_committed()).unwrap();
-    let handed = hand_over(&node, Vec::new());
+    let handed = hand_over(&node, &mut []);
     assert_eq!(handed.transactions.len(), 1);
     assert_eq!(handed.transactions[0].session, HandedTransaction::OF_FOLLOWERS);
     node.end();
@@ -168,8 +174,7 @@ fn what_nodes_that_follow_see_stays_readable() {
 fn a_transaction_that_goes_on_can_be_rolled_back() {
     let directory = tempfile::tempdir().unwrap();
     let (node, index, trx, _) = first_life(directory.path());
-    let handed = hand_over(&node, vec![trx]);
-    node.end();
+    let handed = end_with(node, vec![trx]);
     let (node, trx) = next(directory.path(), &handed);
     trx.unwrap().rollback().unwrap();
     let newest = node.order().max_committed();
@@ -182,8 +187,7 @@ fn a_crash_after_it_went_on_rolls_it_back() {
     for writes_more in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (node, index, trx, _) = first_life(directory.path());
-        let handed = hand_over(&node, vec![trx]);
-        node.end();
+        let handed = end_with(node, vec![trx]);
         let (node, trx) = next(directory.path(), &handed);
         let mut trx = trx.unwrap();
         if writes_more {
@@ -210,8 +214,7 @@ fn without_the_message_of_this_handover_it_is_rolled_back() {
     for is_told_another in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (node, index, trx, _) = first_life(directory.path());
-        let mut handed = hand_over(&node, vec![trx]);
-        node.end();
+        let mut handed = end_with(node, vec![trx]);
         handed.number += 1;
         let told = if is_told_another { handed } else { HandedOver::default() };
         let (node, none) = next(directory.path(), &told);
@@ -251,8 +254,7 @@ fn transactions_that_have_only_read_or_locked_go_on() {
     commit_later(&node, index);
     let mut locker = begin(&node);
     assert!(lock(index, &mut locker, b"locked").unwrap());
-    let handed = hand_over(&node, vec![reader, locker]);
-    node.end();
+    let handed = end_with(node, vec![reader, locker]);
 
     let node = Life::begin_after(directory.path(), &Timestamps::Local, &handed);
     node.engine.forest().spaces().prepare(TEST_SPACE).unwrap();
