@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_api::Incarnation;
 use firn_api::rows::DatabaseNode;
-use firn_base::clock::{Clock, SystemClock};
+use firn_base::clock::Clock;
 use firn_sql_grammar as grammar;
 use firn_sql_types::error::Result;
 use firn_sql_types::{EvaluationContext, SqlType};
@@ -46,7 +46,7 @@ pub(crate) fn run_ddl(
     expressions: &dyn ExpressionBinder,
     text: &str,
 ) -> Result<DdlOutcome> {
-    run_ddl_at(&SystemClock, catalog, evaluation, expressions, text)
+    run_ddl_at(&firn_base::clock::SystemClock, catalog, evaluation, expressions, text)
 }
 
 /// As [`run_ddl`], at the time of this clock.

@@ -1,7 +1,11 @@
 //! Logins that hide the password: over TLS, over the Unix socket, encrypted with the server's key;
 //! and what comes after a login: another user on the same connection.
 
-#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
 
 mod support;
 

@@ -130,10 +130,9 @@ fn find(
         matched = follow(matched, &borders, |wanted| is_same(needle[at], wanted));
         borders[at] = matched;
     }
-    let mut ends = collation.characters(haystack);
-    let mut begins = ends.clone();
+    let mut begins = collation.characters(haystack);
     matched = 0;
-    while let Some(found) = ends.next() {
+    for found in begins.clone() {
         call.context.count_steps(1)?;
         let before = matched;
         matched = follow(matched, &borders, |wanted| is_same(found, wanted));

@@ -154,12 +154,7 @@ impl<R: BufRead> FieldReader<R> {
         if !self.skip_line_start()? || self.input.fill_buf()?.is_empty() {
             return Ok(false);
         }
-        loop {
-            match self.read_field(line)? {
-                End::Field => {}
-                End::Line | End::File => break,
-            }
-        }
+        while let End::Field = self.read_field(line)? {}
         if let Some(widths) = &self.format.widths {
             line.cut(widths);
         }
