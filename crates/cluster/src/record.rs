@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_base::disk::{DirectoryLock, Disk};
+use firn_base::event::Event;
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
 use firn_base::{Environment, Lsn};
 use firn_consensus::MemberId;
@@ -218,9 +219,18 @@ impl Record {
 pub(crate) struct RecordFile {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// Held while the file is written, which is seldom.
-    record: Mutex<Record>,
+    /// The mutex is a leaf.
+    state: Mutex<State>,
+    /// Notified when a change ends.
+    changed: Event,
     _lock: Box<dyn DirectoryLock>,
+}
+
+struct State {
+    /// As it is on disk.
+    record: Record,
+    /// Somebody writes the file. Who changes the record too waits.
+    is_changing: bool,
 }
 
 impl RecordFile {
@@ -250,73 +260,94 @@ impl RecordFile {
         record: Record,
     ) -> Result<RecordFile, RecordError> {
         let at = |source| RecordError::Io { path: directory.join(FILE_NAME), source };
-        disk.create_directory(directory).map_err(at)?;
+        framed_file::make_directory(&**disk, directory).map_err(at)?;
         let lock = disk.lock_directory(directory).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => RecordError::Locked { path: directory.to_owned() },
             _ => at(source),
         })?;
         write(&**disk, directory, &record).map_err(at)?;
         let (disk, directory) = (Arc::clone(disk), directory.to_owned());
-        Ok(RecordFile { disk, directory, record: Mutex::new(record), _lock: lock })
+        let state = Mutex::new(State { record, is_changing: false });
+        Ok(RecordFile { disk, directory, state, changed: Event::new(), _lock: lock })
     }
 
     pub(crate) fn get(&self) -> Record {
-        self.record.lock().clone()
+        self.state.lock().record.clone()
     }
 
     /// See [`Record::number`].
     pub(crate) fn number(&self) -> Option<NodeId> {
-        self.record.lock().number
+        self.state.lock().record.number
     }
 
     /// See [`Record::generation`].
     pub(crate) fn generation(&self) -> u64 {
-        self.record.lock().generation
+        self.state.lock().record.generation
     }
 
     /// See [`Record::held`].
     pub(crate) fn held(&self) -> BTreeMap<ChunkId, Epoch> {
-        self.record.lock().held.clone()
+        self.state.lock().record.held.clone()
     }
 
     /// The epoch of a chunk that the node has.
     pub(crate) fn held_epoch(&self, chunk: ChunkId) -> Option<Epoch> {
-        self.record.lock().held.get(&chunk).copied()
+        self.state.lock().record.held.get(&chunk).copied()
     }
 
     /// See [`Record::parts`].
     pub(crate) fn part(&self, chunk: ChunkId) -> Option<HeldPart> {
-        self.record.lock().parts.get(&chunk).copied()
+        self.state.lock().record.parts.get(&chunk).copied()
     }
 
     /// The parts of the other chunks that the node has.
     pub(crate) fn parts_beside(&self, chunk: ChunkId) -> Vec<HeldPart> {
-        let record = self.record.lock();
-        let others = record.parts.iter().filter(|(other, _)| **other != chunk);
+        let state = self.state.lock();
+        let others = state.record.parts.iter().filter(|(other, _)| **other != chunk);
         others.map(|(_, part)| *part).collect()
     }
 
     /// See [`Record::log_member`].
     pub(crate) fn log_member(&self) -> Option<MemberPlace> {
-        self.record.lock().log_member
+        self.state.lock().record.log_member
     }
 
-    /// Changes the record, on disk first. Blocks for I/O.
+    /// Changes the record, on disk first: until it is there, others see it as before. Blocks for
+    /// I/O.
     ///
     /// # Errors
     /// If the file cannot be written. Then the record is as before.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), RecordError> {
-        let mut record = self.record.lock();
-        let mut changed = record.clone();
+        let before = self.begin_change();
+        let mut changed = before.clone();
         change(&mut changed);
-        if changed != *record {
-            write(&*self.disk, &self.directory, &changed).map_err(|source| RecordError::Io {
-                path: self.directory.join(FILE_NAME),
-                source,
-            })?;
-            *record = changed;
+        let written = match changed == before {
+            true => Ok(()),
+            false => write(&*self.disk, &self.directory, &changed),
+        };
+        let mut state = self.state.lock();
+        if written.is_ok() {
+            state.record = changed;
         }
-        Ok(())
+        state.is_changing = false;
+        drop(state);
+        self.changed.notify_all();
+        let path = || self.directory.join(FILE_NAME);
+        written.map_err(|source| RecordError::Io { path: path(), source })
+    }
+
+    /// Waits until nobody changes the record. Nobody else does until the caller ends its change.
+    fn begin_change(&self) -> Record {
+        let mut begun = None;
+        self.changed.wait_until(None, || {
+            let mut state = self.state.lock();
+            if !state.is_changing {
+                state.is_changing = true;
+                begun = Some(state.record.clone());
+            }
+            begun.is_some()
+        });
+        begun.expect("the wait ends when the change has begun")
     }
 }
 

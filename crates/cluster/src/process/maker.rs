@@ -26,6 +26,7 @@ use crate::clients::{Clients, SessionNodes};
 use crate::control_role::Done;
 use crate::database::{DatabaseOptions, DatabaseRole};
 use crate::engine_pages::EnginePages;
+use crate::framed_file;
 use crate::group_peers::Door;
 use crate::handover::{Handovers, MemberLinks};
 use crate::health::MetricsDoor;
@@ -41,7 +42,7 @@ use crate::page_chunk::{PageParts, PagesOptions};
 use crate::page_list;
 use crate::page_role::{self, PageRole};
 use crate::pause::PauseSeat;
-use crate::record::{MemberPlace, RecordFile};
+use crate::record::{MemberPlace, RecordError, RecordFile};
 use crate::replica::{self, ReplicaLinks, ReplicaRole, ReplicaRoleOptions};
 use crate::report::ClusterSurveys;
 use crate::storage::ClusterStorage;
@@ -124,7 +125,7 @@ impl Maker {
     pub(super) fn parts(&self, done: Done) -> Result<Parts, ProcessError> {
         let own_pages = Arc::<OnceLock<Weak<PageRole>>>::default();
         let log = Arc::new(self.log_role(&done, &own_pages)?);
-        let pages = self.page_role(&log, done);
+        let pages = self.page_role(&log, done)?;
         if let Some(pages) = &pages {
             let _ = own_pages.set(Arc::downgrade(pages));
         }
@@ -292,10 +293,14 @@ impl Maker {
         Some(Arc::new(ArchiveRole::start(&self.environment, parts)))
     }
 
-    fn page_role(&self, log: &LogRole, done: Done) -> Option<Arc<PageRole>> {
+    fn page_role(&self, log: &LogRole, done: Done) -> Result<Option<Arc<PageRole>>, ProcessError> {
         if !self.own.has(Role::Pages) {
-            return None;
+            return Ok(None);
         }
+        // The chunks are in directories in it, whose names alone they make durable.
+        let path = self.options.directory.join(page_role::DIRECTORY);
+        framed_file::make_directory(&*self.environment.disk, &path)
+            .map_err(|source| RecordError::Io { path: path.clone(), source })?;
         let log = self.log_source(log);
         let log = NodeLog::new(&self.environment, log, &self.own.name);
         let (links, view, own) = (self.links(), Arc::clone(&self.view), self.own.number);
@@ -311,7 +316,7 @@ impl Maker {
             nodes.map(link).collect()
         };
         let options = PagesOptions {
-            path: self.options.directory.join(page_role::DIRECTORY),
+            path,
             database: database_of(&self.view.layout()),
             pages: self.options.node.storage.pages.clone(),
             origin: self.origin.clone(),
@@ -331,7 +336,7 @@ impl Maker {
         let links = Box::new(links);
         let (view, user) = (Arc::clone(&self.view), Arc::default());
         let parts = PageParts { record, view, log, links, others_have, user, done, open };
-        Some(Arc::new(PageRole::start(&self.environment, options, parts, &self.view)))
+        Ok(Some(Arc::new(PageRole::start(&self.environment, options, parts, &self.view))))
     }
 
     fn log_keeper(
