@@ -394,6 +394,14 @@ impl Shared {
         noted.is_ok()
     }
 
+    /// As [`Shared::hold`], for what control is told once it is on the disk.
+    fn note(&self, epoch: Option<Epoch>) -> Result<(), CopyError> {
+        match self.hold(epoch) {
+            true => Ok(()),
+            false => Err(CopyError::NotNoted),
+        }
+    }
+
     /// Drops the pages that are in service as another chunk, if the chunk was cut in two.
     fn narrow_if_due(&self) {
         let (chunk, before) = (self.options.chunk, self.part());
@@ -532,10 +540,10 @@ impl Shared {
         }
         self.source(&order.act)?;
         self.close_node();
-        self.hold(None);
+        self.note(None)?;
         *self.part.lock() = HeldPart { is_alone: self.options.part.is_alone, ..*part };
         self.copy(order, stop)?;
-        self.hold(Some(order.epoch));
+        self.note(Some(order.epoch))?;
         self.catch_up(order.epoch)
     }
 
@@ -597,7 +605,7 @@ impl Shared {
         let position = log.store.durable_lsn();
         node.materialise_up_to(position)?;
         if self.epoch() != Some(held) {
-            self.hold(Some(held));
+            self.note(Some(held))?;
         }
         Ok(position)
     }
@@ -617,7 +625,7 @@ impl Shared {
         if let Some(log) = log.or_else(|| self.parts.log.get().ok()) {
             log.forget(&self.options.name);
         }
-        self.hold(None);
+        self.note(None)?;
         remove_pages(&*self.environment.disk, &self.options.kept.path);
         Ok(Lsn(0))
     }

@@ -58,6 +58,9 @@ pub(crate) enum CopyError {
     /// Nobody wants it any more.
     #[error("the copy was given up")]
     GivenUp,
+    /// The node's record cannot be written. What it does not have, control is not to count on.
+    #[error("the node cannot note what it has; make room on its disk")]
+    NotNoted,
     #[error(transparent)]
     List(#[from] page_list::ListError),
     #[error(transparent)]
