@@ -424,6 +424,8 @@ impl Shared {
         self.has_narrowed.store(true, Ordering::SeqCst);
         self.parts.open.narrowed(chunk, &kept.filter());
         opened.node.narrow(&kept.filter());
+        // It followed the log by itself while there was no other chunk.
+        opened.node.share_log(opened.log.shared(&self.environment));
     }
 
     /// Whether an engine of this process reads the node's chunks.

@@ -327,3 +327,33 @@ fn chunks_without_room_or_without_the_reader_follow_by_themselves() {
     let end = world.append(700..800);
     world.check(0..800, end);
 }
+
+#[test]
+fn a_chunk_that_was_alone_reads_with_those_that_it_was_cut_into() {
+    let mut world = World::new();
+    let options = PageNodeOptions {
+        log: ReceivedLogOptions { name: READER.to_owned() + "/0", ..Default::default() },
+        pages: PageStoreOptions {
+            grow_bytes: 1 << 20,
+            reserve_bytes: 0,
+            ..PageStoreOptions::default()
+        },
+    };
+    let path = world.place.path().join("chunk-0");
+    let store = Arc::clone(world.reader.store());
+    let alone = PageNode::open(&Environment::system(), &path, DATABASE, store, options).unwrap();
+    let end = world.append(0..200);
+    alone.materialise_up_to(end).unwrap();
+    world.chunks.insert(0, Arc::clone(&alone));
+    (1..PARTS).for_each(|part| world.open(part, |_| {}));
+    world.append(0..10);
+    world.wait_until_joined(PARTS as usize - 1);
+    alone.narrow(&filter(0));
+    alone.share_log(&world.reader);
+    world.append(0..10);
+    world.wait_until_joined(PARTS as usize);
+    let (own, _) = world.received();
+    let end = world.append(200..400);
+    world.check(200..400, end);
+    assert_eq!(world.received().0, own, "nobody reads by itself any more");
+}

@@ -156,6 +156,12 @@ impl PageNode {
         self.pages.keep_only(filter);
     }
 
+    /// A node that was opened by [`PageNode::open`] gets its log together with other chunks from
+    /// now on. `reader` reads the same store. Does not block.
+    pub fn share_log(&self, reader: &Arc<SharedReader>) {
+        self.log.share(reader);
+    }
+
     /// Whether pages that the node does not have any more are still in its files.
     #[must_use]
     pub fn is_narrowing(&self) -> bool {

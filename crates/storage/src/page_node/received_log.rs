@@ -132,7 +132,8 @@ pub enum LogSource {
 
 struct Shared {
     store: Arc<dyn LogStore>,
-    reader: Option<Arc<SharedReader>>,
+    /// The stream of all chunks, if there are others. The lock is a leaf.
+    reader: RwLock<Option<Arc<SharedReader>>>,
     options: ReceivedLogOptions,
     /// The pages that the node has now.
     pages: RwLock<PageFilter>,
@@ -200,7 +201,7 @@ impl ReceivedLog {
         };
         let shared = Shared {
             store,
-            reader,
+            reader: RwLock::new(reader),
             pages: RwLock::new(options.pages.clone()),
             has_narrowed: AtomicBool::new(false),
             options,
@@ -227,8 +228,14 @@ impl ReceivedLog {
         }
     }
 
+    /// From now on there are other chunks: the log comes from the stream of all, which reads the
+    /// same store, as soon as that is near.
+    pub(super) fn share(&self, reader: &Arc<SharedReader>) {
+        *self.shared.reader.write() = Some(Arc::clone(reader));
+    }
+
     /// The node has only these of its pages from now on. The stream of all chunks brings no log
-    /// about others any more. The node's own stream does until the node is opened again.
+    /// about others any more. The node's own stream does.
     pub(super) fn narrow(&self, pages: &PageFilter) {
         *self.shared.pages.write() = pages.clone();
         self.shared.has_narrowed.store(true, Ordering::SeqCst);
@@ -444,14 +451,14 @@ impl Shared {
 
     /// Gets the log from the stream of all chunks from now on, if that is near.
     fn join(self: &Arc<Self>, listener: &Arc<dyn PageLogListener>) -> Option<Joined> {
-        let reader = self.reader.as_ref()?;
+        let reader = self.reader.read().clone()?;
         let (log, listener) = (Arc::clone(self), Arc::clone(listener));
         let part = Arc::new(SharedPart { log, listener, has_parted: AtomicBool::new(false) });
         let taker = Arc::clone(&part) as Arc<dyn Taker>;
         self.has_narrowed.store(false, Ordering::SeqCst);
         let pages = self.pages.read().clone();
         let number = reader.join(&pages, self.options.hold_limit_bytes, &taker)?;
-        Some(Joined { reader: Arc::clone(reader), number, part })
+        Some(Joined { reader, number, part })
     }
 
     /// Moves the lease while log comes from the stream of all chunks. Returns when it does not any
