@@ -62,6 +62,8 @@ mod record;
 mod replica;
 mod report;
 mod seen_writer;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod status;
 mod storage;
 mod survey;

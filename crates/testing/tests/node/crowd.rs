@@ -49,6 +49,8 @@ pub(crate) fn open_small_engine(
 pub(crate) struct Crowd {
     pub(crate) trees: Trees,
     shape: Shape,
+    /// The longest pause of a worker between two transactions.
+    pace: Duration,
     witness: Arc<Mutex<Witness>>,
 }
 
@@ -58,7 +60,12 @@ impl Crowd {
         let trees = Trees::create(&engine, shape).expect("an empty database");
         engine.close().expect("nothing is wrong with the log");
         let witness = Arc::new(Mutex::new(Witness::new(Model::new(shape))));
-        Crowd { trees, shape: shape.clone(), witness }
+        Crowd { trees, shape: shape.clone(), pace: Duration::ZERO, witness }
+    }
+
+    /// The same crowd, whose workers pause between their transactions, for so long at most.
+    pub(crate) fn paced(self, pace: Duration) -> Crowd {
+        Crowd { pace, ..self }
     }
 
     /// How many transactions are known to be committed.
@@ -92,6 +99,7 @@ impl Crowd {
                     random: &random,
                     report: crowd.report(),
                     stop: &AtomicBool::new(false),
+                    pace: crowd.pace,
                     lock_wait: Duration::from_millis(200),
                     is_storage_bad: true,
                 };

@@ -124,6 +124,7 @@ fn victim() {
                     random: &own,
                     report,
                     stop,
+                    pace: Duration::ZERO,
                     lock_wait: Duration::from_secs(2),
                     is_storage_bad: false,
                 };

@@ -8,10 +8,13 @@
 //!   FIRN_SEEDS=0..10000         cargo test --release -p firn-testing --test node simulated -- --nocapture
 //! ```
 
+mod chunk_machines;
+mod chunks;
 mod crowd;
 mod group;
 mod isolation;
 mod kill_loop;
+mod members;
 mod mirror;
 mod page_machines;
 mod page_nodes;

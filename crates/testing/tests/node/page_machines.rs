@@ -21,12 +21,12 @@ use firn_testing::random::Random;
 use firn_testing::simulation::{Process, SimulatedDisk, World};
 
 const DATABASE: DatabaseId = DatabaseId(*b"database of test");
-const PORT: u16 = 7000;
+pub(crate) const PORT: u16 = 7000;
 /// The numbers of the page nodes.
 pub(crate) const NODES: [u64; 2] = [1, 2];
 pub(crate) const MS: Duration = Duration::from_millis(1);
 /// More pages than a space has here.
-const MOST_PAGES: u32 = 1500;
+pub(crate) const MOST_PAGES: u32 = 1500;
 
 /// The log for the page node of this name, which may not answer yet.
 pub(crate) type PageNodeLog =
@@ -52,7 +52,7 @@ struct Machine {
     needs_from: Arc<AtomicU64>,
 }
 
-/// Two page nodes with all pages each.
+/// Page nodes with all pages each.
 pub(crate) struct PageMachines {
     world: World,
     log: PageNodeLog,
@@ -66,15 +66,19 @@ fn page_node_options(random: &Random, number: u64) -> PageNodeOptions {
         memory_bytes: *random.pick(&[4 << 10, 256 << 10]),
         ..ReceivedLogOptions::default()
     };
-    let pages = PageStoreOptions {
+    PageNodeOptions { log, pages: page_store_options(random) }
+}
+
+/// Small stores, which are quick to be behind.
+pub(crate) fn page_store_options(random: &Random) -> PageStoreOptions {
+    PageStoreOptions {
         behind_limit_bytes: *random.pick(&[64 << 10, 512 << 10]),
         batch_pages: *random.pick(&[2, 16]),
         grow_bytes: 256 << 10,
         reserve_bytes: 0,
         retry_delay_ms: 2,
         ..PageStoreOptions::default()
-    };
-    PageNodeOptions { log, pages }
+    }
 }
 
 /// The body of a page node's process: serves until it is killed.
@@ -127,9 +131,14 @@ fn open(
 }
 
 impl PageMachines {
-    pub(crate) fn start(world: &World, random: Random, log: PageNodeLog) -> PageMachines {
+    pub(crate) fn start(
+        world: &World,
+        random: Random,
+        log: PageNodeLog,
+        numbers: &[u64],
+    ) -> PageMachines {
         let mut machines = PageMachines { world: world.clone(), log, machines: Vec::new(), random };
-        for number in NODES {
+        for number in numbers.iter().copied() {
             let (disk, needs_from) = (world.new_disk(), Arc::default());
             let process = machines.start_one(number, &disk, &needs_from);
             machines.machines.push(Machine { number, disk, process, needs_from });
@@ -168,12 +177,10 @@ impl PageMachines {
     }
 
     pub(crate) fn links(&self) -> PageLinks {
-        let network = self.world.network();
-        let address = |number: u64| (number, network.address(&host(number), PORT));
-        PageLinks { addresses: NODES.map(address).to_vec() }
+        PageLinks::new(&self.world, self.machines.iter().map(|machine| machine.number))
     }
 
-    /// Every page is the same on both nodes, which have applied the log up to `at_least`.
+    /// Every page is the same on the two nodes, which have applied the log up to `at_least`.
     ///
     /// # Panics
     /// If one is not.
@@ -193,8 +200,23 @@ pub(crate) struct PageLinks {
 }
 
 impl PageLinks {
+    pub(crate) fn new(world: &World, numbers: impl IntoIterator<Item = u64>) -> PageLinks {
+        let network = world.network();
+        let address = |number: u64| (number, network.address(&host(number), PORT));
+        PageLinks { addresses: numbers.into_iter().map(address).collect() }
+    }
+
     /// The pages of these nodes, for a process.
     pub(crate) fn pages(&self, environment: &Environment, numbers: &[u64]) -> Arc<RemotePages> {
+        self.pages_with(environment, numbers, RemotePagesOptions::default())
+    }
+
+    pub(crate) fn pages_with(
+        &self,
+        environment: &Environment,
+        numbers: &[u64],
+        options: RemotePagesOptions,
+    ) -> Arc<RemotePages> {
         let database = local(1000, "database", Role::Database);
         let wanted = self.addresses.iter().filter(|(number, _)| numbers.contains(number));
         let links = wanted.map(|(number, address)| {
@@ -204,7 +226,7 @@ impl PageLinks {
             PageNodeLink { node: NodeId(*number), caller: Arc::new(caller), is_far: false }
         });
         let placement = Placement::everywhere(links.collect()).expect("there are nodes");
-        RemotePages::open(environment, placement, RemotePagesOptions::default())
+        RemotePages::open(environment, placement, options)
     }
 }
 
@@ -231,7 +253,7 @@ fn compare(environment: &Environment, links: &PageLinks, at_least: Lsn) {
 
 /// Whether the page is there. A node may need its time: one with little memory that was away, or
 /// one that is opened again.
-fn read(pages: &RemotePages, page: PageId, at_least: Lsn, into: &mut PageBuf) -> bool {
+pub(crate) fn read(pages: &RemotePages, page: PageId, at_least: Lsn, into: &mut PageBuf) -> bool {
     const ATTEMPTS: usize = 12;
     let mut last = None;
     for _ in 0..ATTEMPTS {

@@ -53,7 +53,7 @@ impl Elsewhere {
         let log = move |environment: &Environment, name: &str| {
             Ok(Arc::new(of_nodes.log(environment, name)) as Arc<dyn LogStore>)
         };
-        let machines = PageMachines::start(world, random.fork(), Arc::new(log));
+        let machines = PageMachines::start(world, random.fork(), Arc::new(log), &NODES);
         Elsewhere { world: world.clone(), members, machines, random }
     }
 

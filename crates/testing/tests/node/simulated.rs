@@ -120,6 +120,7 @@ fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option
                 random: &random,
                 report: outside.report(),
                 stop: &outside.stop,
+                pace: Duration::ZERO,
                 lock_wait: Duration::from_millis(200),
                 is_storage_bad: outside.is_disk_bad,
             };

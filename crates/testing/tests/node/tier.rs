@@ -14,31 +14,24 @@
 //! Faults that are put in on purpose are found: a sync of votes and entries that does not sync, a
 //! term that is not checked, log that is applied before it is durable.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::{LogError, LogStore};
-use firn_base::network::{Address, Role};
+use firn_api::{LogStore, PageStore};
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
 use firn_consensus::{Index, MemberChange, MemberId, Role as MemberRole, Saved};
-use firn_engine::{Engine, EngineError};
-use firn_link::{Caller, CallerSettings, Server, ServerSettings};
-use firn_log_service::{LogService, LogServiceOptions, RemoteLog, RemoteLogOptions};
-use firn_testing::group_log::{DiskFault, GroupCluster, GroupSettings, PeerFault};
+use firn_testing::group_log::{DiskFault, GroupCluster, PeerFault};
 use firn_testing::random::Random;
 use firn_testing::simulation::{LinkFaults, World, assert_replays, first_failure, for_each_seed};
 use parking_lot::Mutex;
 
-use crate::crowd::{Crowd, open_small_engine};
-use crate::page_machines::{MS, NODES, PageLinks, PageMachines, host, local};
+use crate::crowd::Crowd;
+use crate::members::{LogLinks, Members, Voters, some_settings};
+use crate::page_machines::{MS, NODES, PageMachines, host};
 use crate::plan::Shape;
 
-/// The port of the members' log services.
-const PORT: u16 = 7_100;
 /// A newcomer has caught up when it lacks no more log than this, in bytes.
 const NEAR_BYTES: u64 = 50_000;
 
@@ -49,89 +42,10 @@ enum Fault {
     Peer(PeerFault),
 }
 
-/// The members that vote, as readers of the log are told.
-type Voters = Arc<Mutex<Vec<u64>>>;
-
-/// How a process reaches the log services of the members.
-#[derive(Clone)]
-struct LogLinks {
-    world: World,
-    voters: Voters,
-}
-
-impl LogLinks {
-    fn caller(&self, environment: &Environment, name: &str, id: u64) -> Arc<Caller> {
-        let address: Address = self.world.network().address(&format!("log-{id}"), PORT);
-        let mut settings = CallerSettings::new(address);
-        (settings.connect_timeout, settings.most_delay) = (200 * MS, 50 * MS);
-        (settings.silence, settings.least_delay) = (300 * MS, 5 * MS);
-        Arc::new(Caller::new(environment, local(1000, name, Role::Pages), settings))
-    }
-
-    /// The log, for the page node of this name. Its members may be others later.
-    fn open(&self, environment: &Environment, name: &str) -> Result<Arc<dyn LogStore>, LogError> {
-        let mut callers = BTreeMap::new();
-        let now = self.callers(environment, name, &mut callers);
-        let options = RemoteLogOptions {
-            stays: vec![name.to_owned()],
-            attempt: 100 * MS,
-            patience: 500 * MS,
-            ..RemoteLogOptions::default()
-        };
-        let log = RemoteLog::open(environment, now, options)?;
-        let (followed, own) = (Arc::downgrade(&log), self.clone());
-        let (outside, name) = (environment.clone(), name.to_owned());
-        let follow = move || {
-            let mut before: Vec<u64> = callers.keys().copied().collect();
-            while let Some(log) = followed.upgrade() {
-                let now = own.voters.lock().clone();
-                if now != before {
-                    log.set_members(&own.callers(&outside, &name, &mut callers));
-                    before = now;
-                }
-                drop(log);
-                sleep(20 * MS);
-            }
-        };
-        environment.spawner.spawn("members", Box::new(follow));
-        Ok(log)
-    }
-
-    /// A caller of each member that votes; those that there are already are kept.
-    fn callers(
-        &self,
-        environment: &Environment,
-        name: &str,
-        callers: &mut BTreeMap<u64, Arc<Caller>>,
-    ) -> Vec<Arc<Caller>> {
-        let voters = self.voters.lock().clone();
-        callers.retain(|id, _| voters.contains(id));
-        for id in voters {
-            callers.entry(id).or_insert_with(|| self.caller(environment, name, id));
-        }
-        callers.values().cloned().collect()
-    }
-}
-
-/// What engines of all members share.
-#[derive(Clone)]
-struct Shared {
-    cluster: GroupCluster,
-    pages: PageLinks,
-}
-
-impl Shared {
-    /// An engine at a member of the group. It keeps few pages, so it reads what it dropped.
-    fn open(&self, environment: &Environment, id: u64) -> Result<Engine, EngineError> {
-        let log = self.cluster.store(id).expect("its own process runs");
-        open_small_engine(environment, log, self.pages.pages(environment, &NODES), 0)
-    }
-}
-
 struct Tier {
     world: World,
     random: Random,
-    shared: Shared,
+    members: Members,
     machines: PageMachines,
     voters: Voters,
     crowd: Crowd,
@@ -141,15 +55,7 @@ struct Tier {
 impl Tier {
     fn found(world: &World, fault: Option<Fault>) -> Tier {
         let random = world.random();
-        let mut settings = GroupSettings {
-            max_sync: Duration::from_micros(*random.pick(&[50, 500, 2_000])),
-            round_bytes: *random.pick(&[4_000, 40_000]),
-            recent_bytes: *random.pick(&[0, 100_000]),
-            undurable_bytes: 400_000,
-            priority_step: 0,
-            drift_ppm: *random.pick(&[0, 1_000, 100_000]),
-            ..GroupSettings::new(3)
-        };
+        let mut settings = some_settings(&random);
         if let Some(Fault::Peer(fault)) = fault {
             settings.peer_fault = Some(fault);
         }
@@ -158,11 +64,13 @@ impl Tier {
             cluster.set_disk_fault(Some(fault));
         }
         let voters: Voters = Arc::new(Mutex::new(cluster.ids().collect()));
-        let links = LogLinks { world: world.clone(), voters: Arc::clone(&voters) };
-        let log = move |environment: &Environment, name: &str| links.open(environment, name);
-        let machines = PageMachines::start(world, random.fork(), Arc::new(log));
-        let shared = Shared { cluster, pages: machines.links() };
-        start_all(&shared.cluster);
+        let log = LogLinks::new(world, &voters).opener();
+        let machines = PageMachines::start(world, random.fork(), log, &NODES);
+        let links = machines.links();
+        let pages = move |environment: &Environment, _| {
+            links.pages(environment, &NODES) as Arc<dyn PageStore>
+        };
+        let members = Members::start(cluster, Arc::new(pages));
         let shape = Shape {
             seed: random.word(),
             threads: 3,
@@ -171,13 +79,13 @@ impl Tier {
             value_bytes: 3_000,
             long_steps: 60,
         };
-        let crowd = create(&shared, &shape);
+        let crowd = members.create(&shape);
         let world = world.clone();
-        Tier { world, random, shared, machines, voters, crowd, next_member: 4 }
+        Tier { world, random, members, machines, voters, crowd, next_member: 4 }
     }
 
     fn cluster(&self) -> &GroupCluster {
-        &self.shared.cluster
+        &self.members.cluster
     }
 
     /// One of the members that vote.
@@ -207,7 +115,7 @@ impl Tier {
             2 => self.cluster().disk(other).set_stalled(true),
             3 => self.cluster().disk(other).set_full(true),
             4 | 5 if other != home => self.cluster().crash(other),
-            6 => start_all(self.cluster()),
+            6 => self.members.start_all(),
             7 | 8 => self.machines.restart(node),
             9 => network.cut(&format!("log-{home}"), &page_host),
             10 => {
@@ -237,20 +145,7 @@ impl Tier {
 
     /// The engine's member loses power, or all do. Perhaps another member leads before that.
     fn end_life(&mut self, home: u64) {
-        // Where another member leads by now, the engine may still believe in itself: it is not
-        // asked to stop before the log is checked elsewhere.
-        if self.random.chance(0.3) {
-            self.heal();
-            self.cluster().cut([home]);
-            start_all(self.cluster());
-            self.cluster().wait_for_leader_but(home);
-            self.heal();
-            self.pause(100);
-        }
-        match self.random.chance(0.3) {
-            true => self.cluster().crash_all(),
-            false => self.cluster().crash(home),
-        }
+        self.members.end_life(&self.world, &self.random, home, || self.heal());
         if self.random.chance(0.3) {
             self.machines.restart(self.random.index(NODES.len()));
         }
@@ -260,11 +155,11 @@ impl Tier {
     /// log that the newcomer will never have.
     fn replace(&mut self) {
         self.heal();
-        start_all(self.cluster());
+        self.members.start_all();
         let (old, new) = (self.some_member(), self.next_member);
         self.next_member += 1;
         self.cluster().add(new);
-        serve_log(self.cluster(), new);
+        self.members.serve_log(new);
         let learner = MemberChange::Set(MemberId(new), MemberRole::Learner);
         assert!(self.cluster().change_members(&[learner]), "the newcomer is not taken");
         let has_caught_up = (0..500).any(|_| {
@@ -321,71 +216,14 @@ impl Tier {
     /// Opens an engine where the log is led, and compares it with everything that was acknowledged.
     fn verify(&self) {
         self.heal();
-        start_all(self.cluster());
-        for _ in 0..100 {
-            let id = self.cluster().wait_for_leader_but(0);
-            let (shared, crowd) = (self.shared.clone(), self.crowd.clone());
-            let process = self.cluster().process(id).expect("it leads");
-            let verified = process.run(move |environment| {
-                // Another one may be elected meanwhile.
-                let Ok(engine) = shared.open(environment, id) else { return None };
-                crowd.check(&engine);
-                let pool = engine.system().pages().pool.statistics();
-                assert_eq!(pool.evictions_offered, 0, "no page goes to a page node");
-                engine.close().expect("a majority answers");
-                Some(shared.cluster.store(id).expect("its own process runs").durable_lsn())
-            });
-            if let Some(durable) = verified.expect("nobody kills the verifier") {
-                return self.machines.compare(durable);
-            }
-            self.world.sleep(20 * MS);
-        }
-        panic!("no member opens the log");
+        self.members.start_all();
+        let durable = self.members.check(&self.world, &self.crowd);
+        self.machines.compare(durable);
     }
 }
 
 fn last_index(saved: &Saved) -> Index {
     saved.entries.last().map_or(saved.base.index, |entry| entry.index)
-}
-
-/// Makes the trees of an empty database at the member that leads.
-fn create(shared: &Shared, shape: &Shape) -> Crowd {
-    shared.cluster.lead_at(1);
-    let (own, shape) = (shared.clone(), shape.clone());
-    let process = shared.cluster.process(1).expect("it runs");
-    let created = process.run(move |environment| {
-        Crowd::create(own.open(environment, 1).expect("an empty log"), &shape)
-    });
-    created.expect("nobody kills it")
-}
-
-/// Starts the members that do not run, with their log services.
-fn start_all(cluster: &GroupCluster) {
-    for id in cluster.ids() {
-        if cluster.store(id).is_none() {
-            cluster.start(id);
-            serve_log(cluster, id);
-        }
-    }
-}
-
-/// The member serves its log to readers elsewhere.
-fn serve_log(cluster: &GroupCluster, id: u64) {
-    let process = cluster.process(id).expect("it runs");
-    let store = cluster.store(id).expect("it runs") as Arc<dyn LogStore>;
-    let address = process.address(PORT);
-    drop(process.spawn("serve-log", move |environment| {
-        let options = LogServiceOptions::default();
-        let service = LogService::open(environment, store, Path::new("/readers"), options);
-        let service = service.expect("its list of readers can be read");
-        let node = local(id, &format!("log-{id}"), Role::Log);
-        let settings = ServerSettings { workers: 2, ..ServerSettings::default() };
-        let server = Server::start(environment, node, &address, settings, vec![service.offer()]);
-        let _server = server.expect("nobody else listens there");
-        loop {
-            sleep(Duration::from_secs(3600));
-        }
-    }));
 }
 
 /// Engines at one member after the other. Returns how many transactions were committed, and how
@@ -394,19 +232,9 @@ fn lives(world: &World, fault: Option<Fault>) -> (u64, u64) {
     let mut tier = Tier::found(world, fault);
     for _ in 0..4 {
         tier.heal();
-        start_all(tier.cluster());
+        tier.members.start_all();
         let home = tier.some_member();
-        tier.cluster().lead_at(home);
-        let (shared, crowd) = (tier.shared.clone(), tier.crowd.clone());
-        let choices = tier.random.fork();
-        let process = tier.cluster().process(home).expect("it leads");
-        process.spawn("live", move |environment| {
-            // It may not even open: another member may lead by then.
-            if let Ok(engine) = shared.open(environment, home).map(Arc::new) {
-                crowd.live(environment, &engine, &choices);
-            }
-        });
-        drop(process);
+        tier.members.begin_life(home, &tier.crowd, tier.random.fork());
         tier.disturb(home);
         if tier.random.chance(0.3) {
             tier.replace();

@@ -44,6 +44,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) report: Report,
     /// Set to end the worker soon.
     pub(crate) stop: &'a AtomicBool,
+    /// The longest pause between two transactions.
+    pub(crate) pace: Duration,
     /// The longest wait for a lock.
     pub(crate) lock_wait: Duration,
     /// Whether the storage may refuse to read or leave a commit unconfirmed, which ends the worker.
@@ -90,6 +92,7 @@ impl Worker<'_> {
             Err(error) => return self.complain(0, &error),
         };
         while !self.stop.load(Ordering::Acquire) {
+            self.pause();
             match self.attempt(next, &in_flight) {
                 Ok(true) => next += 1,
                 Ok(false) => {}
@@ -98,6 +101,13 @@ impl Worker<'_> {
                 }
                 Err(error) => return self.complain(next, &error),
             }
+        }
+    }
+
+    fn pause(&self) {
+        if !self.pace.is_zero() {
+            let most_us = self.pace.as_micros() as u64;
+            firn_base::task::sleep(Duration::from_micros(self.random.below(most_us)));
         }
     }
 
