@@ -115,6 +115,12 @@ fn process_options(random: &Random) -> ProcessOptions {
     }
 }
 
+/// The disk often does not take what a node notes of itself.
+fn record_faults() -> Faults {
+    let is_record = |path: &Path| path.to_string_lossy().contains("node.record");
+    Faults { write_failure: 0.5, files: Some(Arc::new(is_record)), ..Faults::default() }
+}
+
 /// The body of a machine: runs its process, and starts it again when it has ended, until the
 /// machine dies.
 fn run(
@@ -299,12 +305,20 @@ impl ChunkMachines {
         if self.random.chance(0.5) {
             return disk.set_space_bytes(Some(disk.used_bytes()));
         }
-        let is_record = |path: &Path| path.to_string_lossy().contains("node.record");
-        disk.set_faults(Faults {
-            write_failure: 0.5,
-            files: Some(Arc::new(is_record)),
-            ..Faults::default()
-        });
+        disk.set_faults(record_faults());
+    }
+
+    /// No node reliably notes what it has, or what control says.
+    pub(crate) fn spoil_records(&self) {
+        self.machines.iter().for_each(|machine| machine.disk.set_faults(record_faults()));
+    }
+
+    /// All nodes lose power, and control stays away.
+    pub(crate) fn restart_without_control(&mut self) {
+        self.crash_all();
+        self.heal();
+        let control = self.machines.last_mut().and_then(|machine| machine.process.take());
+        control.expect("it was just started").crash();
     }
 
     /// The clock of a node jumps.
@@ -391,6 +405,22 @@ impl ChunkMachines {
         }));
     }
 
+    /// No node gives another answer than `reference`, which has all pages, for a page that is
+    /// there: it gives the page, or says that it does not have it, or nothing. The log is durable
+    /// up to `at_least`.
+    ///
+    /// # Panics
+    /// If one does.
+    pub(crate) fn check_answers(&self, reference: u64, at_least: Lsn) {
+        let links = PageLinks::new(&self.world, PAGE_NODES.into_iter().chain([reference]));
+        let observer = self.world.start("observer", &self.world.new_disk());
+        let checked = observer.run(move |environment| {
+            check_answers(environment, &links, reference, at_least);
+        });
+        checked.expect("nobody kills it");
+        observer.kill();
+    }
+
     /// Every page is the same on all nodes that have its chunk, and on `reference`, which has all
     /// pages; and other nodes do not have it. All have applied the log up to `at_least`.
     ///
@@ -465,6 +495,11 @@ fn is_quiet(catalog: &Catalog, pages: &Statuses) -> bool {
 /// A page as a node gives it.
 type Reply = Result<Box<PageBuf>, PageStoreError>;
 
+/// Whether the node says whether there is such a page.
+fn is_said(reply: &Reply) -> bool {
+    matches!(reply, Ok(_) | Err(PageStoreError::Absent(_)))
+}
+
 struct Replies {
     buffers: Vec<Option<Box<PageBuf>>>,
     replies: Vec<Option<Reply>>,
@@ -515,6 +550,32 @@ fn read_all(
     replies
 }
 
+fn check_answers(environment: &Environment, links: &PageLinks, reference: u64, at_least: Lsn) {
+    let options = || RemotePagesOptions { patience: 200 * MS, ..RemotePagesOptions::default() };
+    let open = |number: u64| links.pages_with(environment, &[number], options());
+    let (whole, nodes) = (open(reference), PAGE_NODES.map(|number| (number, open(number))));
+    for space in whole.spaces() {
+        let pages: Vec<PageId> =
+            (0..BATCH).map(|number| PageId::new(space, PageNo(number))).collect();
+        let expected = read_all(&whole, &pages, at_least, is_said);
+        for (number, node) in &nodes {
+            let found = read_once(node, &pages, at_least);
+            for ((page, expected), found) in pages.iter().zip(&expected).zip(found) {
+                match (expected, found) {
+                    (Ok(expected), Ok(found)) => {
+                        let are_equal = expected.bytes() == found.bytes();
+                        assert!(are_equal, "{page} differs at node {number}");
+                    }
+                    (Ok(_), Err(PageStoreError::Absent(_))) => {
+                        panic!("{page} is missing at node {number}")
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
 fn compare(
     environment: &Environment,
     links: &PageLinks,
@@ -553,7 +614,6 @@ fn compare_some(
 ) -> u32 {
     let all: Vec<PageId> =
         (first..first + BATCH).map(|number| PageId::new(space, PageNo(number))).collect();
-    let is_said = |reply: &Reply| matches!(reply, Ok(_) | Err(PageStoreError::Absent(_)));
     let expected = read_all(whole, &all, at_least, is_said);
     let count = expected.iter().filter(|reply| reply.is_ok()).count();
     let failure = expected.iter().find_map(|reply| match reply {

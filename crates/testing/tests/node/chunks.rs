@@ -178,6 +178,36 @@ fn chunks_are_cut_and_moved_and_nothing_acknowledged_is_lost() {
     assert!(cuts > 0, "no chunk was cut");
 }
 
+/// Nodes that start again while control is away, and whose layout may be older than what they have
+/// dropped, because the one that control told was not kept.
+fn late_layouts(world: &World) {
+    let mut tier = Tier::found(world);
+    for _ in 0..3 {
+        let home = tier.random.between(1, 3);
+        tier.members.begin_life(home, &tier.crowd, tier.random.fork());
+        tier.machines.spoil_records();
+        for _ in 0..3 {
+            tier.machines.divide();
+            tier.pause(1_500);
+        }
+        tier.members.cluster.crash(home);
+        tier.members.start_all();
+        let durable = tier.members.check(world, &tier.crowd);
+        tier.machines.restart_without_control();
+        world.sleep(2_000 * MS);
+        tier.machines.check_answers(REFERENCE, durable);
+        tier.heal();
+        tier.machines.settle();
+    }
+    tier.verify();
+    tier.members.cluster.crash_all();
+}
+
+#[test]
+fn a_late_layout_does_not_make_a_node_serve_what_it_has_dropped() {
+    for_each_seed(0..2, late_layouts);
+}
+
 #[test]
 fn lives_with_chunks_replay_from_their_seeds() {
     assert_replays(100..101, |world| lives(world, &Tally::default()));
