@@ -29,7 +29,7 @@ use firn_node::endpoint::EndpointOptions;
 use firn_node::node::NodeOptions;
 use firn_page_service::{RemotePages, RemotePagesOptions};
 use firn_testing::random::Random;
-use firn_testing::simulation::{Faults, Process, SimulatedDisk, World};
+use firn_testing::simulation::{Faults, FileFilter, Process, SimulatedDisk, World};
 use parking_lot::Mutex;
 
 use crate::members::{self, OpenPages};
@@ -59,9 +59,24 @@ pub(crate) fn host(number: u64) -> String {
 struct Machine {
     number: u64,
     disk: SimulatedDisk,
+    /// The longest time of a call of its disk.
+    latency: Duration,
     process: Option<Process>,
     /// Why its process ended or did not start, last.
     failure: Arc<Mutex<Option<String>>>,
+}
+
+impl Machine {
+    fn usual_faults(&self) -> Faults {
+        Faults { max_latency: self.latency, ..Faults::default() }
+    }
+
+    /// The disk often does not take what the node notes of itself.
+    fn record_faults(&self) -> Faults {
+        let is_record = |path: &Path| path.to_string_lossy().contains("node.record");
+        let files = Some(Arc::new(is_record) as FileFilter);
+        Faults { write_failure: 0.5, files, ..self.usual_faults() }
+    }
 }
 
 /// See the module's page.
@@ -115,12 +130,6 @@ fn process_options(random: &Random) -> ProcessOptions {
     }
 }
 
-/// The disk often does not take what a node notes of itself.
-fn record_faults() -> Faults {
-    let is_record = |path: &Path| path.to_string_lossy().contains("node.record");
-    Faults { write_failure: 0.5, files: Some(Arc::new(is_record)), ..Faults::default() }
-}
-
 /// The body of a machine: runs its process, and starts it again when it has ended, until the
 /// machine dies.
 fn run(
@@ -160,17 +169,20 @@ impl ChunkMachines {
         let division = PageDivision { chunks, copies: Some(COPIES as u32), extents };
         let machine = |number: u64| {
             let (disk, failure) = (world.new_disk(), Arc::default());
-            Machine { number, disk, process: None, failure }
+            // Copies over slow disks take long enough for much log.
+            let latency = *random.pick(&[0, 1, 5]) * MS;
+            Machine { number, disk, latency, process: None, failure }
         };
         let numbers = PAGE_NODES.into_iter().chain([CONTROL_NODE]);
         let mut machines = ChunkMachines {
             world: world.clone(),
-            random,
             layout: layout(world, division),
             machines: numbers.map(machine).collect(),
+            random: random.fork(),
             administrator: world.start("administrator", &world.new_disk()),
             asking: Arc::default(),
         };
+        machines.heal();
         machines.start_all();
         machines.configure();
         machines
@@ -301,16 +313,19 @@ impl ChunkMachines {
 
     /// The disk of a node takes no more, or not what the node notes of itself.
     pub(crate) fn fill_disk(&self) {
-        let disk = &self.machines[self.some()].disk;
+        let machine = &self.machines[self.some()];
+        let disk = &machine.disk;
         if self.random.chance(0.5) {
             return disk.set_space_bytes(Some(disk.used_bytes()));
         }
-        disk.set_faults(record_faults());
+        disk.set_faults(machine.record_faults());
     }
 
     /// No node reliably notes what it has, or what control says.
     pub(crate) fn spoil_records(&self) {
-        self.machines.iter().for_each(|machine| machine.disk.set_faults(record_faults()));
+        for machine in &self.machines {
+            machine.disk.set_faults(machine.record_faults());
+        }
     }
 
     /// All nodes lose power, and control stays away.
@@ -338,7 +353,7 @@ impl ChunkMachines {
     pub(crate) fn heal(&self) {
         for machine in &self.machines {
             machine.disk.set_space_bytes(None);
-            machine.disk.set_faults(Faults::default());
+            machine.disk.set_faults(machine.usual_faults());
         }
     }
 

@@ -53,7 +53,8 @@ impl Tier {
             value_bytes: 3_000,
             long_steps: 40,
         };
-        let crowd = members.create(&shape).paced(100 * MS);
+        let pace = *random.pick(&[10, 100]) * MS;
+        let crowd = members.create(&shape).paced(pace);
         machines.begin_probing(REFERENCE);
         let world = world.clone();
         Tier { world, random, members, machines, reference, crowd, founded_chunks }
