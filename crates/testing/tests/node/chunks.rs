@@ -4,8 +4,10 @@
 //! afterwards, and each page is the same on all nodes that have its chunk, and on a page node
 //! without chunks that follows the same log.
 //!
-//! Faults that were put in on purpose were found, each within a few hundred seeds:
-//! `docs/testing.md` lists them.
+//! Faults that were put in on purpose are found, mostly by the first seeds: pages that are dropped
+//! before the chunk is cut, a node that forgets what it has dropped or believes a late layout more
+//! than its record, a copy that lacks log behind its images, a node that acknowledges what it could
+//! not note.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -171,7 +173,7 @@ fn lives(world: &World, tally: &Tally) {
 fn chunks_are_cut_and_moved_and_nothing_acknowledged_is_lost() {
     let tally = Arc::new(Tally::default());
     let all = Arc::clone(&tally);
-    for_each_seed(0..4, move |world| lives(world, &all));
+    for_each_seed(0..3, move |world| lives(world, &all));
     let (committed, cuts) = (&tally.committed, &tally.cuts);
     let (committed, cuts) = (committed.load(Ordering::Relaxed), cuts.load(Ordering::Relaxed));
     println!("{committed} transactions were committed, chunks were cut {cuts} times");
@@ -206,7 +208,7 @@ fn late_layouts(world: &World) {
 
 #[test]
 fn a_late_layout_does_not_make_a_node_serve_what_it_has_dropped() {
-    for_each_seed(0..2, late_layouts);
+    for_each_seed(0..1, late_layouts);
 }
 
 #[test]
