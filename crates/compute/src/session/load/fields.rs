@@ -119,7 +119,7 @@ pub(super) fn has_fixed_widths(format: &FileFormat) -> bool {
 }
 
 impl<R: BufRead> FieldReader<R> {
-    /// Reads fields of this format. `widths` are the bytes of each field if the format has no marks.
+    /// Reads fields of this format. `widths` are the bytes of each field if it has no marks.
     pub(super) fn new(
         input: R,
         format: &FileFormat,
