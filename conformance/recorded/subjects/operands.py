@@ -103,7 +103,6 @@ SELECT CASE d WHEN j THEN 1 ELSE 2 END, CASE m WHEN JSON_ARRAY() THEN 1 END FROM
 """.strip().split("\n")
 
 KNOWN = {
-    "SELECT UNIX_TIMESTAMP('20200230')": "a text that is no date is a whole number there for MySQL, by its type a DECIMAL",
     "SELECT COALESCE(j, JSON_ARRAY()) DIV 1 FROM t": "a document is divided as a double, MySQL makes an exact number of its text, with a warning",
 }
 

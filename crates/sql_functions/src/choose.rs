@@ -17,7 +17,7 @@ use firn_sql_types::{Coercibility, Datum, SqlType, TypeKind};
 use crate::arguments::{decimal, double};
 use crate::arithmetic::{Domain, domain};
 use crate::signature::{self, Want, any_nullable, fixed, number_type};
-use crate::temporal::date_beside;
+use crate::temporal::{date_beside, is_like_date};
 use crate::{Call, Function, ResolveContext, Signature, lenient};
 
 const MAX_FRACTION_DIGITS: u8 = 6;
@@ -136,7 +136,12 @@ fn chosen(a: &[Datum], call: &Call<'_>, wanted: Ordering) -> Result<Datum> {
     let chosen = DateTime::unpack(chosen);
     Ok(Datum::text(match date.kind {
         TypeKind::DateTime { fsp } => {
-            let written = a.iter().filter_map(Datum::as_bytes).map(written_digits).max();
+            let written = a.iter().filter_map(Datum::as_bytes).map(|text| match wanted {
+                // Those of a text that is no moment are unknown.
+                Ordering::Greater if !is_like_date(text) => MAX_FRACTION_DIGITS,
+                _ => written_digits(text),
+            });
+            let written = written.max();
             date_time_text(chosen, fsp.max(written.unwrap_or(0)))
         }
         _ => date_text(chosen.date),

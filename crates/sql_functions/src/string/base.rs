@@ -139,7 +139,8 @@ fn parse_in_base(text: &[u8], base: u64, signed: bool) -> std::result::Result<u6
             let number = number.ok_or(end as u64)?;
             Ok((if negative { -number } else { number }) as u64)
         }
-        (false, None) => Err(u64::MAX),
+        // Below 0, there is no end of the range.
+        (false, None) => Err(if negative { 0 } else { u64::MAX }),
         (false, Some(number)) if negative => Ok(number.wrapping_neg()),
         (false, Some(number)) => Ok(number),
     }

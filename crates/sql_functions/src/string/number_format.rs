@@ -99,7 +99,8 @@ fn format(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if arguments[..2].iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
-    let decimals = int(&arguments[1]).clamp(0, MAX_SCALE.into());
+    // MySQL reads the lower 32 bits of the number of digits.
+    let decimals = (int(&arguments[1]) as i32).clamp(0, MAX_SCALE.into());
     let digits = fixed_digits(&arguments[0], decimals as u8);
     let locale = match arguments.get(2) {
         None | Some(Datum::Null) => &ENGLISH,

@@ -48,6 +48,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .needing(|before| before.first().is_none_or(may_be_clock))
     .reading_before_null(),
     lenient!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp)
+        .needing(|before| before.first().is_none_or(may_be_moment))
         .reading_before_null()
         .shaped_by(&[0, 1]),
 ];

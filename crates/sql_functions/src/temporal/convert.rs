@@ -4,13 +4,13 @@ use firn_format::value::{Date, DateTime};
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::Result;
 use firn_sql_types::temporal::format::date_text;
-use firn_sql_types::temporal::parse::{DateRules, MAX_TIME, parse_date_time};
+use firn_sql_types::temporal::parse::MAX_TIME;
 use firn_sql_types::{Datum, SqlType, TimeZone, TypeKind, calendar, cast};
 
 use super::value::{
     by_mode, complete, date, date_of_long_months, date_time, date_time_of_long_months,
-    date_time_result, fsp_of, fsp_of_read, fsp_of_seconds, fuzzy, moment, span_result, time,
-    time_result,
+    date_time_result, fsp_of, fsp_of_read, fsp_of_seconds, fuzzy, is_like_date, moment,
+    span_result, time, time_result,
 };
 use crate::arguments::{decimal, int, shown, text};
 use crate::signature::{Want, bigint};
@@ -79,7 +79,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("UNIX_TIMESTAMP", 0..=1, resolve_unix_timestamp, unix_timestamp)
         .volatile(Volatility::Statement)
         .shaped_by(&[0]),
-    strict!("FROM_UNIXTIME", 1..=2, resolve_from_unix_time, from_unix_time).shaped_by(&[0]),
+    strict!("FROM_UNIXTIME", 1..=2, resolve_from_unix_time, from_unix_time)
+        .reading_before_null()
+        .shaped_by(&[0]),
     strict!("CONVERT_TZ", 3..=3, resolve_convert_zone, convert_zone).shaped_by(&[0]),
 ];
 
@@ -204,10 +206,7 @@ fn resolve_unix_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Re
     }
     // The digits of a text that does not even look like a date are unknown.
     let is_unreadable = types[0].kind.is_text()
-        && context.constant(0).and_then(Datum::as_bytes).is_some_and(|text| {
-            let is_like_date = text.iter().filter(|byte| **byte == b'-').count() > 1;
-            !is_like_date && parse_date_time(text, DateRules::LENIENT).value.is_none()
-        });
+        && context.constant(0).and_then(Datum::as_bytes).is_some_and(|text| !is_like_date(text));
     let result = match if is_unreadable { 6 } else { fsp_of(types, 0, context) } {
         0 => SqlType::bigint(),
         fsp => SqlType::decimal(12 + fsp, fsp),
@@ -287,6 +286,9 @@ fn resolve_from_unix_time(types: &[SqlType], context: &ResolveContext<'_>) -> Re
 }
 
 fn from_unix_time(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if a[0].is_null() {
+        return Ok(Datum::Null);
+    }
     let instant_us = match call.arguments[0].kind.scale() {
         0 => microseconds(&a[0]),
         _ => counted_microseconds(&a[0], call),
@@ -297,6 +299,7 @@ fn from_unix_time(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(local) = call.context.time_zone.to_local(instant_us) else { return Ok(Datum::Null) };
     Ok(match a.get(1) {
         None => date_time_result(local, call),
+        Some(Datum::Null) => Datum::Null,
         Some(format) => format_date_time(&text(format), local, call)?,
     })
 }

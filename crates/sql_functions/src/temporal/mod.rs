@@ -16,7 +16,7 @@ mod value;
 
 use crate::Function;
 
-pub(crate) use value::date_beside;
+pub(crate) use value::{date_beside, is_like_date};
 
 pub(super) const FAMILIES: &[&[Function]] = &[
     arithmetic::FUNCTIONS,

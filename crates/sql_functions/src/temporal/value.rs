@@ -93,7 +93,8 @@ pub(super) fn moment(
             let rules = DateRules { no_zero_date, ..rules };
             let moment = written(datum, parse_date_time(octets, rules), call)?;
             cast::warn_of_delimiter(octets, delimiter::in_date_time(octets), 1, call.context);
-            Some(moment)
+            // What a function has made of a date has a time of day from there on.
+            Some(Moment { has_time: moment.has_time || is_made, ..moment })
         }
         number => written(datum, from_number(number, rules), call),
     }
@@ -444,7 +445,9 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
                     "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned()
                 });
             }
-            match whole.and_then(|whole| whole.to_i128()) {
+            let is_beyond = whole.is_some_and(|whole| !whole.is_negative());
+            let end = if is_beyond { Some(i128::MAX) } else { None };
+            match whole.and_then(|whole| whole.to_i128()).or(end) {
                 _ if is_long || unit == IntervalUnit::Second => {
                     Interval::from_decimal(unit, &count.number)
                 }
@@ -550,13 +553,17 @@ pub(super) fn fsp_of_read(
     let is_text = types.get(at).is_some_and(|ty| ty.kind.is_text());
     let literal = context.constant(at).filter(|_| is_text).and_then(Datum::as_bytes);
     let is_read = literal.is_none_or(|text| match with_date {
-        true => {
-            let dashes = text.iter().filter(|byte| **byte == b'-').count();
-            dashes > 1 || parse_date_time(text, DateRules::LENIENT).value.is_some()
-        }
+        true => is_like_date(text),
         false => parse_time(text, DateRules::LENIENT).value.is_some(),
     });
     if is_read { fsp_of(types, at, context) } else { 6 }
+}
+
+/// Whether a text is a date, if only in a month of 31 days: the digits of its second are known
+/// then.
+pub(crate) fn is_like_date(text: &[u8]) -> bool {
+    let rules = DateRules { allow_invalid_dates: true, ..DateRules::LENIENT };
+    parse_date_time(text, rules).value.is_some()
 }
 
 fn digits_of_fraction(literal: &str) -> u8 {
