@@ -40,6 +40,8 @@ pub struct WorkedOut {
     pub written: (SqlType, Display),
     /// How it was written, if it is a literal of bytes, which is a number beside numbers.
     pub bytes: Option<WrittenBytes>,
+    /// Whether it is the text of a function, whose number warns of nothing.
+    pub is_quiet: bool,
 }
 
 /// A literal of bytes.

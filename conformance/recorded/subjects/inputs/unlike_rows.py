@@ -115,6 +115,24 @@ da < if(1, time'12:30:45', 0.1)
 ((it, 2) = (2, 3))
 lpad(da, json_contains(time'-01:02:03.5', true), null)
 left(null, json_length('[x'))
+hour(ifnull(js, js)), time(coalesce(js, null)), date(any_value(js)), cast(ifnull(js, js) as time), cast(any_value(js) as datetime)
+hour(if(id > 0, js, dm)), date(case when id > 0 then js else vn end), date_add(if(id > 0, js, vc), interval 1 week), cast(if(id > 0, js, 'x') as time(3))
+timediff(js, ts), time_format(js, '%T'), timediff(ts, if(id > 0, js, js)), unix_timestamp(if(id > 0, js, js)), unix_timestamp(ifnull(js, js))
+date_add(if(id > 0, t0, bb), interval 1 quarter), timestamp(if(id > 0, time'838:59:59', 10)), hour(if(id > 0, t0, bb))
+t0 = cast('1.5' as json), t0 <=> cast('5' as json), t3 < cast('1.5' as json), t0 = cast('"12:30:45"' as json), strcmp(t0, cast('"a"' as json)), strcmp(json_array(), t3)
+t0 >= '1e2', strcmp('1.5e3', t0), 'é' between tx and t0, 'é' between 'a' and t3
+'é' in (bb, 'ab'), '漢字' in (vn, 'é', bb), 'é' between bb and 'zz'
+ye = 1998.6, ye < 1999.5, ye in (1998.6, 5), nullif(0.5, ye), nullif(-0.4, ye), strcmp(10, ye), strcmp(timestamp'2024-02-29 12:30:00', ye), coercibility(cast(5 as signed))
+greatest(d0, 'x'), greatest(d0, '2024-02-30'), greatest(timestamp'1970-01-01 00:00:00.125', '-3', '0'), least(d0, 'x')
+greatest('10abc', 1) + 0, 64 <= greatest('10abc', true), cast(regexp_substr('12abc', '.*') as double), (_binary'ab' << 3) + 0, repeat('a', vn >> 1)
+if(tb, lt, bb) + 1, if(id > 0, bb, lt) * 1
+date_add(date_add('2024-02-29', interval 1 day), interval 1 day), timestampadd(day, 1, date_add(vc, interval 1 day)), date_add(timestampadd(day, 1, 240229), interval 1 day)
+time(fm), date_add(t3, interval dm second), addtime(t3, dm), timestampadd(second, dm, timestamp'2024-02-29 12:30:00.125')
+conv('-99999999999999999999', 10, 16), conv(bi, 16, -10), conv('-18446744073709551615', 10, 16)
+format(1.5, 4294967298), format(240229, timestamp'2024-02-29 12:30:00')
+json_array(ifnull(it, de), if(id, 5, 1.5), coalesce(null, it, de)), cast(ifnull(it, de) as json)
+(1 / 1 * 'a') is null, isnull(1 / 1 + 'a')
+unix_timestamp('2024-13-01'), unix_timestamp('%Y-%m-%d'), sha2('a', 0 like 'x'), left('abc', ('a', 1) < ('b', 2))
 """.strip().split("\n")
 
 QUERIES = [
@@ -145,6 +163,8 @@ QUERIES = [
     "(SELECT js FROM t) UNION (SELECT weight_string(st) FROM t)",
     "(SELECT bb FROM t) UNION (SELECT concat(v9, vc) FROM t)",
     "SELECT id FROM t WHERE t3 IN (5, '10:11:12.9991')",
+    "SELECT cast('x' AS SIGNED) FROM t ORDER BY 1 LIMIT 2 OFFSET 9",
+    "SELECT avg(DISTINCT x), avg(x), avg(DISTINCT x) * 3 FROM (SELECT -3.00000 AS x UNION ALL SELECT 0.1 UNION ALL SELECT 0) s",
 ]
 WRITES = [
     "UPDATE IGNORE mine SET d = 20240230 WHERE id = 1",

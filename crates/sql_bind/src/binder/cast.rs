@@ -7,6 +7,7 @@ use firn_sql_grammar::ast::{CastType, Digits, Expr, Function, Interval, TrimSide
 use firn_sql_grammar::render;
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind, IsTest, volatility};
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::hexadecimal::hexadecimal_digits;
 use firn_sql_types::temporal::interval::IntervalUnit;
@@ -43,7 +44,10 @@ pub(crate) fn special(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expression
             }
             let operand = expressions::bind_single(binder, expr)?;
             let operand = match to {
-                CastType::Json => documents::within_document(json_truth(operand, expr)),
+                CastType::Json => {
+                    let value = documents::with_own_digits(json_truth(operand, expr));
+                    documents::within_document(value)
+                }
                 _ => number_to_cast(&binder.typing, operand, to),
             };
             explicit_cast(&mut binder.typing, operand, to, charset.as_deref())
@@ -127,6 +131,10 @@ pub(super) fn explicit_cast(
             coerce::number_of_year(typing, operand)
         }
         _ => operand,
+    };
+    let operand = match ty.kind.is_temporal() && ty.kind != TypeKind::Year {
+        true => documents::read_as_moment(typing, operand, &ty.kind),
+        false => operand,
     };
     let operand = coerce::zero_filled(typing, operand, &ty);
     let is_choice = matches!(operand.kind, ExpressionKind::Case { .. });
@@ -259,8 +267,14 @@ fn convert_charset(
         let shown = display::display(typing, &text);
         let operand = (text.ty.clone(), shown);
         let written = operand.clone();
-        text.ty.before =
-            Before::of(WorkedOut { shown, nullable: true, operand, written, bytes: None });
+        text.ty.before = Before::of(WorkedOut {
+            shown,
+            nullable: true,
+            operand,
+            written,
+            bytes: None,
+            is_quiet: false,
+        });
         text.ty.nullable |= matches!(text.kind, ExpressionKind::Cast(_));
     }
     Ok(text)
@@ -312,8 +326,14 @@ fn collate(typing: &mut Typing<'_>, operand: Expression, name: &str) -> Result<E
     let nullable = typing.context.evaluation.sql_mode.is_strict()
         || display::nullable::shown_nullable(typing, &operand);
     let of = (operand.ty.clone(), shown);
-    let before =
-        Before::of(WorkedOut { shown, nullable, operand: of.clone(), written: of, bytes: None });
+    let before = Before::of(WorkedOut {
+        shown,
+        nullable,
+        operand: of.clone(),
+        written: of,
+        bytes: None,
+        is_quiet: false,
+    });
     let ty = SqlType::varchar(operand.ty.max_text_chars(), found.id)
         .with_nullable(operand.ty.nullable)
         .with_coercibility(Coercibility::Explicit);
@@ -398,10 +418,33 @@ pub(crate) fn date_arithmetic(
         }
         _ => count,
     };
+    let count = match is_compound {
+        true => count,
+        false => quiet_count(&mut binder.typing, count, interval.unit),
+    };
     let unit = literal::literal_text(binder.typing.context, interval.unit)?;
     let count = count_for_moment(&mut binder.typing, &date, count)?;
     let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
     expression_builders::call(&mut binder.typing, name, vec![date, count, unit])
+}
+
+/// A number of units that a function has passed on as a text: it is a number at once, which warns of
+/// nothing that follows it.
+pub(super) fn quiet_count(typing: &mut Typing<'_>, count: Expression, unit: &str) -> Expression {
+    let is_passed_on = match &count.kind {
+        ExpressionKind::Coalesce(_) => true,
+        ExpressionKind::Call { .. } => count.is_quiet_text(),
+        _ => false,
+    };
+    if !is_passed_on || !count.ty.kind.is_string() {
+        return count;
+    }
+    let ty = match unit.eq_ignore_ascii_case("SECOND") {
+        true => SqlType::decimal(MAX_PRECISION, MAX_SCALE),
+        false => SqlType::bigint(),
+    };
+    let nullable = count.ty.nullable;
+    coerce::cast_to(typing, count, ty.with_nullable(nullable))
 }
 
 /// Whether `CASE` or `IF` chooses among texts and numbers: a number of units is the whole number of

@@ -26,6 +26,9 @@ use super::mean::unrounded;
 use super::{Frame, Typing, display, expression_builders, held, literal, parameter};
 use crate::binder::display::nullable;
 
+/// The most digits of a fraction of a second.
+const SECOND_DIGITS: u8 = 6;
+
 /// The expression as a value of a type.
 pub(crate) fn cast_to(typing: &mut Typing<'_>, expression: Expression, ty: SqlType) -> Expression {
     // A cast takes its behaviour from its type: CAST('hello' AS CHAR(2)) stays a cast in a
@@ -119,7 +122,7 @@ fn fold_exact(typing: &Typing<'_>, cast: Expression) -> Expression {
     if matches!(folded.kind, ExpressionKind::Literal(_)) && folded.ty.before.get().is_none() {
         let shown = display::display(typing, &folded);
         let operand = (folded.ty.clone(), shown);
-        let known = WorkedOut { shown, nullable, operand, written, bytes: None };
+        let known = WorkedOut { shown, nullable, operand, written, bytes: None, is_quiet: false };
         // What was worked out before keeps the digits that it had.
         folded.ty.before = inner.unwrap_or_else(|| Before::of(known));
     }
@@ -148,6 +151,13 @@ fn retyped_literal(typing: &Typing<'_>, expression: Expression, ty: SqlType) -> 
     let before = match expression.ty.before.get() {
         None if is_text && expression.ty.kind != ty.kind => before(typing, &expression),
         _ => expression.ty.before.clone(),
+    };
+    // A written cast to a date or a time stays one: it may be NULL.
+    let ty = match expression.kind {
+        ExpressionKind::Cast(_) if ty.kind.is_temporal() => {
+            ty.with_coercibility(expression.ty.coercibility)
+        }
+        _ => ty,
     };
     let ty = SqlType { before, ..retyped(expression.ty, ty) };
     Expression { ty, kind: expression.kind }
@@ -198,15 +208,18 @@ pub(super) fn number_of_year(typing: &mut Typing<'_>, expression: Expression) ->
 }
 
 /// A column of `FLOAT(M,D)` or `DOUBLE(M,D)` that is read as seconds: with the digits of its
-/// definition, the others are cut off. Beside a moment of more than these, `fsp`, it has all.
+/// definition, or as many as the moment beside it has, `fsp`; the others are cut off.
 pub(super) fn cut_to_definition(
     typing: &mut Typing<'_>,
     expression: Expression,
     fsp: u8,
 ) -> Result<Expression> {
     let ExpressionKind::Slot(slot) = expression.kind else { return Ok(expression) };
-    let decimals = fixed_decimals(&typing.frame, slot).filter(|decimals| *decimals >= fsp);
-    let Some(decimals) = decimals else { return Ok(expression) };
+    let Some(decimals) = fixed_decimals(&typing.frame, slot) else { return Ok(expression) };
+    let decimals = decimals.max(fsp);
+    if decimals >= SECOND_DIGITS {
+        return Ok(expression);
+    }
     let digits = expression_builders::integer(decimals.into());
     let cut = expression_builders::call(typing, "TRUNCATE", vec![expression, digits])?;
     Ok(with_fixed_decimals(cut, decimals))
@@ -341,7 +354,7 @@ pub(super) fn zero_filled(
 }
 
 /// The digits after the point of a column of `FLOAT(M,D)` or `DOUBLE(M,D)`.
-fn fixed_decimals(frame: &Frame, slot: Slot) -> Option<u8> {
+pub(super) fn fixed_decimals(frame: &Frame, slot: Slot) -> Option<u8> {
     let column = frame.table_column(slot)?;
     let is_floating = matches!(column.ty.kind, TypeKind::Float | TypeKind::Double);
     let fits = column.display_width? <= MAX_PRECISION.into();
@@ -349,7 +362,7 @@ fn fixed_decimals(frame: &Frame, slot: Slot) -> Option<u8> {
 }
 
 /// A number with a fixed number of digits after the point, as an exact number.
-fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
+pub(super) fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
     let ty = SqlType::decimal(MAX_PRECISION, decimals)
         .with_nullable(number.ty.nullable)
         .with_coercibility(number.ty.coercibility);
@@ -396,7 +409,7 @@ pub(crate) fn fold(typing: &Typing<'_>, expression: Expression) -> Expression {
 }
 
 /// The properties to keep of an expression that becomes a constant.
-fn before(typing: &Typing<'_>, expression: &Expression) -> Before {
+pub(super) fn before(typing: &Typing<'_>, expression: &Expression) -> Before {
     let (operand, shown) = display::shown_operand(typing, expression);
     let (written, shown_written) = display::written(typing, expression);
     Before::of(WorkedOut {
@@ -405,6 +418,7 @@ fn before(typing: &Typing<'_>, expression: &Expression) -> Before {
         operand: (operand.clone(), shown),
         written: (written.clone(), shown_written),
         bytes: None,
+        is_quiet: expression.is_quiet_text(),
     })
 }
 
@@ -607,8 +621,8 @@ fn comparable_beside(
     let right = held::whole_as_written(typing, right, &left);
     let (left, right) = match beside {
         Beside::Value => {
-            let left = held::container_beside(typing.context, left, &right);
-            let right = held::container_beside(typing.context, right, &left);
+            let left = held::document_beside(typing.context, left, &right);
+            let right = held::document_beside(typing.context, right, &left);
             (left, right)
         }
         Beside::List | Beside::Row => (left, right),

@@ -8,12 +8,27 @@
 //!
 //! A call that raises the error stands in the place of such an argument, so that the arguments are
 //! refused in the order in which they are written, and only if the function is evaluated.
+//!
+//! Documents that are read as dates or times are read by their text where a function has passed them
+//! on:
+//!
+//! ```text
+//!   HOUR(j)                          the time that the document is, warning 3156 if it is none
+//!   HOUR(IFNULL(j, k))               the time of its text, warning 1292 if it is none
+//!   HOUR(IF(x, j, 'abc'))            as HOUR(j), though a text is chosen
+//! ```
 
+use firn_sql_functions::Function;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
+use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::Result;
-use firn_sql_types::{SqlType, TypeKind};
+use firn_sql_types::{Datum, SqlType, TypeKind};
 
-use super::{Typing, expression_builders, literal};
+use super::cast::typed_null;
+use super::{Typing, coerce, expression_builders, literal, predicate};
+
+/// Characters of a moment with all digits of its second.
+const MOMENT_CHARS: u32 = 26;
 
 /// The places of a function's documents among its arguments, of which there are `count`.
 fn places(name: &str, count: usize) -> std::ops::Range<usize> {
@@ -66,6 +81,157 @@ pub(super) fn within_document(value: Expression) -> Expression {
     };
     let ty = SqlType { kind: TypeKind::Varbinary { max_bytes }, ..value.ty.clone() };
     Expression { kind: ExpressionKind::Cast(Box::new(value)), ty }
+}
+
+/// The arguments of a function: those that it reads as dates or times, each as MySQL reads it.
+pub(super) fn read_as_moments(
+    typing: &mut Typing<'_>,
+    function: &Function,
+    mut arguments: Vec<Expression>,
+) -> Result<Vec<Expression>> {
+    for at in 0..arguments.len() {
+        if !is_document_or_choice(&arguments[at]) {
+            continue;
+        }
+        let mut documents = arguments.clone();
+        documents[at] = typed_null(SqlType::new(TypeKind::Json));
+        let wanted = expression_builders::wanted_types(typing.context, function.name, &documents)?;
+        let is_number = function.name == "UNIX_TIMESTAMP";
+        let wanted = match wanted.get(at).map(|ty| &ty.kind) {
+            _ if is_number => moment(),
+            Some(kind) if kind.is_temporal() => kind.clone(),
+            _ => continue,
+        };
+        let argument = std::mem::replace(&mut arguments[at], expression_builders::null());
+        let is_document = argument.ty.kind == TypeKind::Json;
+        arguments[at] = match function.name {
+            "TIMEDIFF" | "TIME_FORMAT" if is_document => predicate::as_text(typing, argument),
+            "TIMEDIFF" | "TIME_FORMAT" => argument,
+            _ if is_number
+                && is_document
+                && matches!(argument.kind, ExpressionKind::Case { .. }) =>
+            {
+                coerce::cast_to(typing, argument, SqlType::new(wanted).with_nullable(true))
+            }
+            _ => read_as_moment(typing, argument, &wanted),
+        };
+    }
+    Ok(arguments)
+}
+
+/// A value that is read as a date or time of a kind.
+pub(super) fn read_as_moment(
+    typing: &mut Typing<'_>,
+    value: Expression,
+    wanted: &TypeKind,
+) -> Expression {
+    let is_passed_on = match &value.kind {
+        ExpressionKind::Coalesce(_) => true,
+        ExpressionKind::Call { function, .. } => function.name == "ANY_VALUE",
+        _ => false,
+    };
+    match value.kind {
+        _ if is_passed_on && value.ty.kind == TypeKind::Json => predicate::as_text(typing, value),
+        ExpressionKind::Case { branches, otherwise } if value.ty.kind.is_string() => {
+            let kind = match value.ty.kind {
+                TypeKind::Varchar { max_chars, collation } => {
+                    TypeKind::Varchar { max_chars: max_chars.max(MOMENT_CHARS), collation }
+                }
+                kind => kind,
+            };
+            let ty = SqlType { kind, ..value.ty };
+            let read = |value| moment_of_branch(value, wanted, &ty);
+            let branches = branches.into_iter().map(|(test, value)| (test, read(value))).collect();
+            let otherwise = otherwise.map(|value| Box::new(read(*value)));
+            Expression { kind: ExpressionKind::Case { branches, otherwise }, ty }
+        }
+        kind => Expression { kind, ty: value.ty },
+    }
+}
+
+/// A value that `CASE` or `IF` chooses, of a text type: a document is read before it becomes text,
+/// and so is a time where a date is wanted, or a date where a time is.
+fn moment_of_branch(value: Expression, wanted: &TypeKind, ty: &SqlType) -> Expression {
+    let own = match &value.kind {
+        ExpressionKind::Cast(inner) => inner.ty.kind.clone(),
+        ExpressionKind::Literal(Datum::Text(_)) => match value.ty.before.get() {
+            Some(before) => before.written.0.kind.clone(),
+            None => return value,
+        },
+        _ => return value,
+    };
+    let is_read = match own {
+        TypeKind::Json => true,
+        TypeKind::Time { .. } => wanted.has_date(),
+        TypeKind::Date => !wanted.has_date(),
+        _ => false,
+    };
+    if !is_read {
+        return value;
+    }
+    let cast = |value, ty: SqlType| Expression {
+        kind: ExpressionKind::Cast(Box::new(value)),
+        ty: ty.with_nullable(true),
+    };
+    let own = match value.kind {
+        ExpressionKind::Cast(inner) => *inner,
+        // A constant that has become text.
+        kind => cast(Expression { kind, ty: value.ty }, SqlType::new(own)),
+    };
+    let wanted = match wanted {
+        TypeKind::Time { .. } => wanted.clone(),
+        _ => moment(),
+    };
+    cast(cast(own, SqlType::new(wanted)), ty.clone())
+}
+
+/// Whether an argument is a document, or a text that may be chosen among documents and times.
+fn is_document_or_choice(argument: &Expression) -> bool {
+    let is_choice = matches!(argument.kind, ExpressionKind::Case { .. });
+    argument.ty.kind == TypeKind::Json || is_choice && argument.ty.kind.is_string()
+}
+
+fn moment() -> TypeKind {
+    TypeKind::DateTime { fsp: 6 }
+}
+
+/// An exact number that becomes a document, chosen among values of which some are whole numbers:
+/// these have no digits after the point.
+pub(super) fn with_own_digits(mut value: Expression) -> Expression {
+    if !matches!(value.ty.kind, TypeKind::Decimal { .. }) {
+        return value;
+    }
+    let chosen: Vec<&mut Expression> = match &mut value.kind {
+        ExpressionKind::Case { branches, otherwise } => {
+            let values = branches.iter_mut().map(|(_, value)| value);
+            values.chain(otherwise.as_deref_mut()).collect()
+        }
+        ExpressionKind::Coalesce(list) => list.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    for one in chosen {
+        let whole = whole_number(std::mem::replace(one, expression_builders::null()));
+        *one = whole;
+    }
+    value
+}
+
+fn whole_number(value: Expression) -> Expression {
+    const DIGITS: u8 = 20;
+    let is_whole = |ty: &SqlType| ty.kind.is_integer() || ty.kind == TypeKind::Year;
+    let kind = SqlType::decimal(DIGITS, 0).kind;
+    match value.kind {
+        ExpressionKind::Cast(inner) if is_whole(&inner.ty) => {
+            Expression { kind: ExpressionKind::Cast(inner), ty: SqlType { kind, ..value.ty } }
+        }
+        ExpressionKind::Literal(Datum::Decimal(number))
+            if value.ty.before.get().is_some_and(|before| is_whole(&before.written.0)) =>
+        {
+            let whole = number.round(0, Rounding::HalfUp).unwrap_or(number);
+            expression_builders::literal(whole.into(), SqlType { kind, ..value.ty })
+        }
+        kind => with_own_digits(Expression { kind, ty: value.ty }),
+    }
 }
 
 /// The call that refuses an argument which is no document, whatever it is worth.

@@ -11,7 +11,7 @@ use firn_sql_types::error::{Condition, ErrorKind, Level, Result, SqlError};
 use firn_sql_types::{Before, ComparisonKind, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
-use super::{Typing, coerce, display, mean, parameter};
+use super::{Typing, coerce, display, documents, mean, parameter};
 
 #[must_use]
 pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
@@ -37,6 +37,7 @@ pub(crate) fn worked_out(ty: &SqlType, length: u32, nullable: bool) -> Before {
         operand: operand.clone(),
         written: operand,
         bytes: None,
+        is_quiet: false,
     })
 }
 
@@ -124,7 +125,9 @@ fn unconverted(side: &Expression) -> &Expression {
 /// NULL.
 fn is_without_effect(expression: &Expression) -> bool {
     !visit::any(expression, &|one| match &one.kind {
-        ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Cast(_) => false,
+        // What was worked out could have been NULL.
+        ExpressionKind::Literal(_) => one.ty.before.get().is_some_and(|before| before.nullable),
+        ExpressionKind::Slot(_) | ExpressionKind::Cast(_) => false,
         ExpressionKind::Call { function, .. } => {
             function.volatility != Volatility::Pure
                 || !matches!(function.name, "+" | "-" | "*" | "NEG" | "FIELD" | "INTERVAL")
@@ -254,6 +257,7 @@ pub(super) fn unfolded_call(
     let arguments = arguments.into_iter().map(single);
     let arguments = arguments.collect::<Result<Vec<_>>>()?;
     let arguments = inferred_arguments(typing.context, function, arguments)?;
+    let arguments = documents::read_as_moments(typing, function, arguments)?;
     let signature = signature(typing.context, function, &arguments)?;
     let arguments: Vec<Expression> = match function.name {
         "GREATEST" | "LEAST" | "DATE OF YEAR" => arguments,

@@ -55,7 +55,8 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
                     .map(|(at, (one, written))| match is_name(at) {
                         true => Ok(one),
                         false => {
-                            let value = documents::within_document(json_truth(one, written));
+                            let value = documents::with_own_digits(json_truth(one, written));
+                            let value = documents::within_document(value);
                             expression_builders::with_plain_zeros(&mut binder.typing, value)
                         }
                     })
@@ -70,7 +71,7 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
             let arguments = documents::with_documents(&mut binder.typing, &name, arguments)?;
             let arguments = with_numbers_of_bytes(binder.typing.context, &name, arguments)?;
             let arguments = match name.as_str() {
-                "STRCMP" => constants_as_stored(&mut binder.typing, arguments),
+                "STRCMP" => constants_as_stored(&mut binder.typing, arguments)?,
                 _ => arguments,
             };
             named_call(&mut binder.typing, &name, arguments)
@@ -81,6 +82,13 @@ pub(crate) fn function(binder: &mut Binder<'_>, function: &Function) -> Result<E
 /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
 fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<Expression> {
     let arguments = arguments(binder, function)?;
+    let path = argument_expressions(function)?.get(1).copied();
+    let is_written_path = |path: &Expr| {
+        matches!(path, Expr::Value(Value::Text(_) | Value::Parameter(_)) | Expr::Introduced { .. })
+    };
+    if let Some(path) = path.filter(|path| !is_written_path(path)) {
+        return Err(SqlError::syntax(&firn_sql_grammar::render(path), 1));
+    }
     if let Some(document) = arguments.first()
         && (is_number_or_time(document) || document.ty.kind.is_enum_or_set())
     {
@@ -91,13 +99,6 @@ fn json_value_function(binder: &mut Binder<'_>, function: &Function) -> Result<E
         ));
     }
     let arguments = documents::with_documents(&mut binder.typing, "JSON_VALUE", arguments)?;
-    let path = argument_expressions(function)?.get(1).copied();
-    let is_written_path = |path: &Expr| {
-        matches!(path, Expr::Value(Value::Text(_) | Value::Parameter(_)) | Expr::Introduced { .. })
-    };
-    if let Some(path) = path.filter(|path| !is_written_path(path)) {
-        return Err(SqlError::syntax(&firn_sql_grammar::render(path), 1));
-    }
     let returned = match &function.returning {
         Some(data_type) => {
             let document = typed_null(SqlType::new(TypeKind::Json));
@@ -235,7 +236,8 @@ fn named_call(
                 true => coerce::unified(typing, vec![one], "nullif")?.0.remove(0),
                 false => one,
             };
-            let ty = one.ty.clone().with_nullable(true);
+            // Bytes of a written cast are no column of so many.
+            let ty = documents::within_document(one.clone()).ty.with_nullable(true);
             let branches = vec![(test, typed_null(ty.clone()))];
             let kind = ExpressionKind::Case { branches, otherwise: Some(Box::new(one)) };
             Ok(Expression { kind, ty })
@@ -244,8 +246,20 @@ fn named_call(
             let operand = arguments.remove(0);
             Ok(expression_builders::is(operand, IsTest::Null, false))
         }
-        ("TIMESTAMP" | "TIME" | "SEC_TO_TIME" | "FROM_UNIXTIME" | "UNIX_TIMESTAMP", 1)
-        | ("MAKETIME", 3) => {
+        ("TIME", 1) => {
+            // Of such a column, TIME rounds.
+            let seconds = arguments.remove(0);
+            let decimals = match seconds.kind {
+                ExpressionKind::Slot(slot) => coerce::fixed_decimals(&typing.frame, slot),
+                _ => None,
+            };
+            let seconds = match decimals {
+                Some(decimals) => coerce::with_fixed_decimals(seconds, decimals),
+                None => seconds,
+            };
+            expression_builders::call(typing, name, vec![seconds])
+        }
+        ("TIMESTAMP" | "SEC_TO_TIME" | "FROM_UNIXTIME" | "UNIX_TIMESTAMP", 1) | ("MAKETIME", 3) => {
             let arguments = arguments.into_iter();
             let cut = arguments.map(|argument| coerce::cut_to_definition(typing, argument, 0));
             let arguments = cut.collect::<Result<_>>()?;
@@ -282,6 +296,13 @@ fn named_call(
             let moment = arguments[2].clone();
             let count = std::mem::replace(&mut arguments[1], expression_builders::null());
             let count = coerce::cut_to_definition(typing, count, moment.ty.kind.fsp())?;
+            let count = match &arguments[0].kind {
+                ExpressionKind::Literal(unit) => {
+                    let unit = unit.plain_text();
+                    cast::quiet_count(typing, count, &unit)
+                }
+                _ => count,
+            };
             arguments[1] = cast::count_for_moment(typing, &moment, count)?;
             expression_builders::call(typing, name, arguments)
         }
@@ -294,6 +315,15 @@ fn named_call(
                 && matches!(arguments[0].kind, ExpressionKind::Slot(_)) =>
         {
             let ty = arguments[0].ty.clone().with_coercibility(Coercibility::Implicit);
+            expression_builders::call(typing, name, vec![typed_null(ty)])
+        }
+        // A number or a date that is cast is one whether it is constant or not.
+        ("COERCIBILITY", 1)
+            if matches!(arguments[0].kind, ExpressionKind::Literal(_))
+                && is_number_or_time(&arguments[0])
+                && arguments[0].ty.coercibility == Coercibility::Implicit =>
+        {
+            let ty = arguments[0].ty.clone().with_coercibility(Coercibility::Numeric);
             expression_builders::call(typing, name, vec![typed_null(ty)])
         }
         // Of these the type alone counts: the argument is not worked out, and does not warn.
@@ -316,8 +346,9 @@ fn named_call(
             expression_builders::call(typing, name, vec![typed_null(ty)])
         }
         ("WEIGHT_STRING", 1) if has_no_weights(&arguments[0].ty.kind) => {
-            let ty = arguments[0].ty.clone();
-            expression_builders::call(typing, name, vec![typed_null(ty)])
+            let mut null = typed_null(arguments[0].ty.clone());
+            null.ty.before = coerce::before(typing, &arguments[0]);
+            expression_builders::call(typing, name, vec![null])
         }
         ("GREATEST" | "LEAST", 2..) => expression_builders::call(typing, name, arguments),
         ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
@@ -355,9 +386,27 @@ fn is_number_or_time(argument: &Expression) -> bool {
     argument.ty.kind.is_numeric() || argument.ty.kind.is_temporal()
 }
 
-/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT`,
-/// or a date beside one of times, as the column would store it.
-fn constants_as_stored(typing: &mut Typing<'_>, arguments: Vec<Expression>) -> Vec<Expression> {
+/// The arguments of `STRCMP`: as any comparison, it reads a constant beside a column of `BIGINT` or
+/// `YEAR`, or a date or document beside one of times, as the column would store it.
+fn constants_as_stored(
+    typing: &mut Typing<'_>,
+    mut arguments: Vec<Expression>,
+) -> Result<Vec<Expression>> {
+    if let [left, right] = arguments.as_mut_slice() {
+        let stores = |column: &Expression, value: &Expression| match column.ty.kind {
+            TypeKind::Year => true,
+            TypeKind::Time { .. } => value.ty.kind.is_numeric(),
+            _ => false,
+        };
+        let take = |side: &mut Expression| std::mem::replace(side, expression_builders::null());
+        *left = held::document_beside(typing.context, take(left), right);
+        *right = held::document_beside(typing.context, take(right), left);
+        if stores(right, left) {
+            *left = held::as_held(typing, take(left), right, held::Beside::Value)?;
+        } else if stores(left, right) {
+            *right = held::as_held(typing, take(right), left, held::Beside::Value)?;
+        }
+    }
     let columns: Vec<Option<SqlType>> = arguments
         .iter()
         .map(|side| match (&side.kind, &side.ty.kind) {
@@ -382,7 +431,7 @@ fn constants_as_stored(typing: &mut Typing<'_>, arguments: Vec<Expression>) -> V
             _ => value,
         }
     });
-    stored.collect()
+    Ok(stored.collect())
 }
 
 /// The arguments; hexadecimal and bit literals are numbers where the function wants numbers.

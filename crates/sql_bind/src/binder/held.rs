@@ -50,6 +50,17 @@ pub(super) fn as_held(
     if beside == Beside::Row || !is_column || !concerns(&value.ty, &other.ty) {
         return Ok(value);
     }
+    if other.ty.kind == TypeKind::Year {
+        match value.ty.kind {
+            // In a list, a number with a fraction is no year.
+            _ if beside == Beside::List && is_fraction(typing.context, &value) => {
+                return Ok(value);
+            }
+            // The year of the statement is that of this execution.
+            TypeKind::Time { .. } => typing.facts.is_cacheable = false,
+            _ => {}
+        }
+    }
     let column = &match (beside, &other.ty.kind) {
         // A value searched in a list keeps all of its digits.
         (Beside::List, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
@@ -73,6 +84,14 @@ pub(super) fn as_held(
         (Some(None), ExpressionKind::Parameter(_)) => as_written(typing, value),
         _ => value,
     })
+}
+
+/// Whether a constant is a number with digits after the point that are not 0.
+fn is_fraction(context: &PlanContext<'_>, value: &Expression) -> bool {
+    value.ty.kind.is_numeric()
+        && constant(context, value)
+            .and_then(|one| cast::to_double(one, &value.ty, context.evaluation).ok())
+            .is_some_and(|number| number.fract() != 0.0)
 }
 
 /// As [`as_held`], for a number beside a column of dates.
@@ -123,20 +142,34 @@ pub(super) fn is_time(context: &PlanContext<'_>, value: &Expression) -> bool {
     constant.is_some_and(|one| cast::held(one, &value.ty, &time, context.evaluation).is_some())
 }
 
-/// A document that is no number or time beside a column of `BIGINT` or `TIME`, which would store 0
-/// for it.
-pub(super) fn container_beside(
+/// A document that is no number beside a column of `BIGINT`, which would store 0 for it; and any
+/// document beside a column of `TIME`, which stores the time of a text, and 0 for what is none.
+pub(super) fn document_beside(
     context: &PlanContext<'_>,
     value: Expression,
     other: &Expression,
 ) -> Expression {
-    let is_container = matches!(
-        &value.kind,
-        ExpressionKind::Literal(Datum::Json(document))
-            if matches!(**document, JsonValue::Array(_) | JsonValue::Object(_) | JsonValue::Null)
-                || matches!(&**document, JsonValue::String(text) if !has_digits(text))
-    );
-    if !is_container || !matches!(other.kind, ExpressionKind::Slot(_)) {
+    let ExpressionKind::Literal(Datum::Json(document)) = &value.kind else { return value };
+    if !matches!(other.kind, ExpressionKind::Slot(_)) {
+        return value;
+    }
+    let is_read = match (&**document, &other.ty.kind) {
+        (JsonValue::Array(_) | JsonValue::Object(_) | JsonValue::Null, _) => false,
+        (JsonValue::Time(_) | JsonValue::Date(_) | JsonValue::DateTime(_), _) => true,
+        (JsonValue::String(text), TypeKind::Time { fsp }) => {
+            let text = Datum::text(text.as_bytes());
+            let ty = SqlType::long_text(context.evaluation.connection_collation);
+            let column = SqlType::new(TypeKind::Time { fsp: *fsp });
+            if let Some(time) = cast::held(&text, &ty, &column, context.evaluation) {
+                return expression_builders::literal(time, column);
+            }
+            has_digits(text.as_bytes().unwrap_or_default())
+        }
+        (JsonValue::String(text), _) => has_digits(text.as_bytes()),
+        (_, TypeKind::Time { .. }) => false,
+        _ => true,
+    };
+    if is_read {
         return value;
     }
     let (kind, stored) = match other.ty.kind {
@@ -165,8 +198,18 @@ fn warn_of_delimiter(context: &PlanContext<'_>, value: &Expression, column: &Sql
     }
 }
 
-fn has_digits(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
+fn has_digits(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_digit)
+}
+
+/// Whether a text is a number with an exponent.
+fn has_exponent(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let has_exponent = text.iter().any(|byte| matches!(byte, b'e' | b'E'));
+    let begins_with_digit = text.first().is_some_and(u8::is_ascii_digit);
+    has_exponent
+        && begins_with_digit
+        && std::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
 /// Whether a column stores a number as the zero date: one that has no digit there, and as a
@@ -197,11 +240,14 @@ fn warn_of_unfit(
     let is_zero = value.ty.kind.is_numeric()
         && cast::to_double(constant, &value.ty, context)
             .is_ok_and(|number| is_zero_date(number, &column.ty.kind));
-    // A text of spaces can be stored as a time, but not compared with one.
-    let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
-        && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
+    // A text of spaces can be stored as a time, but not compared with one, and so can a number with
+    // an exponent.
+    let is_quiet = matches!(column.ty.kind, TypeKind::Time { .. })
+        && constant
+            .as_bytes()
+            .is_some_and(|text| text.trim_ascii().is_empty() || has_exponent(text));
     if beside == Beside::List
-        || is_blank
+        || is_quiet
         || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE)
     {
         return Ok(());
@@ -417,7 +463,7 @@ fn concerns(value: &SqlType, column: &SqlType) -> bool {
     let (value, is_text) = (&value.kind, value.kind.is_string());
     match &column.kind {
         TypeKind::Year => {
-            is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year
+            is_text || value.is_temporal() && *value != TypeKind::Year || value.is_numeric()
         }
         TypeKind::Time { .. } => {
             is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year

@@ -152,8 +152,14 @@ fn number_of_bytes(expression: &Expression) -> Option<(Expression, bool)> {
     let of_bytes = expression.ty.before.get().map(|before| before.shown);
     let of_bytes = of_bytes.unwrap_or_else(|| Display::of_expression(&expression.ty));
     let written = (expression.ty.clone(), of_bytes);
-    literal.ty.before =
-        Before::of(WorkedOut { shown, nullable: false, operand, written, bytes: None });
+    literal.ty.before = Before::of(WorkedOut {
+        shown,
+        nullable: false,
+        operand,
+        written,
+        bytes: None,
+        is_quiet: false,
+    });
     Some((literal, is_whole))
 }
 
@@ -228,6 +234,7 @@ fn bytes(bytes: Vec<u8>, written: WrittenBytes) -> Expression {
         operand: operand.clone(),
         written: operand,
         bytes: Some(written),
+        is_quiet: false,
     });
     literal
 }

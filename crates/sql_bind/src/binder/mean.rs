@@ -19,6 +19,8 @@ use firn_sql_types::{SqlType, TypeKind};
 
 use super::expression_builders;
 
+/// Digits of a group of an exact number.
+const GROUP_DIGITS: u8 = 9;
 /// The function that rounds a mean to the digits that it shows.
 pub(super) const SHOWN: &str = "AVG SHOWN";
 
@@ -37,7 +39,10 @@ pub(super) fn widen(call: &mut AggregateCall) {
     };
     let TypeKind::Decimal { precision, scale: shown, unsigned } = call.ty.kind else { return };
     let from = scale_of(&argument.ty.kind);
-    let scale = quotient_digits(from, 0, shown.saturating_sub(from)).min(MAX_SCALE);
+    let digits = quotient_digits(from, 0, shown.saturating_sub(from));
+    // Of distinct numbers with digits after the point, one more group of digits is divided.
+    let more = if call.distinct && from > 0 { GROUP_DIGITS } else { 0 };
+    let scale = digits.saturating_add(more).min(MAX_SCALE);
     if scale > shown {
         let precision = precision.saturating_add(scale - shown).min(MAX_PRECISION);
         call.ty.kind = TypeKind::Decimal { precision, scale, unsigned };

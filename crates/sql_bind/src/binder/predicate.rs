@@ -539,6 +539,12 @@ fn between_ends(
     }
     let (operand, ends) = of_one_domain(typing, operand, ends)?;
     let ends = if is_constant(&operand) { ends.map(number_of_year) } else { ends };
+    // A column of times stores no constant that stands between its times: the texts are compared.
+    let is_text = is_constant(&operand) && operand.ty.kind.is_text();
+    let ends = ends.map(|end| match (&end.kind, &end.ty.kind) {
+        (ExpressionKind::Slot(_), TypeKind::Time { .. }) if is_text => as_text(typing, end),
+        _ => end,
+    });
     let operand = beside_all(typing, operand, &ends, "between")?;
     let [low, high] = ends;
     let (first, again) = for_two(&mut typing.frame, operand);
@@ -608,6 +614,12 @@ fn of_one_domain(
         && is_constant(&high);
     let one_number = is_number(&low) && is_plain(&high) || is_plain(&low) && is_number(&high);
     if is_plain(&operand) && one_number && !ranges_over_column {
+        for bound in [&low, &high] {
+            // A column of dates warns of a number that it would not store.
+            if is_constant(bound) {
+                held::number_as_held(typing, bound.clone(), &operand)?;
+            }
+        }
         let mut as_double = |one: Expression| {
             let ty = SqlType::double().with_nullable(one.ty.nullable);
             coerce::cast_to(typing, one, ty)
@@ -666,7 +678,7 @@ fn under(typing: &mut Typing<'_>, side: Expression, collation: CollationId) -> E
     let ty = match collation {
         // Bytes are compared, whatever the text's collation.
         CollationId::BINARY => {
-            SqlType::new(TypeKind::Varbinary { max_bytes: side.ty.max_text_chars() })
+            SqlType::new(TypeKind::Varbinary { max_bytes: side.ty.max_text_bytes() })
         }
         _ => SqlType::varchar(side.ty.max_text_chars(), collation),
     };

@@ -12,12 +12,14 @@ use firn_sql_grammar::ast::{
     Expr, LockClause, LockStrength, LockWait, OrderByExpr, SelectBlock, SelectItem, TableName,
 };
 use firn_sql_grammar::render;
-use firn_sql_logical::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
+use firn_sql_logical::expression::{
+    AggregateCall, Expression, ExpressionKind, Slot, SortKey, fold, volatility,
+};
 use firn_sql_logical::{
     Block, Body, ColumnOrigin, Grouping, JoinTree, OutputColumn, Query, RelationId,
 };
-use firn_sql_types::Display;
 use firn_sql_types::error::{ErrorKind, Result, SqlError};
+use firn_sql_types::{Datum, Display};
 
 use super::aggregate::{positional, unknown_position};
 use super::from::FromItem;
@@ -329,8 +331,8 @@ pub(crate) fn order_by(
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
             let expression = order_key(binder, &key.expr, columns)?;
-            if !matches!(expression.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_))
-            {
+            // A constant orders nothing, and is not evaluated for it.
+            if !volatility::is_constant(&expression) {
                 keys.push(SortKey { expression, descending: key.ascending == Some(false) });
             }
         }
@@ -394,8 +396,11 @@ fn make_distinct(
     order: &[SortKey],
 ) -> Result<()> {
     let mut slots = Vec::with_capacity(columns.len());
-    let is_constant = |one: &OutputColumn| matches!(one.value.kind, ExpressionKind::Literal(_));
-    if columns.iter().all(is_constant) {
+    let is_constant = |one: &OutputColumn| volatility::is_constant(&one.value);
+    let evaluation = binder.typing.context.evaluation;
+    let is_null = |condition| fold::constant_value(condition, evaluation) == Some(Datum::Null);
+    let is_empty = block.conditions.iter().any(|one| fold::is_never_true(one) || is_null(one));
+    if columns.iter().all(is_constant) && !is_empty {
         // One row is left, and nothing of the query that the constants are from.
         for column in columns.iter_mut() {
             column.origin = None;

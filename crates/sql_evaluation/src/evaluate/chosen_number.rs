@@ -25,12 +25,8 @@ pub(crate) fn is_number_of_choice(operand: &Expression, ty: &SqlType) -> bool {
     let is_choice = match &operand.kind {
         _ if is_text_of_moment(operand) => true,
         ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_) => true,
-        ExpressionKind::Call { function, .. } => {
-            // Bytes that were combined bit by bit are a text as well.
-            const OF_TEXTS: &[&str] = &["ANY_VALUE", "GREATEST", "LEAST", "&", "|", "^", "~"];
-            OF_TEXTS.contains(&function.name)
-                || matches!(function.name, "ELT" | "REGEXP_REPLACE" | "REGEXP_SUBSTR")
-        }
+        ExpressionKind::Call { function, .. } => operand.is_quiet_text() || function.name == "ELT",
+        ExpressionKind::Literal(_) => operand.is_quiet_text(),
         _ => false,
     };
     let is_number_of_text = !operand.ty.kind.is_numeric() && ty.kind.is_numeric();
@@ -132,7 +128,10 @@ fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) ->
         ExpressionKind::Cast(inner) if inner.ty.kind.is_binary() => cast_operand(value, ty, frame),
         ExpressionKind::Cast(inner)
             if value.ty.coercibility != Coercibility::Implicit
-                || inner.ty.kind.is_enum_or_set() =>
+                || inner.ty.kind.is_enum_or_set()
+                || !ty.kind.is_integer()
+                    && is_long_text(&value.ty.kind)
+                    && is_long_text(&inner.ty.kind) =>
         {
             number_of_branch(inner, ty, frame)
         }
@@ -159,6 +158,11 @@ fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) ->
         },
         _ => cast_operand(value, ty, frame),
     }
+}
+
+/// Whether a type is one of long texts, to which no cast is written.
+fn is_long_text(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Text { .. } | TypeKind::Blob { .. })
 }
 
 /// The number at the start of a text, without a warning for what follows.

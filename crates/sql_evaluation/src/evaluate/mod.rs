@@ -22,7 +22,9 @@ use firn_sql_collation::{self as collation, LikePattern};
 use firn_sql_functions::{Call, Function};
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast};
+use firn_sql_types::{
+    Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
+};
 
 use crate::frame::Frame;
 use crate::known_patterns::{Known, KnownPatterns, Source};
@@ -304,10 +306,12 @@ fn moved_time_as_text(
 /// Whether a constant stands in the statement, and is not what a call of it was evaluated to.
 fn is_written(constant: &Expression) -> bool {
     match constant.kind {
-        // One under a longer type keeps what it was before, and so does the value of a call.
+        // One under a longer type keeps what it was before, and so does the value of a call. A
+        // literal with a collation is a call as well.
         ExpressionKind::Literal(_) => {
             let before = constant.ty.before.get();
-            before.is_none_or(|before| before.written.0.kind != constant.ty.kind)
+            let is_collated = constant.ty.coercibility == Coercibility::Explicit;
+            !is_collated && before.is_none_or(|before| before.written.0.kind != constant.ty.kind)
         }
         ExpressionKind::Parameter(_) => true,
         _ => false,

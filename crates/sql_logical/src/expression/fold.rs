@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 
+use firn_sql_collation::{self as collation, LikePattern};
 use firn_sql_functions::{Call, Function, Volatility};
 use firn_sql_types::error::{Condition, Result};
 use firn_sql_types::temporal::delimiter::is_of_delimiter;
-use firn_sql_types::{Datum, EvaluationContext, cast};
+use firn_sql_types::{ComparisonKind, Datum, EvaluationContext, cast};
 
-use super::{Expression, ExpressionKind, visit};
+use super::{CompareOperator, Expression, ExpressionKind, IsTest, visit};
 
 /// The longest text that a constant may become: a plan keeps its constants, and may itself be
 /// cached.
@@ -102,9 +103,14 @@ fn is_constant(expression: &Expression) -> bool {
         ExpressionKind::Cast(_)
         | ExpressionKind::Case { .. }
         | ExpressionKind::Coalesce(_)
+        | ExpressionKind::Compare { .. }
+        | ExpressionKind::InList { .. }
+        | ExpressionKind::Like { .. }
+        | ExpressionKind::Is { .. }
         | ExpressionKind::Not(_)
         | ExpressionKind::Xor(_)
-        | ExpressionKind::And(_) => false,
+        | ExpressionKind::And(_)
+        | ExpressionKind::Or(_) => false,
         _ => true,
     })
 }
@@ -158,20 +164,75 @@ fn value_under(expression: &Expression, context: &EvaluationContext) -> Result<O
             }
             _ => Datum::Null,
         }),
-        ExpressionKind::And(operands) => {
-            let mut truth = Datum::TRUE;
-            for operand in operands {
-                match value_under(operand, context)? {
-                    None => return Ok(None),
-                    Some(Datum::Null) => truth = Datum::Null,
-                    Some(value) if is_zero(&value) => return Ok(Some(Datum::FALSE)),
-                    Some(_) => {}
+        ExpressionKind::And(operands) => return decided(operands, false, context),
+        ExpressionKind::Or(operands) => return decided(operands, true, context),
+        ExpressionKind::Is { operand, test, negated } => {
+            value_under(operand, context)?.map(|value| {
+                let holds = match test {
+                    IsTest::Null => value.is_null(),
+                    IsTest::True => !value.is_null() && !is_zero(&value),
+                    IsTest::False => !value.is_null() && is_zero(&value),
+                };
+                Datum::from_bool(Some(holds != *negated))
+            })
+        }
+        ExpressionKind::Compare { operator, kind, sides } => {
+            all(&sides[..])?.map(|values| compared(*operator, *kind, &values[0], &values[1]))
+        }
+        ExpressionKind::InList { operand, list, kind, negated } => {
+            let (sought, items) = (value_under(operand, context)?, all(list)?);
+            sought.zip(items).map(|(sought, items)| {
+                let equal = |item| compared(CompareOperator::Equal, *kind, &sought, item);
+                let found: Vec<Datum> = items.iter().map(equal).collect();
+                match () {
+                    () if found.contains(&Datum::TRUE) => Datum::from_bool(Some(!negated)),
+                    () if found.contains(&Datum::Null) => Datum::Null,
+                    () => Datum::from_bool(Some(*negated)),
                 }
-            }
-            Some(truth)
+            })
+        }
+        ExpressionKind::Like { text, pattern, collation, escape, negated } => {
+            let values = (value_under(text, context)?, value_under(pattern, context)?);
+            let (Some(text), Some(pattern)) = values else { return Ok(None) };
+            let (Datum::Text(text), Datum::Text(pattern)) = (text, pattern) else {
+                return Ok(Some(Datum::Null));
+            };
+            let pattern = LikePattern::new(collation::get(*collation), &pattern, *escape);
+            Some(Datum::from_bool(Some(pattern.matches(&text) != *negated)))
         }
         _ => None,
     })
+}
+
+/// `AND`, or `OR` if `decides`: the first operand with this truth value decides.
+fn decided(
+    operands: &[Expression],
+    decides: bool,
+    context: &EvaluationContext,
+) -> Result<Option<Datum>> {
+    let mut truth = Datum::from_bool(Some(!decides));
+    for operand in operands {
+        match value_under(operand, context)? {
+            None => return Ok(None),
+            Some(Datum::Null) => truth = Datum::Null,
+            Some(value) if is_zero(&value) != decides => {
+                return Ok(Some(Datum::from_bool(Some(decides))));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(Some(truth))
+}
+
+/// `one operator other`; a row has no value here.
+fn compared(operator: CompareOperator, kind: ComparisonKind, one: &Datum, other: &Datum) -> Datum {
+    let truth = match operator {
+        CompareOperator::NullSafeEqual if one.is_null() || other.is_null() => {
+            Some(one.is_null() && other.is_null())
+        }
+        _ => kind.compare(one, other).map(|ordering| operator.holds(ordering)),
+    };
+    Datum::from_bool(truth)
 }
 
 fn is_zero(value: &Datum) -> bool {

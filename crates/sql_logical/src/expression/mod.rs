@@ -72,6 +72,32 @@ impl Expression {
         }
     }
 
+    /// Whether a function made this text, whose number is taken as far as it goes and warns of
+    /// nothing; bytes that were combined or shifted bit by bit are such a text as well.
+    #[must_use]
+    pub fn is_quiet_text(&self) -> bool {
+        const FUNCTIONS: &[&str] = &[
+            "ANY_VALUE",
+            "GREATEST",
+            "LEAST",
+            "REGEXP_REPLACE",
+            "REGEXP_SUBSTR",
+            "&",
+            "|",
+            "^",
+            "~",
+            "<<",
+            ">>",
+        ];
+        match &self.kind {
+            ExpressionKind::Call { function, .. } => FUNCTIONS.contains(&function.name),
+            ExpressionKind::Literal(_) => {
+                self.ty.before.get().is_some_and(|before| before.is_quiet)
+            }
+            _ => false,
+        }
+    }
+
     /// The function that made these documents.
     fn maker_of_documents(&self) -> Option<&'static str> {
         if self.ty.kind != TypeKind::Json {

@@ -56,3 +56,21 @@ pub fn volatile_function(expression: &Expression) -> Option<&'static str> {
 pub fn has_subquery(expression: &Expression) -> bool {
     any(expression, &|one| matches!(one.kind, ExpressionKind::Subquery(_)))
 }
+
+/// Whether an expression has one value for all rows of a statement: it reads nothing, and no call
+/// of it has an effect.
+#[must_use]
+pub fn is_constant(expression: &Expression) -> bool {
+    !is_row_dependent(expression)
+        && !any(expression, &|one| {
+            matches!(
+                one.kind,
+                ExpressionKind::Slot(_)
+                    | ExpressionKind::Kept(_)
+                    | ExpressionKind::Subquery(_)
+                    | ExpressionKind::Row(_)
+                    | ExpressionKind::UserVariable(_)
+                    | ExpressionKind::Unresolved(_)
+            )
+        })
+}

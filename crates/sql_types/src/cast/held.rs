@@ -95,10 +95,16 @@ fn year(constant: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Option<u64
     match constant {
         Datum::Date(packed) => return Some(Date::unpack(*packed).year.into()),
         Datum::DateTime(packed) => return Some(DateTime::unpack(*packed).date.year.into()),
+        // A time has the year of the statement.
+        Datum::Time(_) => {
+            let now = ctx.time_zone.to_local(ctx.statement_time_us)?;
+            return Some(now.date.year.into());
+        }
         _ if !from.kind.is_numeric() => return None,
         _ => {}
     }
     let number = to_double(constant, from, ctx).ok()?;
-    let is_whole = number.fract() == 0.0 && (0.0..=9_999.0).contains(&number);
-    is_whole.then_some(number as i64).and_then(|number| parse::year_from_number(number, false))
+    let whole = number.round();
+    let is_year = number >= 0.0 && (0.0..=9_999.0).contains(&whole);
+    is_year.then_some(whole as i64).and_then(|whole| parse::year_from_number(whole, false))
 }

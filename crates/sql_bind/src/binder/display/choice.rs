@@ -110,8 +110,16 @@ fn text_code(typing: &Typing<'_>, value: &Expression) -> u8 {
         _ if ty.kind == TypeKind::Json => type_code::JSON,
         _ if !ty.kind.is_string() => type_code::VAR_STRING,
         ExpressionKind::Slot(slot) => {
-            match display::column_kind(&typing.frame, *slot).unwrap_or(&ty.kind) {
-                TypeKind::Text { .. } | TypeKind::Blob { .. } => type_code::BLOB,
+            let column = display::column_kind(&typing.frame, *slot);
+            let shown = typing.displays.of_slot(*slot).filter(|shown| !shown.stored);
+            match (column.unwrap_or(&ty.kind), shown) {
+                // What an aggregate made has a type byte by its length.
+                (TypeKind::Text { .. } | TypeKind::Blob { .. }, Some(shown))
+                    if column.is_none() =>
+                {
+                    ty.code_of_made_text(shown.length)
+                }
+                (TypeKind::Text { .. } | TypeKind::Blob { .. }, _) => type_code::BLOB,
                 _ => type_code::VAR_STRING,
             }
         }

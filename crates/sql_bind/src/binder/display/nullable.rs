@@ -64,6 +64,7 @@ const BY_ARGUMENTS: &[&str] = &[
     "BOTH",
     "WHOLE",
     "TIME OF TEXT",
+    "FIXED DOUBLE",
     "LENGTH",
     "CHAR_LENGTH",
     "BIT_LENGTH",
@@ -195,7 +196,7 @@ fn adds_null<'e>(
         ExpressionKind::Keep { value, .. } => left.push(value),
         ExpressionKind::InList { operand, list, .. } => {
             left.push(operand);
-            left.extend(list);
+            left.extend(list.iter().filter(|item| !is_written_date(item)));
         }
         ExpressionKind::Like { text, pattern, .. } => left.extend([&**text, &**pattern]),
         ExpressionKind::Case { branches, otherwise } => {
@@ -211,6 +212,15 @@ fn adds_null<'e>(
         _ => return ty.nullable,
     }
     false
+}
+
+/// Whether an item of a list is a text that is written, and was read as a date for the list.
+fn is_written_date(item: &Expression) -> bool {
+    let is_known = matches!(&item.kind, ExpressionKind::Literal(datum) if !datum.is_null());
+    let before = item.ty.before.get();
+    is_known
+        && item.ty.kind.is_temporal()
+        && before.is_some_and(|before| before.written.0.kind.is_text())
 }
 
 /// Whether a constant text was converted to another character set, so that MySQL made a literal of
@@ -274,7 +284,7 @@ fn is_written_out(expression: &Expression) -> bool {
 fn may_be_null(context: &PlanContext<'_>, function: &Function, result: &TypeKind) -> bool {
     match function.name {
         "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
-        "DATE OF TEXT" | "DAY OF TEXT" | "DATE OF YEAR" | "TIME OF TEXT" => false,
+        "DATE OF TEXT" | "DAY OF TEXT" | "DATE OF YEAR" | "TIME OF TEXT" | "FIXED DOUBLE" => false,
         "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME" | "UTC_TIMESTAMP" => {
             false
         }

@@ -43,6 +43,8 @@ pub(super) fn length(
     Some(match name {
         "TRIM" | "TRIM LEADING" | "TRIM TRAILING" | "LTRIM" | "RTRIM" | "UPPER" | "LOWER"
         | "REVERSE" | "SUBSTRING_INDEX" => chars(0)?,
+        // As bytes, as long as it is in characters.
+        "REGEXP_SUBSTR" if ty.kind.is_binary() => chars_of_long(operands.first()?),
         "REGEXP_SUBSTR" => length_in(operands.first()?, ty),
         "REPLACE" => {
             let to = constant_chars(typing, arguments.get(2)?).filter(|_| !ty.kind.is_binary());
@@ -168,7 +170,7 @@ fn digits_of_formatted(typing: &Typing<'_>, number: &Expression) -> u32 {
     }
     if !is_exact
         && is_double
-        && (written.decimals == NOT_FIXED_DECIMALS || column_of(number).is_none())
+        && (written.decimals == NOT_FIXED_DECIMALS || !is_column_of_floats(typing, number))
     {
         return DOUBLE_DIGITS;
     }
@@ -184,6 +186,12 @@ fn digits_of_formatted(typing: &Typing<'_>, number: &Expression) -> u32 {
         }
         _ => written.length,
     }
+}
+
+/// Whether a number is read from a column of `FLOAT`.
+fn is_column_of_floats(typing: &Typing<'_>, number: &Expression) -> bool {
+    let kind = column_of(number).and_then(|slot| display::column_kind(&typing.frame, slot));
+    matches!(kind, Some(TypeKind::Float))
 }
 
 /// The slot that a number is read from.
