@@ -190,8 +190,8 @@ RULES = [
     ),
     (
         "dates stored of the largest of dates and of what is none",
-        "MySQL's value is the 31st of the month 15 of the year 16383, which no column of dates holds",
-        has(r"^(UPDATE|INSERT|REPLACE) .*\b[dt] = (GREATEST|LEAST)\("),
+        "MySQL's value is the 31st of the month 15 of the year 16383, which no column of dates holds, and whose year an integer column does",
+        has(r"^(UPDATE|INSERT|REPLACE) .*(\b[dt] = (GREATEST|LEAST)\(|\bid = GREATEST\([xy]?\.?[eb], [xy]?\.?d\))"),
     ),
     (
         "digits after the point of a chosen number",
@@ -278,10 +278,9 @@ RULES = [
         has(r"(SUM|AVG)\(DISTINCT vc\)"),
     ),
     (
-        "texts between dates in latin1",
-        "MySQL compares the text of a date or time that is written in latin1, and refuses (3854) a text beside it that has no such characters, though none of them is a date",
-        lambda text, firn, mysql: mysql == 3854 and isinstance(firn, tuple) and bool(re.search(r"BETWEEN .*(DATE|TIME|TIMESTAMP)'|(DATE|TIME|TIMESTAMP)'.* BETWEEN", text))
-        and bool(re.search(r"[^\x00-\xff]", text)),
+        "bounds that latin1 does not have",
+        "beside a date or a number and another constant bound, MySQL refuses (3854) such a text for latin1, which nothing is compared in: beside a bound of each row, it compares doubles or dates",
+        lambda text, firn, mysql: mysql == 3854 and isinstance(firn, tuple) and " BETWEEN " in text and bool(re.search(r"[^\x00-\xff]", text)),
     ),
     (
         "bounds that are no numbers in writes of several tables",
@@ -455,7 +454,7 @@ METADATA_RULES = [
     (
         "CONV of what is worked out first",
         "MySQL tells that the text is unsigned, where it has worked a constant out before it describes it",
-        lambda text, firn, mysql: "CONV((SELECT " in text and same_but((), UNSIGNED)(text, firn, mysql),
+        lambda text, firn, mysql: bool(re.search(r"\b(CONV|BIN|OCT)\(.*\(SELECT |(\(SELECT|WITH) .*\b(CONV|BIN|OCT)\(", text)) and same_but((), UNSIGNED)(text, firn, mysql),
     ),
     (
         "tables that an aggregating subquery reads",
