@@ -428,8 +428,8 @@ pub(crate) fn date_arithmetic(
     expression_builders::call(&mut binder.typing, name, vec![date, count, unit])
 }
 
-/// A number of units that a function has passed on as a text: it is a number at once, which warns of
-/// nothing that follows it.
+/// A number of units that a function has passed on as a text: it is a number at once, which warns
+/// of nothing that follows it.
 pub(super) fn quiet_count(typing: &mut Typing<'_>, count: Expression, unit: &str) -> Expression {
     let is_passed_on = match &count.kind {
         ExpressionKind::Coalesce(_) => true,

@@ -9,8 +9,8 @@
 //! A call that raises the error stands in the place of such an argument, so that the arguments are
 //! refused in the order in which they are written, and only if the function is evaluated.
 //!
-//! Documents that are read as dates or times are read by their text where a function has passed them
-//! on:
+//! Documents that are read as dates or times are read by their text where a function has passed
+//! them on:
 //!
 //! ```text
 //!   HOUR(j)                          the time that the document is, warning 3156 if it is none
