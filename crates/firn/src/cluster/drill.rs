@@ -6,6 +6,8 @@
 //!        ──► which of the acknowledged inserts are there?
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "files of the user who runs the binary")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
