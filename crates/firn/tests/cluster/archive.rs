@@ -122,11 +122,15 @@ fn archive_a_cluster(shape: &[&str], disturb: &dyn Fn(&Cluster)) {
     assert!(written.len() > 100, "{} rows", written.len());
     let ended = now_ms();
     cluster.wait_for_status(|text| text.contains(", 0 and 0.0 seconds behind"));
-    // The node that writes knows the archive, also if another node writes it.
+    // The node that writes knows the archive, also if another node writes it: as soon as that has
+    // said so.
     let query = "select node, image_sets from information_schema.firn_archive";
-    let archived = || cluster.rows::<(String, u64)>(Role::Database, query).swap_remove(0);
-    wait_until("a set of images", || archived().1 > 0);
-    let (node, _) = archived();
+    let mut archived = None;
+    wait_until("a set of images", || {
+        archived = cluster.rows::<(String, u64)>(Role::Database, query).pop();
+        archived.as_ref().is_some_and(|(_, sets)| *sets > 0)
+    });
+    let (node, _) = archived.expect("it was waited for");
     assert!(cluster.processes().iter().any(|(name, _)| *name == node), "{node}");
     cluster.end();
 
