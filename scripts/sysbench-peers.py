@@ -57,16 +57,21 @@ class Server:
             sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def prepare(self, connections):
-        for name, workload, tables in [("sbtest", "oltp_common", shape()), ("sbbulk", "bulk_insert", [])]:
-            self.make_database(name)
-            threads = connections if workload == "bulk_insert" else 2
-            self.sysbench(workload, name, [*tables, f"--threads={threads}", "prepare"])
+    def prepare(self):
+        self.make_database("sbtest")
+        self.sysbench("oltp_common", "sbtest", [*shape(), "--threads=2", "prepare"])
+
+    def prepare_bulk(self, connections):
+        """Each run inserts the same keys."""
+        self.make_database("sbbulk")
+        self.sysbench("bulk_insert", "sbbulk", [f"--threads={connections}", "prepare"])
 
     def measure(self, name, connections, seconds):
         """Events a second, and the 99th percentile of their latency in ms."""
         workload, options = WORKLOADS[name]
         database, tables = ("sbbulk", []) if workload == "bulk_insert" else ("sbtest", shape())
+        if workload == "bulk_insert":
+            self.prepare_bulk(connections)
         said = self.sysbench(workload, database, [*tables, *options, f"--threads={connections}", f"--time={seconds}", "run"])
         number = lambda pattern: float(re.search(pattern + r"\s+([0-9.]+)", said).group(1))
         return number("total number of events:") / number("total time:"), number("99th percentile:")
@@ -96,7 +101,7 @@ def main():
     connections = given.connections
     servers = [Server(system, port) for system, port in zip(SYSTEMS, given.ports)]
     for server in servers:
-        server.prepare(connections)
+        server.prepare()
     latencies, medians = [], {}
     print(f"| {connections} connections | Firn, 1/s | MariaDB | PostgreSQL | Firn / MariaDB | Firn / PostgreSQL |\n|---|---|---|---|---|---|")
     for name in WORKLOADS:
