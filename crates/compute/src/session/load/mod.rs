@@ -217,9 +217,11 @@ impl LoadStatements<'_> {
             for (number, target) in loader.targets.iter().enumerate() {
                 let value = rows.take(number);
                 match target {
-                    LoadTarget::Column(_) if loader.comes_again(number) => {}
+                    LoadTarget::Column(_) if loader.comes_again[number] => {}
                     LoadTarget::Column(name) => {
-                        let (value, ty) = loader.or_default(name, value, &rows.ty);
+                        let missing = rows.is_missing(number).then(|| loader.default_of(name));
+                        let given = || (value, rows.ty.clone());
+                        let (value, ty) = missing.flatten().unwrap_or_else(given);
                         arguments.values.push(value);
                         arguments.types.push(ty);
                     }
@@ -258,7 +260,8 @@ impl LoadStatements<'_> {
             }
             false => load.targets.clone(),
         };
-        Ok(Loader { load, table, targets })
+        let comes_again = (0..targets.len()).map(|number| comes_again(&targets, number)).collect();
+        Ok(Loader { load, table, targets, comes_again })
     }
 }
 
@@ -267,6 +270,8 @@ struct Loader<'a> {
     load: &'a LoadData,
     table: Arc<TableModel>,
     targets: Vec<LoadTarget>,
+    /// For each target: whether a later field goes to the same column. The last one counts.
+    comes_again: Vec<bool>,
 }
 
 impl Loader<'_> {
@@ -296,33 +301,20 @@ impl Loader<'_> {
     }
 
     fn columns(&self) -> Vec<&str> {
-        let targets = self.targets.iter().enumerate();
-        let targets = targets.filter(|(number, _)| !self.comes_again(*number));
+        let targets = self.targets.iter().zip(&self.comes_again);
         targets
-            .filter_map(|(_, target)| match target {
-                LoadTarget::Column(name) => Some(name.as_str()),
-                LoadTarget::Variable(_) => None,
+            .filter_map(|(target, comes_again)| match target {
+                LoadTarget::Column(name) if !comes_again => Some(name.as_str()),
+                _ => None,
             })
             .collect()
     }
 
-    /// Whether a later field goes to the same column: the last one counts.
-    fn comes_again(&self, number: usize) -> bool {
-        let LoadTarget::Column(name) = &self.targets[number] else { return false };
-        self.targets[number + 1..].iter().any(|later| match later {
-            LoadTarget::Column(later) => later.eq_ignore_ascii_case(name),
-            LoadTarget::Variable(_) => false,
-        })
-    }
-
-    /// NULL, and what is missing, for a column that cannot be NULL.
-    fn or_default(&self, name: &str, value: Datum, ty: &SqlType) -> (Datum, SqlType) {
-        match self.table.column(name) {
-            Some(column) if value.is_null() && !column.ty.nullable && !column.auto_increment => {
-                (cast::implicit_default(&column.ty), column.ty.clone())
-            }
-            _ => (value, ty.clone()),
-        }
+    /// What a column that cannot be NULL gets from a line without a field for it.
+    fn default_of(&self, name: &str) -> Option<(Datum, SqlType)> {
+        let column = self.table.column(name)?;
+        let has_zero = !column.ty.nullable && !column.auto_increment;
+        has_zero.then(|| (cast::implicit_default(&column.ty), column.ty.clone()))
     }
 
     /// The bytes of each field, if the format has no marks: those that clients are told of the
@@ -351,8 +343,17 @@ impl Loader<'_> {
 
 /// Whether every field goes to a column unchanged.
 fn is_plain(loader: &Loader<'_>) -> bool {
-    let comes_again = (0..loader.targets.len()).any(|number| loader.comes_again(number));
-    loader.load.set.is_empty() && loader.targets.iter().all(is_column) && !comes_again
+    let has_columns_alone = loader.targets.iter().all(is_column);
+    loader.load.set.is_empty() && has_columns_alone && !loader.comes_again.contains(&true)
+}
+
+/// Whether a later field goes to the column of a target.
+fn comes_again(targets: &[LoadTarget], number: usize) -> bool {
+    let LoadTarget::Column(name) = &targets[number] else { return false };
+    targets[number + 1..].iter().any(|later| match later {
+        LoadTarget::Column(later) => later.eq_ignore_ascii_case(name),
+        LoadTarget::Variable(_) => false,
+    })
 }
 
 fn is_column(target: &LoadTarget) -> bool {
