@@ -9,8 +9,10 @@ use std::time::Duration;
 use firn_api::rows::Cancellation;
 use firn_api::server::{Patience, ServerState};
 use firn_base::Environment;
+use firn_base::clock::Clock;
 use firn_base::event::Event;
 use firn_sql::error::SqlError;
+use firn_sql::execute::Interruption;
 use firn_sql::types::session_facts::{LockAnswer, SessionFacts, SleepEnd};
 use firn_wire::{CancelReason, Canceller};
 use parking_lot::Mutex;
@@ -356,14 +358,10 @@ impl SessionFacts for Facts {
     }
 
     fn check_interrupted(&self) -> Result<(), SqlError> {
-        if self.is_cancelled() {
-            return Err(SqlError::interrupted());
-        }
         let has_deadline = self.has_deadline.load(Ordering::Relaxed);
-        match has_deadline && self.time_left() == Some(Duration::ZERO) {
-            true => Err(SqlError::out_of_time()),
-            false => Ok(()),
-        }
+        let deadline = if has_deadline { *self.deadline.lock() } else { None };
+        let deadline = deadline.map(|deadline| (&*self.environment.clock as &dyn Clock, deadline));
+        Interruption { cancelled: self.cancelled.flag(), deadline }.check()
     }
 
     fn sleep(&self, duration: Duration) -> SleepEnd {
