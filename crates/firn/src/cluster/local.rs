@@ -298,21 +298,23 @@ fn existing_layout(directory: &Path, out: &mut dyn Write) -> Result<(Layout, Por
     let layout = read_layout(&path)?;
     let mut ports = Ports::default();
     let until = Instant::now() + PORTS_ARE_FREE;
-    for node in layout.nodes() {
-        for address in [Some(&node.address), node.client_address.as_ref()].into_iter().flatten() {
-            let mut has_said = false;
-            while !ports.keep(address)? {
-                if !has_said {
-                    writeln!(out, "firn: {} waits for {address}, which is taken", node.name)?;
-                    out.flush()?;
-                    has_said = true;
-                }
-                if Instant::now() >= until {
-                    let (node, address) = (node.name.clone(), address.clone());
-                    return Err(CommandError::PortTaken { node, address, path });
-                }
-                sleep(LOOK_INTERVAL);
-            }
+    let addresses = layout.nodes().flat_map(|node| {
+        let both = [Some(&node.address), node.client_address.as_ref()];
+        both.into_iter().flatten().map(|address| (&node.name, address))
+    });
+    for (node, address) in addresses {
+        let mut is_free = ports.keep(address)?;
+        if !is_free {
+            writeln!(out, "firn: {node} waits for {address}, which is taken")?;
+            out.flush()?;
+        }
+        while !is_free && Instant::now() < until {
+            sleep(LOOK_INTERVAL);
+            is_free = ports.keep(address)?;
+        }
+        if !is_free {
+            let (node, address) = (node.clone(), address.clone());
+            return Err(CommandError::PortTaken { node, address, path });
         }
     }
     Ok((layout, ports))

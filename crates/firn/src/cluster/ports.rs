@@ -47,7 +47,8 @@ impl Ports {
     }
 
     /// Keeps the port of this address. Says whether it is free: nobody listens there, and no other
-    /// cluster has chosen it. One that is not of this machine is left to whoever listens there.
+    /// cluster has chosen it. An address that this machine does not have counts as free: the node
+    /// reports it when it starts.
     ///
     /// # Errors
     /// If the system has no sockets.
