@@ -69,8 +69,9 @@ class Server:
     def measure(self, name, connections, seconds):
         """Events a second, and the 99th percentile of their latency in ms."""
         workload, options = WORKLOADS[name]
-        database, tables = ("sbbulk", []) if workload == "bulk_insert" else ("sbtest", shape())
+        database, tables = "sbtest", shape()
         if workload == "bulk_insert":
+            database, tables = "sbbulk", []
             self.prepare_bulk(connections)
         said = self.sysbench(workload, database, [*tables, *options, f"--threads={connections}", f"--time={seconds}", "run"])
         number = lambda pattern: float(re.search(pattern + r"\s+([0-9.]+)", said).group(1))
