@@ -34,9 +34,7 @@ impl MemoryPool for BudgetPool {
         if self.0.take(additional as u64) {
             return Ok(());
         }
-        let limit_bytes = self.0.limit_bytes();
-        let message = format!("the statement needs more than its {limit_bytes} bytes of memory");
-        Err(DataFusionError::ResourcesExhausted(message))
+        Err(DataFusionError::ResourcesExhausted(self.0.refusal().to_string()))
     }
 
     fn reserved(&self) -> usize {

@@ -202,6 +202,46 @@ fn the_budget_is_kept_while_everything_that_takes_memory_runs_at_once() {
     assert_eq!(length, Some(1 << 22));
 }
 
+/// What the allocator and the program keep after large statements leaves room for small ones.
+#[test]
+fn a_small_node_has_room_again_after_large_statements() {
+    const LARGE: &[&str] = &[
+        "SELECT a.s FROM big a, (SELECT 1 FROM big LIMIT 500) b ORDER BY a.s, a.v LIMIT 1 OFFSET 9000000",
+        "SELECT a.v, b.id, COUNT(*) FROM big a, (SELECT id FROM big LIMIT 500) b GROUP BY 1, 2 ORDER BY 3 LIMIT 1",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT a.v, b.id FROM big a, (SELECT id FROM big LIMIT 500) b) c",
+        "SELECT MAX(n) FROM (SELECT SUM(a.v) OVER (PARTITION BY a.v % 7 ORDER BY a.s) n \
+         FROM big a, (SELECT 1 FROM big LIMIT 500) b) c",
+    ];
+    let server = Server::start(&[], &[]);
+    let mut connection = server.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE big (id INT PRIMARY KEY, v INT, s VARCHAR(60))",
+        "SET cte_max_recursion_depth = 100000",
+        "INSERT INTO big WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
+         SELECT i, (i * 7919) % 100003, MD5(i) FROM n",
+        "SET max_execution_time = 150",
+    ] {
+        connection.query_drop(statement).unwrap();
+    }
+    for executor in ["ROW", "VECTORISED"] {
+        connection.query_drop(format!("SET firn_executor = {executor}")).unwrap();
+        // Each ends in its time, or is refused memory.
+        LARGE.iter().for_each(|statement| drop(connection.query_drop(statement)));
+    }
+    connection.query_drop("SET max_execution_time = 0").unwrap();
+    let budget = number(&mut connection, "Firn_memory_budget");
+    let end = Instant::now() + Duration::from_secs(30);
+    while server.resident_bytes() > budget / 3 * 2 {
+        let resident = server.resident_bytes() / MEBIBYTE;
+        assert!(Instant::now() < end, "{resident} of {} MiB are kept", budget / MEBIBYTE);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let document = "SELECT JSON_LENGTH((SELECT JSON_ARRAYAGG(s) FROM big))";
+    assert_eq!(connection.query_first(document).unwrap(), Some(20_000));
+}
+
 #[test]
 fn a_statement_that_finds_no_memory_ends_and_its_connection_goes_on() {
     let server = Server::start(&[], &[]);

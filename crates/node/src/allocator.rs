@@ -27,6 +27,10 @@ const MAPPED_BYTES: libc::c_int = 8 << 20;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_BYTES: libc::c_int = 16 << 20;
 
+/// At the end of an arena, at most the memory budget divided by this is kept.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const KEPT_SHARE: u64 = 32;
+
 /// Limits the memory that the allocator keeps and the time that it works at once. Call this first
 /// in `main`: arenas that exist already stay.
 pub fn tune() {
@@ -43,6 +47,17 @@ pub fn tune() {
             // that costs only memory or time.
             let _ = unsafe { libc::mallopt(setting, value) };
         }
+    }
+}
+
+/// Has the allocator keep less of a small memory budget. [`release_free_memory`] does not free the
+/// ends of the arenas.
+pub fn limit_kept(budget_bytes: u64) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        let kept_bytes = (budget_bytes / KEPT_SHARE).clamp(1 << 20, KEPT_BYTES as u64);
+        // SAFETY: as in `tune`.
+        let _ = unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, kept_bytes as libc::c_int) };
     }
 }
 

@@ -35,8 +35,9 @@ const SHARE: u64 = 16;
 /// The size of the column cache is that of the pool divided by this. The columns that TPC-H's 22
 /// queries use take a seventh of a pool that has all of its pages.
 const COLUMN_SHARE: u64 = 6;
-/// Memory for the transaction table, threads, the program, and a small page map and lock table.
-const REST_BYTES: u64 = 24 * MEBIBYTE;
+/// Memory for the transaction table, threads, a small page map and lock table, and the program:
+/// once both executors have run, the system keeps 34 MiB of its file in memory.
+const REST_BYTES: u64 = 48 * MEBIBYTE;
 /// Memory for statements and sessions is that of the pool divided by this, at least
 /// [`LEAST_STATEMENT_BYTES`]. In addition, half of the pool gives way to them.
 const STATEMENT_SHARE: u64 = 8;
@@ -207,6 +208,7 @@ impl Governor {
             let signals = Arc::clone(&signals);
             environment.spawner.spawn("memory", Box::new(move || watch(&signals, &pressure)))
         });
+        budget_bytes.into_iter().for_each(allocator::limit_kept);
         let keeper = pressure.clone().map(|pressure| pressure as Arc<dyn Keeper>);
         keeper.iter().for_each(|keeper| memory::install(Arc::clone(keeper)));
         Governor { budget_bytes, signals, pressure, keeper, task: Mutex::new(task) }

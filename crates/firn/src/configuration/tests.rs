@@ -152,8 +152,8 @@ fn the_buffer_pool_is_what_a_budget_leaves_unless_it_was_set() {
         let plan = merge(file, &[], &[]).unwrap().memory_plan();
         (plan.buffer_pool_bytes >> 20, plan.budget_bytes >> 20)
     };
-    assert_eq!(pool_and_budget(""), (512, 797));
-    assert_eq!(pool_and_budget("memory_budget = '1G'"), (672, 1024));
+    assert_eq!(pool_and_budget(""), (512, 821));
+    assert_eq!(pool_and_budget("memory_budget = '1G'"), (655, 1024));
     assert_eq!(pool_and_budget("memory_budget = '1G'\nbuffer_pool = '64M'"), (64, 1024));
 }
 
@@ -162,13 +162,13 @@ fn values_that_do_not_fit_each_other_are_refused() {
     refused(
         merge("memory_budget = '512M'\nbuffer_pool = '512M'\n", &[], &[]),
         &expect![
-            "firn.toml:1: memory_budget: '512M' is less than the 712M that a node with buffer_pool = 512M needs"
+            "firn.toml:1: memory_budget: '512M' is less than the 736M that a node with buffer_pool = 512M needs"
         ],
     );
     refused(
         merge("memory_budget = '16M'\n", &[], &[]),
         &expect![
-            "firn.toml:1: memory_budget: '16M' is less than the 71M that a node with buffer_pool = 8M needs"
+            "firn.toml:1: memory_budget: '16M' is less than the 95M that a node with buffer_pool = 8M needs"
         ],
     );
     refused(

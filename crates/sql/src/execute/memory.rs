@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use firn_base::memory;
+use firn_base::memory::{self, NoRoom};
 
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
@@ -26,6 +26,8 @@ struct Account {
     used_bytes: AtomicU64,
     /// Up to here, the server's memory budget has granted memory.
     granted_bytes: AtomicU64,
+    /// What the server's memory budget has refused, if the last refusal was its own.
+    ungranted_bytes: AtomicU64,
 }
 
 /// How much a statement requests at a time from the server's memory budget; it does not request
@@ -44,7 +46,8 @@ impl MemoryBudget {
     pub fn new(limit_bytes: u64) -> MemoryBudget {
         let limit_bytes = AtomicU64::new(limit_bytes);
         let (used_bytes, granted_bytes) = (AtomicU64::new(0), AtomicU64::new(GRANT_BYTES));
-        MemoryBudget(Arc::new(Account { limit_bytes, used_bytes, granted_bytes }))
+        let ungranted_bytes = AtomicU64::new(0);
+        MemoryBudget(Arc::new(Account { limit_bytes, used_bytes, granted_bytes, ungranted_bytes }))
     }
 
     /// Changes the limit for later reservations.
@@ -63,10 +66,13 @@ impl MemoryBudget {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// The error of a statement that needs more than there is.
+    /// The error of a statement that was refused memory: it names the limit that was reached.
     #[must_use]
     pub fn refusal(&self) -> SqlError {
-        SqlError::out_of_memory(self.limit_bytes())
+        match self.0.ungranted_bytes.load(Ordering::Relaxed) {
+            0 => SqlError::out_of_memory(self.limit_bytes()),
+            ungranted_bytes => NoRoom(ungranted_bytes).into(),
+        }
     }
 
     /// Takes this many bytes, for a caller that keeps its own account; false, and nothing taken, if
@@ -75,13 +81,13 @@ impl MemoryBudget {
     pub fn take(&self, size_bytes: u64) -> bool {
         let used_bytes = self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
         let granted_bytes = self.0.granted_bytes.load(Ordering::Relaxed);
-        if used_bytes > self.limit_bytes()
-            || used_bytes > granted_bytes && !self.is_granted(used_bytes - granted_bytes)
-        {
-            self.give_back(size_bytes);
-            return false;
+        if used_bytes > self.limit_bytes() {
+            self.0.ungranted_bytes.store(0, Ordering::Relaxed);
+        } else if used_bytes <= granted_bytes || self.is_granted(used_bytes - granted_bytes) {
+            return true;
         }
-        true
+        self.give_back(size_bytes);
+        false
     }
 
     /// Whether the server's memory budget has room for this many bytes beyond those that were
@@ -92,6 +98,8 @@ impl MemoryBudget {
         let granted = memory::ask(usize::try_from(step_bytes).unwrap_or(usize::MAX)).is_ok();
         if granted {
             self.0.granted_bytes.fetch_add(step_bytes, Ordering::Relaxed);
+        } else {
+            self.0.ungranted_bytes.store(step_bytes, Ordering::Relaxed);
         }
         granted
     }
@@ -179,4 +187,39 @@ pub(crate) fn size_of_values(values: &[Datum]) -> usize {
         _ => 0,
     };
     size_of_val(values) + values.iter().map(heap).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use firn_base::memory::{self, Keeper};
+
+    use super::MemoryBudget;
+
+    /// An amount that no other test requests.
+    const REFUSED_BYTES: u64 = 7_654_321;
+
+    struct WithoutRoom;
+
+    impl Keeper for WithoutRoom {
+        fn has_room(&self, size_bytes: u64, _: u64) -> bool {
+            size_bytes != REFUSED_BYTES
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_limit_that_was_reached() {
+        let keeper: Arc<dyn Keeper> = Arc::new(WithoutRoom);
+        memory::install(Arc::clone(&keeper));
+        let budget = MemoryBudget::new(10 << 20);
+        assert!(!budget.take(11 << 20));
+        assert!(budget.refusal().to_string().ends_with("more than its limit of 10485760 bytes"));
+        assert!(!budget.take((1 << 20) + REFUSED_BYTES));
+        assert!(budget.refusal().to_string().ends_with("raise memory_budget"));
+        assert!(!budget.take(11 << 20));
+        assert!(budget.refusal().to_string().ends_with("more than its limit of 10485760 bytes"));
+        assert_eq!(budget.used_bytes(), 0);
+        memory::uninstall(&keeper);
+    }
 }
