@@ -106,12 +106,15 @@ pub struct Base {
 }
 
 impl Base {
+    /// The index of every founding base: a member that joins later knows index 0 only, so the leader
+    /// sees that it lacks the base.
+    pub(crate) const FOUNDED_AT: Index = Index(1);
+
     /// The base of a group's founders, whose log begins at `lsn`. `term` is at least 1 and at least
     /// the epoch of every writer that the log has had.
     #[must_use]
     pub fn founding(term: Term, lsn: Lsn, members: Members) -> Base {
-        // A member that joins later knows index 0 only, so the leader sees that it lacks the base.
-        Base { index: Index(1), term, lsn, members, before: None }
+        Base { index: Base::FOUNDED_AT, term, lsn, members, before: None }
     }
 
     /// Moves the base past the entry behind it, which is durable.

@@ -69,6 +69,13 @@ impl Saved {
         let durable = base.index;
         Saved { vote, base, entries: Vec::new(), durable }
     }
+
+    /// Whether the member has never heard a leader. One that has, has written the leader's term,
+    /// even if it got no entry and voted for nobody.
+    fn is_new(&self) -> bool {
+        let founding = Vote { term: self.base.term, member: None };
+        self.vote == founding && self.base.index <= Base::FOUNDED_AT
+    }
 }
 
 /// Why a member cannot start.
@@ -168,7 +175,7 @@ impl Member {
     pub fn start(options: Options, saved: Saved) -> Result<Member, SavedError> {
         options.check()?;
         check_saved(&saved)?;
-        let is_new = saved.vote.member.is_none() && saved.entries.is_empty();
+        let is_new = saved.is_new();
         let (base, durable) = (saved.base, saved.durable);
         let state = HardState {
             term: saved.vote.term.0,

@@ -77,6 +77,68 @@ fn a_saved_log_with_gaps_is_refused() {
     assert!(refused(|saved| saved.durable = Index(4)));
 }
 
+/// Whether a member that starts from this would vote for another one `ticks` later.
+fn votes(saved: &Saved, ticks: u32) -> bool {
+    let mut member = start(saved.clone()).unwrap();
+    (0..ticks).for_each(|_| member.tick());
+    let asks = Message {
+        term: Term(9),
+        index: Index(9),
+        log_term: Term(8),
+        ..message(MessageKind::AskPreVote)
+    };
+    member.receive(&asks).unwrap();
+    let answer = |command: &Command| matches!(command, Command::Send(answer) if !answer.refused);
+    member.take_commands().iter().any(answer)
+}
+
+#[test]
+fn a_member_that_may_have_promised_something_votes_later() {
+    let election_ticks = Options::new(MemberId(1), 1).election_ticks;
+    let new = Saved::empty(founders());
+    assert!(votes(&new, 0));
+    let vote = Vote { term: Term(2), member: None };
+    let heard = Saved { vote, ..new.clone() };
+    let voted = Saved { vote: Vote { member: Some(MemberId(2)), ..vote }, ..new };
+    // All entries are gone: their log is in the pages, or in what they have led to.
+    let trimmed = Saved::empty(Base { index: Index(2), term: Term(2), ..founders() });
+    for saved in [heard, voted, trimmed] {
+        assert!(!votes(&saved, election_ticks - 1), "{saved:?}");
+        assert!(votes(&saved, election_ticks), "{saved:?}");
+    }
+}
+
+/// A lone voter that starts from this and syncs whatever it writes, once it leads.
+fn leads_alone(options: Options, saved: Saved) -> Member {
+    let mut member = Member::start(options, saved).unwrap();
+    while member.leads().is_none() {
+        member.tick();
+        sync(&mut member);
+    }
+    member
+}
+
+fn sync(member: &mut Member) {
+    for command in member.take_commands() {
+        if let Command::Write(write) = command {
+            member.synced(write.number);
+        }
+    }
+}
+
+#[test]
+fn a_leader_ends_the_change_that_its_base_is_within() {
+    let voter = (MemberId(1), Role::Voter);
+    let members = Members::new([voter]).unwrap();
+    let before = Members::new([voter, (MemberId(2), Role::Learner)]).unwrap();
+    let base = Base { before: Some(before), ..Base::founding(Term(1), Lsn(8), members) };
+    let mut member = leads_alone(Options::new(MemberId(1), 1), Saved::empty(base));
+    sync(&mut member);
+    let term = member.term();
+    let add = [MemberChange::Set(MemberId(3), Role::Learner)];
+    assert!(member.change_members(term, &add).is_ok(), "no other change is under way");
+}
+
 #[test]
 fn a_lost_log_is_noticed() {
     let mut member = start(Saved::empty(founders())).unwrap();
@@ -101,18 +163,7 @@ fn proposals_beyond_the_credit_are_refused() {
     let saved = Saved::empty(Base::founding(Term(1), Lsn(8), alone));
     let mut options = Options::new(MemberId(1), 1);
     options.undurable_bytes = 100;
-    let mut member = Member::start(options, saved).unwrap();
-    let sync = |member: &mut Member| {
-        for command in member.take_commands() {
-            if let Command::Write(write) = command {
-                member.synced(write.number);
-            }
-        }
-    };
-    while member.leads().is_none() {
-        member.tick();
-        sync(&mut member);
-    }
+    let mut member = leads_alone(options, saved);
     let term = member.term();
     let propose = |member: &mut Member, bytes| {
         let (start, end) = (member.end(), member.end().advance(bytes));

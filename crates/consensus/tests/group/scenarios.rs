@@ -75,6 +75,11 @@ fn votes_are_synced() {
 }
 
 #[test]
+fn promise_without_log() {
+    check("promise_without_log");
+}
+
+#[test]
 fn reads() {
     check("reads");
 }
