@@ -10,7 +10,8 @@ use crate::message::Message;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteNumber(pub u64);
 
-/// Chosen by the caller, to find its read again.
+/// Chosen by the caller, to find its read again. No other read of the member has the same, also
+/// none of a life before whose answer may be under way. Those of other members may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadId(pub u64);
 

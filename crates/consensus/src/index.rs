@@ -140,11 +140,6 @@ impl EntryIndex {
         self.memberships.back().expect("never empty")
     }
 
-    /// Whether a change of members is half done.
-    pub(crate) fn is_joint(&self) -> bool {
-        self.membership().before.is_some()
-    }
-
     /// Forgets applied entries that end at or before `lsn`. Returns where the kept log begins.
     pub(crate) fn release(&mut self, lsn: Lsn) -> Lsn {
         let goes = |entry: &&Entry| entry.end() <= lsn && entry.index <= self.applied;
@@ -203,9 +198,8 @@ impl Storage for EntryIndex {
     }
 
     fn term(&self, index: u64) -> raft::Result<u64> {
-        let missing =
-            if index < self.base.0.0 { StorageError::Compacted } else { StorageError::Unavailable };
-        self.term_of(Index(index)).map(|term| term.0).ok_or(Error::Store(missing))
+        let term = self.term_of(Index(index)).map(|term| term.0);
+        term.ok_or(Error::Store(StorageError::Unavailable))
     }
 
     fn first_index(&self) -> raft::Result<u64> {

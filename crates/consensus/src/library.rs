@@ -135,13 +135,16 @@ pub(crate) fn sent(
     stamp: u64,
 ) -> Option<Message> {
     let (kind, _) = *KINDS.iter().find(|(_, kind)| *kind == message.get_msg_type())?;
-    let about_reads = matches!(kind, MessageKind::AskRead | MessageKind::ReadAnswer);
-    let context = match message.entries.first() {
-        Some(entry) if about_reads => entry.data.to_vec(),
-        _ => message.context.to_vec(),
+    let (context, entries) = match kind {
+        // What identifies the read travels as an entry.
+        MessageKind::AskRead | MessageKind::ReadAnswer => {
+            (message.entries.first()?.data.to_vec(), Vec::new())
+        }
+        _ => {
+            let entries = message.entries.iter().map(|entry| whole(Index(entry.index)));
+            (message.context.to_vec(), entries.collect::<Option<Vec<_>>>()?)
+        }
     };
-    let entries = message.entries.iter().filter(|_| !about_reads);
-    let entries = entries.map(|entry| whole(Index(entry.index)));
     let restart = kind == MessageKind::Restart;
     Some(Message {
         kind,
@@ -156,7 +159,7 @@ pub(crate) fn sent(
         refused: message.reject,
         hint: Index(message.reject_hint),
         base: restart.then(|| base(message.get_snapshot())),
-        entries: entries.collect::<Option<Vec<_>>>()?,
+        entries,
         context,
     })
 }
@@ -165,7 +168,6 @@ pub(crate) fn sent(
 pub(crate) fn received(message: &Message) -> LibraryMessage {
     let mut received = LibraryMessage {
         from: message.from.0,
-        to: message.to.0,
         term: message.term.0,
         index: message.index.0,
         log_term: message.log_term.0,

@@ -183,7 +183,7 @@ impl Member {
             commit: durable.0,
             ..Default::default()
         };
-        let config = config(&options, base.index);
+        let config = config(&options);
         let applied = (base.index, base.lsn);
         let index = EntryIndex::new(base, saved.entries, state, &options);
         let logger = slog::Logger::root(slog::Discard, slog::o!());
@@ -286,7 +286,7 @@ impl Member {
         if waiting > 0 && end.since(self.durable.1) > self.options.undurable_bytes {
             return Err(Refusal::NoCredit);
         }
-        let mut proposal = raft::prelude::Message { from: self.id(), ..Default::default() };
+        let mut proposal = raft::prelude::Message::default();
         proposal.set_msg_type(MessageType::MsgPropose);
         proposal
             .set_entries(batches.iter().map(library::proposed_batch).collect::<Vec<_>>().into());
@@ -332,7 +332,7 @@ impl Member {
         changes: &[MemberChange],
     ) -> Result<Index, Refusal> {
         self.check_leads(term)?;
-        if self.node.store().is_joint() || self.node.raft.has_pending_conf() {
+        if self.node.raft.has_pending_conf() {
             return Err(Refusal::ChangeUnderWay);
         }
         self.members().changed(changes)?;
@@ -371,7 +371,7 @@ impl Member {
             return Err(Refusal::WriteUnderWay);
         }
         self.node.raft.become_follower(term.0, 0);
-        let mut at_once = raft::prelude::Message { from: self.id(), ..Default::default() };
+        let mut at_once = raft::prelude::Message::default();
         at_once.set_msg_type(MessageType::MsgTimeoutNow);
         // Ignored while a change of members is not in force yet: an election follows in time.
         let _ = self.node.raft.step(at_once);
@@ -506,20 +506,18 @@ impl Member {
     }
 }
 
-fn config(options: &Options, applied: Index) -> Config {
+fn config(options: &Options) -> Config {
     let ticks = options.election_ticks as usize;
     Config {
         id: options.id.0,
         election_tick: ticks,
         heartbeat_tick: options.heartbeat_ticks as usize,
-        applied: applied.0,
         // Sizes are those of the log's bytes, which the library does not see: the index limits.
         max_size_per_msg: raft::NO_LIMIT,
         max_inflight_msgs: options.messages_in_flight,
         check_quorum: true,
         pre_vote: true,
         // Draws of the library are always replaced by those of the member; see `elections`.
-        min_election_tick: ticks,
         max_election_tick: usize::MAX / 2,
         // Followers learn the durable position with the next entries or the next heartbeat.
         skip_bcast_commit: true,

@@ -65,13 +65,13 @@ fn a_base_within_a_change_of_members_has_both_halves() {
     let mut index = index(vec![log(8), two, log(8), Content::Members(Vec::new()), log(8)]);
     let founders = index.members().clone();
     (2..=4).for_each(|entry| drop(index.apply(Index(entry))));
-    assert!(index.is_joint());
+    assert!(index.membership().before.is_some());
     let base = index.base_for_others().unwrap();
     assert_eq!((base.members.iter().count(), base.before), (3, Some(founders)));
     assert_eq!((base.index, base.lsn), (Index(3), Lsn(16)), "nothing before is for three members");
     assert_eq!(index.release(Lsn(24)), Lsn(24));
     assert_eq!(index.memberships.len(), 1);
-    assert!(index.is_joint());
+    assert!(index.membership().before.is_some());
     index.apply(Index(5));
     assert_eq!(index.base_for_others().unwrap().before, None);
 }

@@ -127,6 +127,92 @@ fn sync(member: &mut Member) {
 }
 
 #[test]
+fn a_logger_asks_for_no_votes_when_it_hears_late_that_it_should_lead() {
+    let term_after = |role| {
+        let voters = [2, 3].map(|id| (MemberId(id), Role::Voter));
+        let members = Members::new([(MemberId(1), role)].into_iter().chain(voters)).unwrap();
+        let base = Base { members, ..founders() };
+        let mut member = start(Saved::empty(base)).unwrap();
+        member.receive(&message(MessageKind::Heartbeat)).unwrap();
+        member.receive(&message(MessageKind::HandOver)).unwrap();
+        member.term()
+    };
+    assert_eq!(term_after(Role::Voter), Term(3));
+    assert_eq!(term_after(Role::Logger), Term(2));
+}
+
+#[test]
+fn what_a_leader_sends_is_not_taken_before_the_base_is_synced() {
+    let mut member = start(Saved::empty(founders())).unwrap();
+    let base = Base { index: Index(5), term: Term(2), lsn: Lsn(108), ..founders() };
+    let restart = Message { base: Some(base), ..message(MessageKind::Restart) };
+    member.receive(&restart).unwrap();
+    let append = Message {
+        index: Index(5),
+        log_term: Term(2),
+        entries: vec![log(6, 2, 108)],
+        ..message(MessageKind::Append)
+    };
+    member.receive(&append).unwrap();
+    assert_eq!(member.last(), Index(5));
+    sync(&mut member);
+    member.receive(&append).unwrap();
+    assert_eq!(member.last(), Index(6));
+}
+
+/// The leader of a group of itself and learner 2, which has everything.
+fn leader_with_a_learner(options: Options) -> Member {
+    let members = [(MemberId(1), Role::Voter), (MemberId(2), Role::Learner)];
+    let base = Base::founding(Term(1), Lsn(8), Members::new(members).unwrap());
+    let mut member = leads_alone(options, Saved::empty(base));
+    let answer = Message { index: member.last(), stamp: 1, ..message(MessageKind::AppendAnswer) };
+    member.receive(&answer).unwrap();
+    drop(member.take_commands());
+    member
+}
+
+/// How many messages of that kind the member sends now.
+fn sent(member: &mut Member, kind: MessageKind) -> usize {
+    let is_sent = |command: &Command| matches!(command, Command::Send(one) if one.kind == kind);
+    member.take_commands().iter().filter(|command| is_sent(command)).count()
+}
+
+#[test]
+fn a_leader_is_heard_as_often_as_its_settings_say() {
+    let mut member =
+        leader_with_a_learner(Options { heartbeat_ticks: 3, ..Options::new(MemberId(1), 1) });
+    (0..30).for_each(|_| member.tick());
+    assert_eq!(sent(&mut member, MessageKind::Heartbeat), 10);
+}
+
+#[test]
+fn no_more_messages_with_entries_are_under_way_than_the_settings_say() {
+    let mut member =
+        leader_with_a_learner(Options { messages_in_flight: 3, ..Options::new(MemberId(1), 1) });
+    for _ in 0..5 {
+        let (start, end) = (member.end(), member.end().advance(8));
+        member.propose(member.term(), &[Batch { start, end, checksum: 0 }]).unwrap();
+    }
+    assert_eq!(sent(&mut member, MessageKind::Append), 3);
+}
+
+fn add_learner(member: &mut Member, id: u64) -> Result<(), Refusal> {
+    let (term, add) = (member.term(), MemberChange::Set(MemberId(id), Role::Learner));
+    member.change_members(term, &[add]).map(drop)
+}
+
+#[test]
+fn one_change_of_members_is_under_way_at_a_time() {
+    let alone = Members::new([(MemberId(1), Role::Voter)]).unwrap();
+    let saved = Saved::empty(Base::founding(Term(1), Lsn(8), alone));
+    let mut member = leads_alone(Options::new(MemberId(1), 1), saved);
+    assert_eq!(add_learner(&mut member, 2), Ok(()));
+    assert_eq!(add_learner(&mut member, 3), Err(Refusal::ChangeUnderWay));
+    sync(&mut member);
+    assert_eq!(add_learner(&mut member, 3), Ok(()));
+}
+
+#[test]
 fn a_leader_ends_the_change_that_its_base_is_within() {
     let voter = (MemberId(1), Role::Voter);
     let members = Members::new([voter]).unwrap();
@@ -134,9 +220,9 @@ fn a_leader_ends_the_change_that_its_base_is_within() {
     let base = Base { before: Some(before), ..Base::founding(Term(1), Lsn(8), members) };
     let mut member = leads_alone(Options::new(MemberId(1), 1), Saved::empty(base));
     sync(&mut member);
-    let term = member.term();
-    let add = [MemberChange::Set(MemberId(3), Role::Learner)];
-    assert!(member.change_members(term, &add).is_ok(), "no other change is under way");
+    assert_eq!(add_learner(&mut member, 3), Ok(()));
+    sync(&mut member);
+    assert_eq!(member.members().role(MemberId(3)), Some(Role::Learner));
 }
 
 #[test]
@@ -172,7 +258,8 @@ fn proposals_beyond_the_credit_are_refused() {
     assert_eq!(propose(&mut member, 1000), Ok(()), "one batch of any size");
     assert_eq!(propose(&mut member, 8), Err(Refusal::NoCredit));
     sync(&mut member);
-    assert_eq!(propose(&mut member, 8), Ok(()));
+    assert_eq!(propose(&mut member, 92), Ok(()));
+    assert_eq!(propose(&mut member, 8), Ok(()), "the credit to its end");
     let gap = Batch { start: Lsn(8), end: Lsn(16), checksum: 0 };
     let end = member.end();
     assert_eq!(member.propose(term, &[gap]), Err(Refusal::OutOfPlace { start: Lsn(8), end }));

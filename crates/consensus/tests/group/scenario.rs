@@ -23,6 +23,7 @@
 //! | `hand-over 1 2` | leader 1 lets 2 lead |
 //! | `lead-again 1` | leader 1 begins the next term |
 //! | `release 1 108` | member 1 forgets log before 108 |
+//! | `unreachable 1 2` | member 1 is told that a message to 2 could not be sent |
 //! | `cut 1`, `heal 1` | all messages from and to 1 are lost, until it is healed |
 //! | `take-over 4 9=voter 5 10=voter` | 4 and 5 start as 9 and 10, without the others, from 4's log |
 //! | `crash 1`, `start 1` | member 1 loses power; it starts from its disk |
@@ -45,7 +46,8 @@ pub(crate) struct Scenario {
     disks: BTreeMap<u64, Disk>,
     under_way: Vec<Message>,
     cut: BTreeSet<u64>,
-    reads: u64,
+    /// How many reads each member has asked for.
+    reads: BTreeMap<u64, u64>,
     output: String,
 }
 
@@ -122,6 +124,10 @@ impl Scenario {
             ["release", id, lsn] => {
                 let begins = self.member(number(id)).release(Lsn(number(lsn)));
                 self.line(&format!("{id}: the log begins at {begins}"));
+            }
+            ["unreachable", id, to] => {
+                self.member(number(id)).unreachable(MemberId(number(to)));
+                self.carry_out(number(id));
             }
             ["cut", id] => drop(self.cut.insert(number(id))),
             ["heal", id] => drop(self.cut.remove(&number(id))),
@@ -268,8 +274,9 @@ impl Scenario {
     }
 
     fn read(&mut self, id: u64) {
-        self.reads += 1;
-        let read = ReadId(self.reads);
+        let number = self.reads.entry(id).or_insert(0);
+        *number += 1;
+        let read = ReadId(*number);
         let refused = self.member(id).read(read).err();
         self.refused(id, refused);
         self.carry_out(id);

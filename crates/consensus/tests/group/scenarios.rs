@@ -75,6 +75,11 @@ fn votes_are_synced() {
 }
 
 #[test]
+fn refused_candidate() {
+    check("refused_candidate");
+}
+
+#[test]
 fn promise_without_log() {
     check("promise_without_log");
 }
