@@ -128,11 +128,10 @@ impl Member {
 
     /// Moves the durable position forward.
     pub(super) fn reach(&mut self, durable: (Index, Lsn)) {
-        if durable.0 > self.durable.0 {
-            debug_assert!(durable.1 >= self.durable.1, "the durable position never goes back");
-            self.durable = durable;
-            self.commands.push(Command::Durable { index: durable.0, lsn: durable.1 });
-        }
+        debug_assert!(durable.0 > self.durable.0, "only what is new is reached");
+        debug_assert!(durable.1 >= self.durable.1, "the durable position never goes back");
+        self.durable = durable;
+        self.commands.push(Command::Durable { index: durable.0, lsn: durable.1 });
     }
 
     /// A leader that is no voter any more steps down.
@@ -147,8 +146,7 @@ impl Member {
 
     fn tell_end_of_leadership(&mut self) {
         let term = self.term();
-        let still = self.node.raft.state == StateRole::Leader;
-        if self.leads().is_some_and(|own| own != term || !still) {
+        if self.leads().is_some_and(|own| own != term) {
             self.tell_standing();
         }
     }

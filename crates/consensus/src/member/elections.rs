@@ -58,9 +58,8 @@ impl Member {
 
     /// Lets a voter lead instead of this logger.
     pub(super) fn pass_on(&mut self) {
-        let raft = &self.node.raft;
-        let leads = raft.state == StateRole::Leader && raft.lead_transferee.is_none();
-        if !leads || self.role() != Some(Role::Logger) {
+        let is_handing_over = self.node.raft.lead_transferee.is_some();
+        if is_handing_over || self.role() != Some(Role::Logger) {
             return;
         }
         if let Some(voter) = self.successor(|_| true) {

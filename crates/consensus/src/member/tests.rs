@@ -196,6 +196,28 @@ fn no_more_messages_with_entries_are_under_way_than_the_settings_say() {
     assert_eq!(sent(&mut member, MessageKind::Append), 3);
 }
 
+#[test]
+fn a_writer_hears_of_its_end_before_anything_is_written_for_the_next() {
+    let alone = Members::new([(MemberId(1), Role::Voter)]).unwrap();
+    let saved = Saved::empty(Base::founding(Term(1), Lsn(8), alone));
+    let mut member = leads_alone(Options::new(MemberId(1), 1), saved);
+    drop(member.take_commands());
+    member.lead_again(member.term()).unwrap();
+    let commands = member.take_commands();
+    assert!(matches!(commands[0], Command::Follow { .. }), "{commands:?}");
+}
+
+#[test]
+fn a_member_that_should_not_lead_any_more_waits_longer() {
+    let mut member = start(Saved::empty(founders())).unwrap();
+    let election_ticks = Options::new(MemberId(1), 1).election_ticks;
+    member.set_priority(2);
+    (0..3 * election_ticks - 1).for_each(|_| member.tick());
+    assert_eq!(sent(&mut member, MessageKind::AskPreVote), 0);
+    (0..election_ticks).for_each(|_| member.tick());
+    assert_eq!(sent(&mut member, MessageKind::AskPreVote), 2);
+}
+
 fn add_learner(member: &mut Member, id: u64) -> Result<(), Refusal> {
     let (term, add) = (member.term(), MemberChange::Set(MemberId(id), Role::Learner));
     member.change_members(term, &[add]).map(drop)

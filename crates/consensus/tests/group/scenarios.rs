@@ -70,6 +70,11 @@ fn slow_disk() {
 }
 
 #[test]
+fn time_with_a_slow_disk() {
+    check("time_with_a_slow_disk");
+}
+
+#[test]
 fn votes_are_synced() {
     check("votes_are_synced");
 }
