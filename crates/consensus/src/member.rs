@@ -243,10 +243,9 @@ impl Member {
             return Ok(());
         }
         self.check_received(message)?;
-        let before = self.node.raft.state;
         // An answer of a member that was removed, or a read without a leader: nothing to do.
         let _ = self.node.step(library::received(message));
-        self.hear(message, before);
+        self.hear(message);
         self.settle();
         Ok(())
     }

@@ -91,8 +91,8 @@ impl Member {
 
     /// Sends messages once the writes that they speak of are synced.
     fn send(&mut self, messages: &[raft::prelude::Message], about_entries: bool) {
+        let stamp = self.stamp();
         for message in messages {
-            let stamp = self.stamp(MemberId(message.to));
             let whole = |index| self.node.store().get(index).cloned();
             let Some(message) = library::sent(message, whole, stamp) else { continue };
             if message.kind == MessageKind::HandOver {

@@ -19,7 +19,6 @@ use raft::StateRole;
 
 use super::Member;
 use crate::entry::Term;
-use crate::members::MemberId;
 use crate::message::{Message, MessageKind};
 
 pub(super) struct Lease {
@@ -30,18 +29,12 @@ pub(super) struct Lease {
     confirmed: BTreeMap<u64, u64>,
     given_up: bool,
     /// As a follower: the leader's highest stamp.
-    heard: (Option<MemberId>, u64),
+    heard: u64,
 }
 
 impl Lease {
     pub(super) fn new(ticks: u64) -> Lease {
-        Lease {
-            ticks,
-            term: Term(0),
-            confirmed: BTreeMap::new(),
-            given_up: false,
-            heard: (None, 0),
-        }
+        Lease { ticks, term: Term(0), confirmed: BTreeMap::new(), given_up: false, heard: 0 }
     }
 
     fn enter(&mut self, term: Term) {
@@ -56,16 +49,14 @@ impl Member {
     /// while first makes up for the ticks that it missed.
     #[must_use]
     pub fn has_lease(&self) -> bool {
-        let raft = &self.node.raft;
-        let lease = &self.lease;
-        if raft.state != StateRole::Leader || lease.term.0 != raft.term || lease.given_up {
-            // Without any answer in this term there is no stamp to rely on. A lone voter has
-            // nobody to ask.
-            return raft.state == StateRole::Leader && raft.prs().is_singleton();
-        }
-        let fresh = |(_, stamp): &(&u64, &u64)| self.ticks < **stamp + lease.ticks;
+        let (raft, lease) = (&self.node.raft, &self.lease);
+        // What members confirmed in another term, or before a hand-over, binds them no more.
+        let binds = lease.term.0 == raft.term && !lease.given_up;
+        let fresh = |(_, stamp): &(&u64, &u64)| binds && self.ticks < **stamp + lease.ticks;
         let confirmed = lease.confirmed.iter().filter(fresh).map(|(id, _)| *id);
-        raft.prs().has_quorum(&confirmed.chain([raft.id]).collect())
+        // A lone voter has nobody to ask.
+        raft.state == StateRole::Leader
+            && raft.prs().has_quorum(&confirmed.chain([raft.id]).collect())
     }
 
     /// Whether this member has no lease for the rest of its term, because it lets another one lead.
@@ -100,21 +91,18 @@ impl Member {
     }
 
     /// Notes the stamp of a message that was processed.
-    pub(super) fn hear(&mut self, message: &Message, before: StateRole) {
-        let (term, leader) = (self.term(), self.leader());
+    pub(super) fn hear(&mut self, message: &Message) {
+        let term = self.term();
         if message.term != term {
             return;
         }
         self.lease.enter(term);
         match message.kind {
-            MessageKind::Append | MessageKind::Heartbeat if leader == Some(message.from) => {
-                let heard = &mut self.lease.heard;
-                let known = if heard.0 == leader { heard.1 } else { 0 };
-                *heard = (leader, known.max(message.stamp));
+            // A term has one leader, so all of these are its messages.
+            MessageKind::Append | MessageKind::Heartbeat => {
+                self.lease.heard = self.lease.heard.max(message.stamp);
             }
-            MessageKind::AppendAnswer | MessageKind::HeartbeatAnswer
-                if before == StateRole::Leader =>
-            {
+            MessageKind::AppendAnswer | MessageKind::HeartbeatAnswer => {
                 let confirmed = self.lease.confirmed.entry(message.from.0).or_insert(0);
                 *confirmed = message.stamp.max(*confirmed);
             }
@@ -122,13 +110,12 @@ impl Member {
         }
     }
 
-    /// The stamp for a message to `to`.
-    pub(super) fn stamp(&self, to: MemberId) -> u64 {
+    /// The stamp for a message; one to the leader answers the leader's.
+    pub(super) fn stamp(&self) -> u64 {
         if self.node.raft.state == StateRole::Leader {
             return self.ticks;
         }
-        let known = self.lease.term == self.term() && self.lease.heard.0 == Some(to);
-        if known { self.lease.heard.1 } else { 0 }
+        if self.lease.term == self.term() { self.lease.heard } else { 0 }
     }
 
     pub(super) fn give_lease_up(&mut self) {
@@ -137,3 +124,6 @@ impl Member {
         self.lease.given_up = true;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ fn log(index: u64, term: u64, start: u64) -> Entry {
 }
 
 /// A message from member 2, as the leader of term 2.
-fn message(kind: MessageKind) -> Message {
+pub(super) fn message(kind: MessageKind) -> Message {
     Message {
         kind,
         from: MemberId(2),
@@ -109,7 +109,7 @@ fn a_member_that_may_have_promised_something_votes_later() {
 }
 
 /// A lone voter that starts from this and syncs whatever it writes, once it leads.
-fn leads_alone(options: Options, saved: Saved) -> Member {
+pub(super) fn leads_alone(options: Options, saved: Saved) -> Member {
     let mut member = Member::start(options, saved).unwrap();
     while member.leads().is_none() {
         member.tick();
@@ -118,7 +118,7 @@ fn leads_alone(options: Options, saved: Saved) -> Member {
     member
 }
 
-fn sync(member: &mut Member) {
+pub(super) fn sync(member: &mut Member) {
     for command in member.take_commands() {
         if let Command::Write(write) = command {
             member.synced(write.number);

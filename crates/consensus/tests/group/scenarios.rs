@@ -95,6 +95,11 @@ fn reads() {
 }
 
 #[test]
+fn reads_after_a_hand_over() {
+    check("reads_after_a_hand_over");
+}
+
+#[test]
 fn fenced_writer() {
     check("fenced_writer");
 }
