@@ -48,8 +48,3 @@ def cases(server):
             answer += "\n" + server.answer(connection, f"SELECT * FROM {table}")
         yield f"{number:02} {statement}", answer
     server.answer(connection, "DROP DATABASE recorded_random")
-
-
-KNOWN = {
-    "15 SELECT a, (SELECT RAND(3)) FROM s": "a subquery without tables is evaluated once, and not replaced by its expression",
-}

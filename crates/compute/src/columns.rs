@@ -3,6 +3,7 @@
 use firn_format::value::CollationId;
 use firn_sql::catalog::virtual_table_metadata::{ReportedColumn, ReportedType};
 use firn_sql::collation;
+use firn_sql::expression::ExpressionKind;
 use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Display, SqlType, TypeKind};
 use firn_wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
@@ -101,6 +102,17 @@ fn of_type(
     }
 }
 
+fn is_whole(ty: &SqlType) -> bool {
+    matches!(ty.kind, TypeKind::Integer { .. } | TypeKind::Year)
+}
+
+/// Whether bytes are told of like a column's, whatever keeps them: those that are written, and
+/// results of operations on bits.
+fn is_of_bytes(column: &OutputColumn, display: &Display) -> bool {
+    let is_written = matches!(column.value.kind, ExpressionKind::Literal(_));
+    column.value.ty.kind.is_binary() && (is_written || display.unsigned)
+}
+
 /// The columns of a prepared statement: a column that will come from a temporary table is still an
 /// expression.
 #[must_use]
@@ -108,7 +120,13 @@ pub fn encode_prepared(columns: &[OutputColumn], results: Option<CollationId>) -
     let definitions: Vec<ColumnDefinition> = columns
         .iter()
         .map(|column| match (&column.origin, column.display) {
-            (None, Some(display)) => {
+            // Only expressions that a temporary table will keep have such types.
+            (None, Some(display)) if is_whole(&column.value.ty) => {
+                let display = Display { type_code: None, ..display.as_expression() };
+                let display = Some(display);
+                definition(&OutputColumn { display, ..column.clone() }, results)
+            }
+            (None, Some(display)) if !is_of_bytes(column, &display) => {
                 let display = Some(display.as_expression());
                 definition(&OutputColumn { display, ..column.clone() }, results)
             }

@@ -20,8 +20,19 @@ pub fn default_text(column: &ColumnModel) -> Option<String> {
             (kind, Datum::Text(bytes)) if kind.is_binary() && bytes.as_str().is_none() => {
                 hex(bytes)
             }
-            _ => literal_text(datum, &column.ty),
+            _ => value_text(datum, column),
         }),
+    }
+}
+
+/// The text of a column's value: a double has the digits of the definition.
+#[must_use]
+pub fn value_text(datum: &Datum, column: &ColumnModel) -> String {
+    match (datum, column.display_decimals) {
+        (Datum::Double(number), Some(decimals)) => {
+            format!("{number:.decimals$}", decimals = decimals.into())
+        }
+        _ => literal_text(datum, &column.ty),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Datum::text(call.context.session.current_user()))
     })
     .volatile(Volatility::Statement),
-    lenient!("CURRENT_ROLE", 0..=0, [] => system::<1024>, |_, call: &Call<'_>| {
+    lenient!("CURRENT_ROLE", 0..=0, [] => system::<16_777_216>, |_, call: &Call<'_>| {
         Ok(Datum::text(call.context.session.current_role()))
     })
     .volatile(Volatility::Statement),

@@ -9,7 +9,7 @@ use crate::signature::{self, unsigned};
 use crate::{Call, Function, Volatility, lenient, strict};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("UUID", 0..=0, [] => signature::text::<36>, |_, call: &Call<'_>| Ok(uuid(call)))
+    lenient!("UUID", 0..=0, [] => signature::system_text::<36>, |_, call: &Call<'_>| Ok(uuid(call)))
         .volatile(Volatility::Row),
     lenient!("UUID_SHORT", 0..=0, [] => unsigned, |_, call: &Call<'_>| Ok(uuid_short(call)))
         .volatile(Volatility::Row),

@@ -1,6 +1,7 @@
 //! The context for planning a statement.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use firn_format::value::CollationId;
 
@@ -18,8 +19,11 @@ pub trait VariableTypes {
     /// # Errors
     /// 1193 if there is no variable with this name.
     fn system(&self, name: &str, global: bool) -> Result<SqlType>;
-    /// The type of a user variable's value; `name` is in lower case and without `@`.
-    fn user(&self, name: &str) -> SqlType;
+    /// Whether a system variable is on or off; `name` is in lower case.
+    fn is_switch(&self, name: &str) -> bool;
+    /// The type of a user variable; `name` is in lower case and without `@`. `None` if it was never
+    /// set.
+    fn user(&self, name: &str) -> Option<SqlType>;
 }
 
 /// Unknown variables: all are text.
@@ -31,8 +35,12 @@ impl VariableTypes for UntypedVariables {
         Ok(SqlType::varchar(1024, CollationId(255)))
     }
 
-    fn user(&self, _name: &str) -> SqlType {
-        SqlType::varchar(16_383, CollationId(255))
+    fn is_switch(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn user(&self, _name: &str) -> Option<SqlType> {
+        None
     }
 }
 
@@ -57,6 +65,8 @@ pub struct PlanContext<'a> {
     /// By number: what the binder has found out about parameters of unknown types.
     pub parameter_types: RefCell<Vec<Option<SqlType>>>,
     pub variables: &'a dyn VariableTypes,
+    /// The user variables that the statement sets, as far as it is bound.
+    pub assigned_variables: RefCell<Vec<Arc<str>>>,
     /// Warnings of planning, such as unknown hints.
     pub conditions: RefCell<Vec<Condition>>,
     /// The privileges that a statement that could not be planned needs on the tables it had named
@@ -94,6 +104,7 @@ impl<'a> PlanContext<'a> {
             parameters_are_literals: false,
             parameter_types: RefCell::default(),
             variables: &UntypedVariables,
+            assigned_variables: RefCell::default(),
             conditions: RefCell::default(),
             needs_of_refused: RefCell::default(),
             executor: Cell::new(None),

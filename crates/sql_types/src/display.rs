@@ -27,6 +27,9 @@ pub struct Display {
     pub nullable: Option<bool>,
     /// The type byte, if it differs from the type's; see [`type_code`](super::metadata::type_code).
     pub type_code: Option<u8>,
+    /// A column that `CREATE TABLE … SELECT` makes of it has its type and length, however short
+    /// its values are.
+    pub keeps_type: bool,
 }
 
 impl Display {

@@ -40,6 +40,7 @@ mod tests;
 pub mod time_zone;
 pub mod type_display;
 pub mod unify;
+pub mod variable_form;
 pub mod watch;
 
 pub use byte_string::ByteString;

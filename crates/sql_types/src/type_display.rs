@@ -46,6 +46,7 @@ impl Display {
             stored: true,
             nullable: None,
             type_code: None,
+            keeps_type: false,
         }
     }
 

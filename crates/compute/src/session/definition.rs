@@ -143,7 +143,7 @@ impl DefinitionStatements<'_> {
         } = &*self.runner;
         let variables = &state.connection.variables;
         let account = rights.account.name.to_string();
-        let binder = DefinitionBinder::new(catalog, evaluation);
+        let binder = DefinitionBinder::new(catalog, evaluation, state);
         let facts = Arc::clone(facts);
         let cut = &self.runner.facts.cut;
         let changes = || if cut.may_go_on() { Ok(()) } else { Err(SqlError::interrupted()) };

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
+use firn_format::value::CollationId;
 use firn_sql::catalog::session::{Process, SessionTables};
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::plan::Counters;
 use firn_sql::plan::VariableTypes;
 use firn_sql::types::decimal::{MAX_SCALE, Rounding};
+use firn_sql::types::variable_form::variable_form;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Connections, TlsInformation};
 
-use super::answers::text_type;
 use super::connection::ConnectionState;
 use super::diagnostics::Diagnostics;
 use crate::accounts::need::is_open;
@@ -21,6 +22,11 @@ use crate::instance::Instance;
 use crate::server_figures::server_figures;
 use crate::session_facts::Facts;
 use crate::variables::{self, SessionVariables, Setting};
+
+/// The longest text of a system variable, in characters.
+const SYSTEM_TEXT_CHARS: u32 = 21_845;
+/// `utf8mb3_general_ci`
+const SYSTEM_TEXT_COLLATION: CollationId = CollationId(33);
 
 /// A change that the client may want to learn with the next OK.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +154,8 @@ impl SessionState for State {
             }
             value => value,
         };
-        self.connection.user_variables.insert(name.into(), (value, ty.clone().as_column()));
+        let value = variable_form(value, ty);
+        self.connection.user_variables.insert(name.into(), (value, ty.as_variable()));
         self.connection.changes += 1;
     }
 
@@ -170,13 +177,16 @@ impl VariableTypes for State {
             variables::Kind::Number { least, .. } if least >= 0 => SqlType::bigint_unsigned(),
             variables::Kind::Number { .. } => SqlType::bigint(),
             variables::Kind::Real { .. } => SqlType::double(),
-            _ => text_type(),
+            _ => SqlType::varchar(SYSTEM_TEXT_CHARS, SYSTEM_TEXT_COLLATION),
         })
     }
 
-    fn user(&self, name: &str) -> SqlType {
-        let known = self.connection.user_variables.get(name).map(|(_, ty)| ty.clone());
-        known.unwrap_or_else(text_type)
+    fn is_switch(&self, name: &str) -> bool {
+        variables::find(name).is_some_and(|found| found.kind == variables::Kind::Switch)
+    }
+
+    fn user(&self, name: &str) -> Option<SqlType> {
+        self.connection.user_variables.get(name).map(|(_, ty)| ty.clone())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::catalog::model::{CheckModel, TableModel};
 use crate::error::Result;
 use crate::expression::volatility::volatile_function;
 use crate::grammar::ast::Query;
-use crate::logical::PlanContext;
+use crate::logical::{PlanContext, VariableTypes};
 use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::DetachedExpression;
@@ -21,6 +21,7 @@ use super::DetachedExpression;
 pub struct DefinitionBinder<'a> {
     catalog: &'a Arc<SessionCatalog>,
     evaluation: &'a EvaluationContext,
+    variables: &'a dyn VariableTypes,
 }
 
 impl<'a> DefinitionBinder<'a> {
@@ -29,8 +30,9 @@ impl<'a> DefinitionBinder<'a> {
     pub fn new(
         catalog: &'a Arc<SessionCatalog>,
         evaluation: &'a EvaluationContext,
+        variables: &'a dyn VariableTypes,
     ) -> DefinitionBinder<'a> {
-        DefinitionBinder { catalog, evaluation }
+        DefinitionBinder { catalog, evaluation, variables }
     }
 
     fn detached(&self, bound: BoundRowExpression) -> Box<dyn RowExpression> {
@@ -89,7 +91,8 @@ impl ExpressionBinder for DefinitionBinder<'_> {
     }
 
     fn query_columns(&self, query: &Query, schema: &str) -> Result<Vec<QueryColumn>> {
-        let context = PlanContext::new(self.catalog, Some(schema), self.evaluation);
+        let mut context = PlanContext::new(self.catalog, Some(schema), self.evaluation);
+        context.variables = self.variables;
         let columns = query_columns(query, &context)?;
         let column = |column: crate::logical::OutputColumn| {
             let origin = column.origin.as_ref().and_then(|origin| {
@@ -98,8 +101,8 @@ impl ExpressionBinder for DefinitionBinder<'_> {
                 Some((found, ordinal))
             });
             let (kind, width) = kept_type(&column);
-            let is_told = column.display.and_then(|display| display.nullable) == Some(true);
-            let nullable = column.value.ty.nullable || is_told;
+            let told = column.display.and_then(|display| display.nullable);
+            let nullable = told.unwrap_or(column.value.ty.nullable);
             let ty = SqlType { kind, nullable, ..column.value.ty };
             QueryColumn { name: column.name.to_string(), ty, width, origin }
         };

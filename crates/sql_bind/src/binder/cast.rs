@@ -119,7 +119,7 @@ pub(super) fn explicit_cast(
     charset: Option<&str>,
 ) -> Result<Expression> {
     let kind = cast_kind(typing.context, &operand, data_type, charset)?;
-    let operand = parameter::inferred(typing.context, operand, &SqlType::new(kind.clone()));
+    let operand = parameter::inferred(typing.context, operand, &parameter::of_cast(&kind));
     let is_never_null = match kind.is_string() {
         true => !typing.context.evaluation.sql_mode.is_strict(),
         false => kind.is_numeric() && kind != TypeKind::Year,
@@ -396,9 +396,14 @@ pub(crate) fn date_arithmetic(
     minus: bool,
 ) -> Result<Expression> {
     // A unit of several parts reads the text.
-    let is_compound = IntervalUnit::by_name(interval.unit).is_some_and(IntervalUnit::is_compound);
+    let of_unit = IntervalUnit::by_name(interval.unit);
+    let is_compound = of_unit.is_some_and(IntervalUnit::is_compound);
     let count = expressions::bind_single(binder, &interval.value)?;
     let typing = &mut binder.typing;
+    let (date, count) = match of_unit {
+        Some(unit) => parameter::inferred_interval(typing.context, date, count, unit),
+        None => (date, count),
+    };
     let count = match (is_compound, &count.ty.kind) {
         // As it is shown, with the digits of a column's definition.
         (true, TypeKind::Float | TypeKind::Double) => predicate::as_text(typing, count),

@@ -336,15 +336,25 @@ fn inferred_arguments(
     function: &Function,
     arguments: Vec<Expression>,
 ) -> Result<Vec<Expression>> {
-    if !context.parameters.is_empty()
-        || !arguments.iter().any(|one| matches!(one.kind, ExpressionKind::Parameter(_)))
-    {
+    if !arguments.iter().any(|one| parameter::is_unknown(context, one)) {
         return Ok(arguments);
     }
-    if matches!(function.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "GREATEST" | "LEAST") {
-        return parameter::inferred_list(context, arguments, Some(&SqlType::double()));
+    match function.name {
+        "+" | "-" | "*" | "/" | "%" | "DIV" => {
+            return parameter::inferred_list(context, arguments, Some(&SqlType::double()));
+        }
+        "GREATEST" | "LEAST" => return parameter::inferred_list(context, arguments, None),
+        "&" | "|" | "^" => {
+            return parameter::inferred_list(context, arguments, Some(&parameter::bytes()));
+        }
+        _ => {}
     }
-    let wanted = signature(context, function, &arguments)?.arguments;
+    let mut wanted = signature(context, function, &arguments)?.arguments;
+    for (place, ty) in parameter::wanted(function.name) {
+        if let Some(known) = wanted.get_mut(place) {
+            *known = ty;
+        }
+    }
     let pairs = arguments.into_iter().zip(wanted);
     Ok(pairs.map(|(one, wanted)| parameter::inferred(context, one, &wanted)).collect())
 }
@@ -437,6 +447,8 @@ pub(crate) fn is_never_null(name: &str, arguments: usize) -> bool {
                 | "USER"
                 | "CURRENT_USER"
                 | "VERSION"
+                | "CHARSET"
+                | "COLLATION"
                 | "CONNECTION_ID"
                 | "ROW_COUNT"
                 | "FOUND_ROWS"

@@ -7,12 +7,12 @@ use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{self, CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Condition, Level, Result, SqlError};
 use firn_sql_types::watch::{Recursion, nest};
-use firn_sql_types::{Coercibility, Datum, JsonValue, SqlType, TypeKind};
+use firn_sql_types::{Coercibility, Datum, JsonValue, SqlType, TypeKind, variable_form};
 
 use super::scope::ColumnPath;
 use super::{
-    Binder, Typing, cast, coerce, expression_builders, function, literal, patterns, predicate,
-    scope, subquery,
+    Binder, Typing, cast, coerce, expression_builders, function, literal, parameter, patterns,
+    predicate, scope, subquery,
 };
 
 /// The warning for deprecated syntax.
@@ -185,8 +185,16 @@ fn compound(binder: &mut Binder<'_>, parts: &[String]) -> Result<Expression> {
 fn user_variable(typing: &mut Typing<'_>, name: &str) -> Expression {
     let name: Arc<str> = name.to_lowercase().into();
     typing.facts.is_cacheable = false;
+    let collation = typing.context.evaluation.connection_collation;
+    let ty = typing.context.variables.user(&name).unwrap_or_else(|| {
+        let chars = match typing.context.assigned_variables.borrow().contains(&name) {
+            true => variable_form::LONGEST,
+            false => parameter::TEXT_CHARS,
+        };
+        SqlType::varchar(chars, collation)
+    });
     // The statement itself may set it.
-    let ty = typing.context.variables.user(&name).with_nullable(true);
+    let ty = ty.with_nullable(true).with_coercibility(Coercibility::Implicit);
     Expression { kind: ExpressionKind::UserVariable(name), ty }
 }
 
@@ -334,9 +342,28 @@ fn assign_variable(binder: &mut Binder<'_>, left: &Expr, right: &Expr) -> Result
     binder.typing.facts.is_cacheable = false;
     binder.typing.facts.is_repeatable = false;
     let value = bind_single(binder, right)?;
+    let value = match assigned_type(&value.ty) {
+        Some(ty) => coerce::cast_to(&mut binder.typing, value, ty),
+        None => value,
+    };
     let name: Arc<str> = name.to_lowercase().into();
+    binder.typing.context.assigned_variables.borrow_mut().push(Arc::clone(&name));
     let ty = value.ty.clone();
     Ok(Expression { kind: ExpressionKind::AssignVariable { name, value: Box::new(value) }, ty })
+}
+
+/// The type of an assignment if it is not that of its value: what a variable does not keep as it is
+/// becomes what the variable keeps, no longer than it was.
+fn assigned_type(ty: &SqlType) -> Option<SqlType> {
+    let kept = ty.as_variable();
+    let kind = match (&ty.kind, kept.kind) {
+        (TypeKind::Float | TypeKind::Year, kind) => kind,
+        (of, TypeKind::Varchar { collation, .. }) if of.is_temporal() || *of == TypeKind::Json => {
+            TypeKind::Varchar { max_chars: ty.max_text_chars(), collation }
+        }
+        _ => return None,
+    };
+    Some(SqlType { kind, ..kept })
 }
 
 fn tuple(binder: &mut Binder<'_>, items: &[Expr]) -> Result<Expression> {

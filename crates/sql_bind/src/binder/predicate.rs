@@ -22,7 +22,8 @@ use firn_sql_types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlType, Typ
 use super::function::json_truth;
 use super::merge::is_large;
 use super::{
-    Binder, Frame, Typing, coerce, expression_builders, expressions, held, literal, subquery,
+    Binder, Frame, Typing, coerce, expression_builders, expressions, held, literal, parameter,
+    subquery,
 };
 
 /// `left operator right`, also for rows.
@@ -522,7 +523,10 @@ pub(crate) fn between(
         Ok(literal::number_beside(binder.typing.context, bound, &operand.ty))
     });
     let [low, high] = ends;
-    let ends = [low?, high?];
+    let list = vec![operand, low?, high?];
+    let mut list = parameter::inferred_list(binder.typing.context, list, None)?.into_iter();
+    let mut next = || list.next().unwrap_or_else(expression_builders::null);
+    let (operand, ends) = (next(), [next(), next()]);
     let three = types_of_three(&operand, &ends);
     between_ends(&mut binder.typing, operand, ends, negated)
         .map_err(|error| among_several(error, &three, 3, "between"))

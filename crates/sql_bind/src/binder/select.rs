@@ -226,7 +226,9 @@ fn output(
     into: &mut Vec<OutputColumn>,
 ) -> Result<()> {
     let value = expressions::bind_single(binder, expr)?;
-    let origin = origin(&binder.names, expr);
+    let is_slot = matches!(value.kind, ExpressionKind::Slot(_));
+    let is_named = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    let origin = origin(&binder.names, expr).filter(|_| is_named || is_slot);
     let name = match (alias, &origin) {
         (Some(alias), _) => alias.into(),
         // Its tables are views in MySQL, which name their columns themselves.
@@ -238,6 +240,10 @@ fn output(
         (None, _) => written_name(expr),
     };
     let display = display::display_of_item(&binder.typing, expr, &value);
+    let display = match (&value.kind, &origin) {
+        (ExpressionKind::Slot(_), None) => display::from_temporary_table(display, &value.ty),
+        _ => display,
+    };
     let stored = display.stored || is_stored(&value, origin.as_ref());
     let nullable = Some(nullable::shown_nullable(&binder.typing, &value));
     let display = Display { stored, nullable, ..display };
@@ -247,7 +253,7 @@ fn output(
 
 /// The column that is selected directly.
 fn origin(names: &Names, expr: &Expr) -> Option<ColumnOrigin> {
-    let path = match expr {
+    let path = match subquery::replaced(expr) {
         Expr::Identifier(column) => ColumnPath { schema: None, table: None, column },
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
             [table, column] => ColumnPath { schema: None, table: Some(table), column },

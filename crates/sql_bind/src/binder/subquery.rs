@@ -12,19 +12,22 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use firn_sql_grammar::ast::{BinaryOperator, Expr, Query as WrittenQuery, UnaryOperator};
+use firn_sql_grammar::ast::{
+    BinaryOperator, Expr, Query as WrittenQuery, SelectBlock, SetExpr, UnaryOperator,
+};
 use firn_sql_logical::expression::{
     CompareOperator, ComparedRow, Expression, ExpressionKind, Subquery, SubqueryKind,
 };
 use firn_sql_logical::{Block, Body, JoinKind, JoinTree, Part, Query, RelationSource, outer_slots};
 use firn_sql_types::error::{Result, SqlError};
-use firn_sql_types::{Display, SqlType};
+use firn_sql_types::{Display, SqlType, TypeKind};
 
 use super::expressions::comparison_operator;
 use super::predicate::wrong_columns;
 use super::scope::{Clause, Scope};
 use super::{
-    Binder, Names, Typing, coerce, expression_builders, expressions, from, null_test, query,
+    Binder, Names, Typing, coerce, display, expression_builders, expressions, from, null_test,
+    query,
 };
 
 /// A semi or anti join made from a condition of `WHERE`.
@@ -104,11 +107,42 @@ pub(crate) fn shared(
 /// `(SELECT …)` as a value.
 pub(crate) fn scalar_subquery(binder: &mut Binder<'_>, query: &WrittenQuery) -> Result<Expression> {
     let bound = subquery(binder, query)?;
-    let [column] = bound.columns.as_slice() else {
-        return Err(wrong_columns(1));
+    match bound.columns.len() {
+        1 => Ok(one_column(binder, query, bound, 0)),
+        _ => Err(wrong_columns(1)),
+    }
+}
+
+/// What an expression is replaced by before it is bound: `+x` and `(SELECT x)` by `x`.
+pub(crate) fn replaced(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => replaced(expr),
+        Expr::Subquery(query) => match &*query.body {
+            SetExpr::Select(select) if is_bare(query, select) => {
+                let [only] = select.projection.as_slice() else { return expr };
+                only.expr().map_or(expr, replaced)
+            }
+            _ => expr,
+        },
+        _ => expr,
+    }
+}
+
+fn is_bare(query: &WrittenQuery, select: &SelectBlock) -> bool {
+    select.from.is_empty() && select.having.is_none() && query.limit.is_none()
+}
+
+/// Whether a query is one expression and nothing else, which MySQL puts in its place.
+fn is_expression(written: &WrittenQuery, query: &Query) -> bool {
+    let (SetExpr::Select(select), Body::Select(block)) = (&*written.body, &query.body) else {
+        return false;
     };
-    let ty = column.value.ty.clone().with_nullable(true);
-    Ok(subquery_expression(binder, bound, SubqueryKind::Scalar, ty))
+    is_bare(written, select)
+        && block.from.is_none()
+        && block.conditions.is_empty()
+        && block.computed.is_empty()
+        && block.windows.is_empty()
+        && block.grouping.is_none()
 }
 
 /// An operand of a comparison: a subquery of several columns is a row there.
@@ -125,11 +159,11 @@ pub(crate) fn bind_operand(binder: &mut Binder<'_>, expr: &Expr) -> Result<Expre
 fn scalar_or_row_subquery(binder: &mut Binder<'_>, query: &WrittenQuery) -> Result<Expression> {
     let first = subquery(binder, query)?;
     let width = first.columns.len();
-    let mut values = vec![one_column(binder, first, 0)];
+    let mut values = vec![one_column(binder, query, first, 0)];
     for number in 1..width {
         binder.nesting.expand("Row subquery")?;
         let bound = subquery(binder, query)?;
-        values.push(one_column(binder, bound, number));
+        values.push(one_column(binder, query, bound, number));
     }
     Ok(match values.pop() {
         Some(only) if values.is_empty() => only,
@@ -141,9 +175,23 @@ fn scalar_or_row_subquery(binder: &mut Binder<'_>, query: &WrittenQuery) -> Resu
 }
 
 /// One column of a subquery as a value.
-fn one_column(binder: &mut Binder<'_>, mut bound: Query, number: usize) -> Expression {
-    let column = bound.columns.swap_remove(number);
+fn one_column(
+    binder: &mut Binder<'_>,
+    written: &WrittenQuery,
+    mut bound: Query,
+    number: usize,
+) -> Expression {
+    let mut column = bound.columns.swap_remove(number);
+    if bound.columns.is_empty() && is_expression(written, &bound) {
+        return column.value;
+    }
     let ty = column.value.ty.clone().with_nullable(true);
+    let operand = display::shown_operand(&binder.typing, &column.value).1;
+    column.display = column.display.map(|shown| match ty.kind {
+        // The width of the type matters, not that of the column's definition.
+        TypeKind::Integer { .. } if shown.stored => Display { length: operand.length, ..shown },
+        _ => shown,
+    });
     bound.columns = vec![column];
     subquery_expression(binder, bound, SubqueryKind::Scalar, ty)
 }

@@ -365,6 +365,7 @@ pub(super) fn model_of_query_column(
             default.clone()
         }
         _ if ty.nullable => DefaultValue::Null,
+        _ if matches!(ty.kind, TypeKind::Text { .. } | TypeKind::Blob { .. }) => DefaultValue::None,
         _ if origin.is_none_or(|origin| origin.auto_increment) => {
             super::values::implicit_default(&ty.kind)
                 .map_or(DefaultValue::None, DefaultValue::Literal)

@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 
 use firn_sql_collation as collation;
-use firn_sql_types::{Datum, SqlType, TypeKind};
+use firn_sql_types::{Datum, TypeKind};
 
-use super::super::definition_text::foreign_key_text;
+use super::super::definition_text::{foreign_key_text, value_text};
 use super::super::model::{
     ColumnModel, DefaultValue, IndexModel, SpecialIndex, TableKind, TableModel, ViewAlgorithm,
     ViewModel,
 };
-use super::super::notation::{
-    current_timestamp, hex, identifier, identifiers, literal_text, quoted,
-};
+use super::super::notation::{current_timestamp, hex, identifier, identifiers, quoted};
 use super::super::options::SchemaOptions;
 use super::super::type_text;
 use super::super::virtual_table::VirtualTable;
@@ -88,7 +86,7 @@ fn column_text(table: &TableModel, column: &ColumnModel) -> String {
         DefaultValue::Null if has_no_default_clause(&column.ty.kind) => {}
         DefaultValue::Null => text.push_str(" DEFAULT NULL"),
         default => {
-            let _ = write!(text, " DEFAULT {}", default_clause(default, &column.ty));
+            let _ = write!(text, " DEFAULT {}", default_clause(default, column));
         }
     }
     if let Some(fsp) = column.on_update_now {
@@ -123,20 +121,19 @@ fn collation_text(table: &TableModel, column: &ColumnModel) -> String {
 }
 
 /// The text after `DEFAULT` in a definition.
-#[must_use]
-pub fn default_clause(default: &DefaultValue, ty: &SqlType) -> String {
+fn default_clause(default: &DefaultValue, column: &ColumnModel) -> String {
     match default {
         DefaultValue::None => String::new(),
         DefaultValue::Null => "NULL".to_owned(),
         DefaultValue::Expression(text) => format!("({text})"),
         DefaultValue::CurrentTimestamp { fsp } => current_timestamp(*fsp),
-        DefaultValue::Literal(datum) => match (&ty.kind, datum) {
+        DefaultValue::Literal(datum) => match (&column.ty.kind, datum) {
             (TypeKind::Bit { .. }, Datum::UInt(bits)) => format!("b'{bits:b}'"),
             (kind, Datum::Text(bytes)) if kind.is_binary() => match bytes.as_str() {
                 Some(text) => quoted(text.trim_end_matches('\0')),
                 None => hex(bytes),
             },
-            _ => quoted(&literal_text(datum, ty)),
+            _ => quoted(&value_text(datum, column)),
         },
     }
 }

@@ -22,6 +22,7 @@ use firn_sql_collation::{self as collation, LikePattern};
 use firn_sql_functions::{Call, Function};
 use firn_sql_logical::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::variable_form;
 use firn_sql_types::{
     Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
 };
@@ -126,7 +127,10 @@ impl Evaluate for Expression {
             }
             ExpressionKind::Kept(slot) => frame.slot(*slot).ok_or_else(no_such_value)?.try_clone(),
             ExpressionKind::Subquery(subquery) => frame.subquery(subquery),
-            ExpressionKind::UserVariable(name) => frame.user_variable(name),
+            ExpressionKind::UserVariable(name) => {
+                let value = frame.user_variable(name)?;
+                variable_form::read_as(value, &self.ty, frame.context())
+            }
             ExpressionKind::AssignVariable { name, value } => {
                 let datum = value.evaluate(frame)?;
                 frame.set_user_variable(name, datum.try_clone()?, &value.ty);

@@ -199,10 +199,7 @@ fn make_time(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 fn resolve_unix_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     if types.is_empty() {
-        return Ok(Signature {
-            arguments: Vec::new(),
-            result: SqlType::bigint_unsigned().not_null(),
-        });
+        return Ok(Signature { arguments: Vec::new(), result: SqlType::bigint().not_null() });
     }
     // The digits of a text that does not even look like a date are unknown.
     let is_unreadable = types[0].kind.is_text()
@@ -231,7 +228,7 @@ fn last_day(value: DateTime, call: &Call<'_>) -> Datum {
 
 fn unix_timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if a.is_empty() {
-        return Ok(Datum::UInt((call.context.statement_time_us / SECOND_US).max(0) as u64));
+        return Ok(Datum::Int((call.context.statement_time_us / SECOND_US).max(0)));
     }
     if a[0].is_null() {
         return Ok(Datum::Null);

@@ -44,6 +44,7 @@ pub use number::{to_decimal, to_double, to_signed, to_unsigned};
 pub use temporal::{
     date_of_number, date_of_time, to_date, to_date_time, to_time, to_year, warn_of_delimiter,
 };
+pub(crate) use text::text_of;
 pub use text::{to_binary, to_text};
 
 /// Whether [`assign`] would return the value unchanged; false means unknown.

@@ -23,7 +23,7 @@ const SHOWN_BYTES: usize = 6;
 
 /// The text form of a value: UTF-8, except that binary strings and bit fields are their bytes.
 #[must_use]
-pub(super) fn text_of(datum: &Datum, from: &SqlType) -> ByteString {
+pub(crate) fn text_of(datum: &Datum, from: &SqlType) -> ByteString {
     let mut text = ByteString::new();
     let fsp = from.kind.fsp();
     // Writing to memory does not fail.

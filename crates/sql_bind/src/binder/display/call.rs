@@ -225,8 +225,8 @@ pub(super) fn of_call(
             made(of_concatenation(texts, separators, ty), ty)
         }
         (
-            "UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64" | "TO_BASE64" | "REPLACE"
-            | "EXPORT_SET",
+            "COMPRESS" | "UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64" | "TO_BASE64"
+            | "REPLACE" | "EXPORT_SET",
             _,
         ) => {
             let of_type = Display::of_expression(ty);

@@ -10,9 +10,13 @@ use super::super::Typing;
 
 /// The longest number stored as an `INT`, in characters.
 const LONGEST_INT_CHARS: u32 = 11;
-/// The minimal width of a computed `DOUBLE(M,D)`.
+/// The longest number of a temporary table that is an `INT`, in characters.
+pub(super) const FEW_DIGITS: u32 = 9;
+/// The width of a computed `DOUBLE(M,D)`.
 const DOUBLE_CHARS: u32 = 22;
 const LONGEST_TEXT_BYTES: u32 = 65_535;
+/// The longest computed text that is stored as a `VARCHAR`, in characters.
+const LONGEST_VARCHAR_CHARS: u32 = 512;
 
 /// The type of a column that stores an output's values, with the width and the digits after the
 /// point of its definition.
@@ -22,7 +26,14 @@ pub fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
     let kind = value.ty.kind.clone();
     let Some(display) = display.filter(|_| !is_column(column)) else { return (kind, None) };
     match kind {
-        TypeKind::Integer { unsigned, .. } if is_worked_out(value) => {
+        TypeKind::Integer { .. } | TypeKind::Year if display.type_code.is_some() => {
+            let unsigned = kind.is_unsigned();
+            (TypeKind::Integer { width: width_of(&display), unsigned }, None)
+        }
+        TypeKind::Integer { unsigned, .. } if is_of_query(value) => {
+            (TypeKind::Integer { width: width_of(&display), unsigned }, None)
+        }
+        TypeKind::Integer { unsigned, .. } if is_worked_out(value) && !display.keeps_type => {
             let fits = fits_int(value, unsigned) && display.length <= LONGEST_INT_CHARS;
             let width = if fits { IntWidth::Four } else { IntWidth::Eight };
             (TypeKind::Integer { width, unsigned }, None)
@@ -37,11 +48,38 @@ pub fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
             (kind, width)
         }
         TypeKind::Text { .. } | TypeKind::Blob { .. } => (long_kind(kind, value, &display), None),
-        TypeKind::Varchar { collation, .. } => {
-            (TypeKind::Varchar { max_chars: display.length, collation }, None)
+        TypeKind::Char { .. } | TypeKind::Binary { .. } if !is_worked_out(value) => (kind, None),
+        TypeKind::Varchar { collation, .. } | TypeKind::Char { collation, .. } => {
+            let max_chars = display.length;
+            let kind = match max_chars > LONGEST_VARCHAR_CHARS && origin.is_none() {
+                true => TypeKind::Text { max_bytes: long_bytes(&kind, max_chars), collation },
+                false => TypeKind::Varchar { max_chars, collation },
+            };
+            (kind, None)
         }
-        TypeKind::Varbinary { .. } => (TypeKind::Varbinary { max_bytes: display.length }, None),
+        TypeKind::Varbinary { .. } | TypeKind::Binary { .. } => {
+            let max_bytes = display.length;
+            let kind = match max_bytes > LONGEST_VARCHAR_CHARS && origin.is_none() {
+                true => TypeKind::Blob { max_bytes: long_bytes(&kind, max_bytes) },
+                false => TypeKind::Varbinary { max_bytes },
+            };
+            (kind, None)
+        }
         kind => (kind, None),
+    }
+}
+
+/// The width of a whole number that comes from a temporary table.
+fn width_of(display: &Display) -> IntWidth {
+    if display.length <= FEW_DIGITS { IntWidth::Four } else { IntWidth::Eight }
+}
+
+/// The longest text of the type that stores texts of up to `length` characters.
+fn long_bytes(kind: &TypeKind, length: u32) -> u32 {
+    let bytes = kind.charset().map_or(1, |charset| charset.max_character_bytes());
+    match length.saturating_mul(bytes) {
+        0..=LONGEST_TEXT_BYTES => LONGEST_TEXT_BYTES,
+        _ => u32::MAX,
     }
 }
 
@@ -53,16 +91,13 @@ pub(crate) fn stored_column(
     column: &OutputColumn,
     is_set: bool,
 ) -> (SqlType, Option<Display>) {
-    const FEW_DIGITS: u32 = 9;
     let ty = column.value.ty.clone();
     let Some(display) = column.display else { return (ty, None) };
     let is_computed = !is_set && is_computed(typing, column, &display);
     let ty = match ty.kind {
         TypeKind::Year if is_computed => whole(ty, IntWidth::Four, true),
         TypeKind::Integer { unsigned, .. } if is_computed => {
-            let is_short = display.length <= FEW_DIGITS;
-            let width = if is_short { IntWidth::Four } else { IntWidth::Eight };
-            whole(ty, width, unsigned)
+            whole(ty, width_of(&display), unsigned)
         }
         _ => ty,
     };
@@ -100,10 +135,14 @@ fn is_column(column: &OutputColumn) -> bool {
 
 /// Whether an expression is computed, rather than passed on from a table or a query within it.
 fn is_worked_out(value: &Expression) -> bool {
+    !matches!(value.kind, ExpressionKind::Slot(_)) && !is_of_query(value)
+}
+
+/// Whether a value is the one of a query within the expression.
+fn is_of_query(value: &Expression) -> bool {
     match &value.kind {
-        ExpressionKind::Slot(_) => false,
-        ExpressionKind::Subquery(subquery) => !matches!(subquery.kind, SubqueryKind::Scalar),
-        _ => true,
+        ExpressionKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Scalar),
+        _ => false,
     }
 }
 
@@ -121,8 +160,8 @@ fn double_width(value: &Expression, display: &Display) -> Option<(u16, u8)> {
     if display.decimals == NOT_FIXED_DECIMALS {
         return None;
     }
-    let is_slot = matches!(value.kind, ExpressionKind::Slot(_));
-    let width = if is_slot { display.length } else { display.length.max(DOUBLE_CHARS) };
+    let keeps = display.keeps_type || matches!(value.kind, ExpressionKind::Slot(_));
+    let width = if keeps { display.length } else { DOUBLE_CHARS };
     Some((u16::try_from(width).unwrap_or(u16::MAX), display.decimals))
 }
 
@@ -130,11 +169,9 @@ fn double_width(value: &Expression, display: &Display) -> Option<(u16, u8)> {
 /// stored by its own length.
 fn long_kind(kind: TypeKind, value: &Expression, display: &Display) -> TypeKind {
     let is_chosen = matches!(value.kind, ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_));
-    let bytes = kind.charset().map_or(1, |charset| charset.max_character_bytes());
-    let fits = display.length.saturating_mul(bytes) <= LONGEST_TEXT_BYTES;
     let shorter = |max_bytes: u32| match max_bytes {
         _ if is_chosen => u32::MAX,
-        u32::MAX if fits => LONGEST_TEXT_BYTES,
+        u32::MAX => long_bytes(&kind, display.length),
         other => other,
     };
     match kind {
@@ -142,6 +179,6 @@ fn long_kind(kind: TypeKind, value: &Expression, display: &Display) -> TypeKind 
             TypeKind::Text { max_bytes: shorter(max_bytes), collation }
         }
         TypeKind::Blob { max_bytes } => TypeKind::Blob { max_bytes: shorter(max_bytes) },
-        other => other,
+        ref other => other.clone(),
     }
 }

@@ -34,10 +34,8 @@ use super::{Frame, Typing, literal};
 
 /// A truth value.
 pub(crate) const TRUTH_CHARS: u32 = 1;
-/// The most characters of a text variable.
-const VARIABLE_CHARS: u32 = 16_777_215;
-/// Characters of the text of a system variable.
-const SYSTEM_VARIABLE_CHARS: u32 = 16_383;
+/// Digits after the point of a system variable that is a double.
+const SYSTEM_VARIABLE_DECIMALS: u8 = 6;
 
 /// A table column, where its definition says more than its type.
 #[must_use]
@@ -64,6 +62,7 @@ pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
         stored: false,
         nullable: None,
         type_code: None,
+        keeps_type: false,
     })
 }
 
@@ -92,8 +91,7 @@ pub(crate) fn display(typing: &Typing<'_>, expression: &Expression) -> Display {
             display(typing, value).as_expression()
         }
         ExpressionKind::Subquery(subquery) => of_subquery(&typing.displays, subquery, ty),
-        ExpressionKind::UserVariable(_) => of_variable(ty),
-        ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
+        ExpressionKind::SystemVariable { name, .. } => of_system_variable(typing, name, ty),
         ExpressionKind::Compare { .. }
         | ExpressionKind::And(_)
         | ExpressionKind::Or(_)
@@ -103,9 +101,10 @@ pub(crate) fn display(typing: &Typing<'_>, expression: &Expression) -> Display {
         | ExpressionKind::InList { .. }
         | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
         ExpressionKind::Cast(operand) => of_cast(typing, operand, ty),
-        ExpressionKind::Parameter(_) | ExpressionKind::Row(_) | ExpressionKind::Unresolved(_) => {
-            Display::of_expression(ty)
-        }
+        ExpressionKind::UserVariable(_)
+        | ExpressionKind::Parameter(_)
+        | ExpressionKind::Row(_)
+        | ExpressionKind::Unresolved(_) => Display::of_expression(ty),
     }
 }
 
@@ -281,7 +280,19 @@ pub(super) fn written<'e>(
 /// The display of an item of a select list; how it is written may say more.
 pub(crate) fn display_of_item(typing: &Typing<'_>, expr: &Expr, value: &Expression) -> Display {
     let display = display(typing, value);
-    let Expr::Value(literal) = expr else { return display };
+    let literal = match expr {
+        Expr::Value(literal) => literal,
+        Expr::UnaryOp { expr: operand, .. } => match &**operand {
+            Expr::Value(literal @ Value::Number(digits)) if digits.starts_with('.') => literal,
+            _ => return display,
+        },
+        Expr::Function(function)
+            if ["IFNULL", "PI"].iter().any(|name| function.name.eq_ignore_ascii_case(name)) =>
+        {
+            return Display { keeps_type: true, ..display };
+        }
+        _ => return display,
+    };
     match literal {
         Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
         // Such a literal is told of like a column.
@@ -290,8 +301,24 @@ pub(crate) fn display_of_item(typing: &Typing<'_>, expr: &Expr, value: &Expressi
         Value::Number(digits) if value.ty.kind == TypeKind::Double => {
             Display { length: digits.len() as u32, ..display }
         }
+        // The zero that is not written does not count.
+        Value::Number(digits) if digits.starts_with('.') => {
+            Display { length: display.length.saturating_sub(1), ..display }
+        }
         _ => display,
     }
+}
+
+/// What clients see of a value that a temporary table has kept: whole numbers are of one of two
+/// types.
+pub(crate) fn from_temporary_table(display: Display, ty: &SqlType) -> Display {
+    let is_whole = matches!(ty.kind, TypeKind::Integer { .. } | TypeKind::Year);
+    if !display.stored || !is_whole {
+        return display;
+    }
+    let is_short = display.length <= kept::FEW_DIGITS;
+    let code = if is_short { type_code::LONG } else { type_code::LONGLONG };
+    Display { type_code: Some(code), zerofill: false, ..display }
 }
 
 fn of_subquery(displays: &Displays, subquery: &Subquery, ty: &SqlType) -> Display {
@@ -397,7 +424,10 @@ pub(crate) fn of_window(
         WindowFunction::Aggregate(call) => of_aggregate(typing, call.function, &call.arguments, ty),
         WindowFunction::Lag | WindowFunction::Lead => {
             let values = arguments.iter().take(1).chain(arguments.get(2));
-            choice::of_choice(typing, values, ty)
+            let nullable = arguments.len() < 3
+                || values.clone().any(|value| nullable::shown_nullable(typing, value));
+            let shown = choice::of_choice(typing, values, ty);
+            Display { nullable: Some(nullable), ..shown }
         }
         WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
             let argument = arguments.first().map(|argument| shown_operand(typing, argument).1);
@@ -471,21 +501,13 @@ fn of_literal(datum: &Datum, ty: &SqlType) -> Display {
     }
 }
 
-fn of_variable(ty: &SqlType) -> Display {
-    let of_type = Display::of_expression(ty);
+fn of_system_variable(typing: &Typing<'_>, name: &str, ty: &SqlType) -> Display {
     match &ty.kind {
-        TypeKind::Decimal { .. } => Display::exact(ty, 65, 30),
-        kind if kind.is_string() => Display { length: VARIABLE_CHARS, ..of_type },
-        _ => of_type,
-    }
-}
-
-fn of_system_variable(ty: &SqlType) -> Display {
-    let of_type = Display::of_expression(ty);
-    match &ty.kind {
-        TypeKind::Double => Display { decimals: 6, ..of_type },
-        kind if kind.is_string() => Display { length: SYSTEM_VARIABLE_CHARS, ..of_type },
-        _ => of_type,
+        TypeKind::Double => {
+            Display { decimals: SYSTEM_VARIABLE_DECIMALS, ..Display::of_expression(ty) }
+        }
+        _ if typing.context.variables.is_switch(name) => Display::integer(ty, TRUTH_CHARS),
+        _ => Display::of_expression(ty),
     }
 }
 

@@ -104,8 +104,9 @@ const BY_ARGUMENTS: &[&str] = &[
     "LEAST",
     "JSON_OVERLAPS",
     "MEMBER OF",
-    "SPACE",
     "MAKE_SET",
+    "EXPORT_SET",
+    "COMPRESS",
     "NOW",
     "SYSDATE",
     "CURDATE",
@@ -264,6 +265,12 @@ fn call_adds_null<'e>(
     }
     if is_never_null(function.name, arguments.len()) {
         return false;
+    }
+    if let "REPEAT" | "LPAD" | "RPAD" | "SPACE" = function.name {
+        // A text of unknown length may be too long.
+        let count = arguments.get(usize::from(function.name != "SPACE"));
+        left.extend(arguments);
+        return count.is_none_or(|count| !matches!(count.kind, ExpressionKind::Literal(_)));
     }
     if !BY_ARGUMENTS.contains(&function.name) {
         return nullable;

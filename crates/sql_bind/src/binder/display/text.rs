@@ -98,6 +98,7 @@ pub(super) fn length(
         },
         "DATE_FORMAT" | "TIME_FORMAT" => formatted(arguments.get(1)?)?,
         "FROM_UNIXTIME" if ty.kind.is_string() => formatted(arguments.get(1)?)?,
+        "COMPRESS" => compressed(octets(operands.first()?)),
         "EXPORT_SET" => {
             let [on, off] = [operands.get(1)?, operands.get(2)?].map(|one| length_in(one, ty));
             let separator = operands.get(3).map_or(1, |one| length_in(one, ty));
@@ -217,6 +218,12 @@ pub(super) fn repeated(
     let times = if name == "REPEAT" { u64::from(chars) } else { 1 };
     let longest = longest_made(ty);
     Some(number.saturating_mul(times).min(longest.into()) as u32)
+}
+
+/// The most bytes that compressed bytes need, with their length in front.
+fn compressed(bytes: u32) -> u32 {
+    let more = (bytes >> 12) + (bytes >> 14) + (bytes >> 25) + 13;
+    bytes.saturating_add(more).saturating_add(5)
 }
 
 fn is_null(argument: &Expression) -> bool {
