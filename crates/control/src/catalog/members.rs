@@ -97,10 +97,9 @@ impl Catalog {
     pub(super) fn member_changed(&mut self, id: OperationId, mut one: MemberMove, node: NodeId) {
         let Some(group) = self.groups.get_mut(&one.group) else { return };
         let new = one.add.filter(|new| new.node == node);
-        // Any member may have led, and have told so before another one was elected.
-        let from_member = new.is_none() || one.phase != MemberPhase::Learn;
         match one.phase {
-            MemberPhase::Learn if from_member => {
+            // Any member may have led, and have told so before another one was elected.
+            MemberPhase::Learn if new.is_none() => {
                 let Some(new) = one.add else { return };
                 let learner = GroupMember { node: new.node, role: Role::Learner };
                 group.members.insert(new.member, learner);

@@ -314,6 +314,119 @@ fn the_newest_term_wins() {
     assert_eq!(logger, Err(Refusal::CannotLead(GroupId(1))));
 }
 
+/// Node 4 learns in group 1, as member 4, and will have that role there instead of a member.
+fn learns(role: Role, remove: u64) -> Catalog {
+    let mut catalog = settled();
+    let (group, reason) = (GroupId(1), Reason::Asked);
+    let epoch = catalog.groups()[&group].epoch;
+    let (add, remove) = (Some((NodeId(4), role)), Some(MemberId(remove)));
+    catalog.apply(&Proposal::ChangeMember { group, epoch, add, remove, reason }).unwrap();
+    let before = catalog.groups()[&group].clone();
+    catalog.apply(&acknowledge(4, 1, 4)).unwrap();
+    assert_eq!(catalog.groups()[&group], before, "a member says what the group has, no newcomer");
+    catalog.apply(&acknowledge(4, 1, 1)).unwrap();
+    assert_eq!(catalog.check(), None);
+    catalog
+}
+
+#[test]
+fn standbys_learn_and_no_others_do() {
+    let mut catalog = settled();
+    let roles = [NodeRole::Database, NodeRole::Standby].into();
+    let zone = "far".to_owned();
+    catalog.apply(&Proposal::Join(Join { roles, zone, ..join(5) })).unwrap();
+    catalog.apply(&health(5, Health::Up)).unwrap();
+    let add = |node: u64, role| {
+        let (group, reason) = (GroupId(1), Reason::Asked);
+        let epoch = catalog.groups()[&group].epoch;
+        let add = Some((NodeId(node), role));
+        let change = Proposal::ChangeMember { group, epoch, add, remove: None, reason };
+        catalog.clone().apply(&change)
+    };
+    assert_eq!(add(5, Role::Learner), Ok(Applied::Operation(OperationId(4))));
+    assert_eq!(add(4, Role::Learner), Err(Refusal::LearnerAsked));
+    assert_eq!(add(5, Role::Voter), Err(Refusal::StandbyVotes { name: "n5".to_owned() }));
+    assert_eq!(add(4, Role::Voter), Ok(Applied::Operation(OperationId(4))));
+}
+
+#[test]
+fn the_newcomer_alone_says_that_it_has_caught_up() {
+    let mut catalog = learns(Role::Voter, 2);
+    let before = catalog.operations().clone();
+    catalog.apply(&acknowledge(4, 2, 1)).unwrap();
+    assert_eq!(catalog.operations(), &before);
+    catalog.apply(&acknowledge(4, 2, 4)).unwrap();
+    assert_ne!(catalog.operations(), &before);
+}
+
+/// The members of group 1, the operation that changes them, and how the last one ended.
+fn change_of_members(catalog: &Catalog) -> (Vec<u64>, Option<OperationId>, Option<Outcome>) {
+    let group = &catalog.groups()[&GroupId(1)];
+    let members = group.members.keys().map(|member| member.0).collect();
+    let ended = catalog.ended().iter().find(|one| one.operation == OperationId(4));
+    (members, group.operation, ended.map(|one| one.outcome))
+}
+
+#[test]
+fn a_change_of_members_ends_once_the_one_that_left_has_deleted_its_log() {
+    let mut catalog = learns(Role::Voter, 2);
+    catalog.apply(&acknowledge(4, 2, 4)).unwrap();
+    let epoch = catalog.groups()[&GroupId(1)].epoch;
+    catalog.apply(&acknowledge(4, 3, 1)).unwrap();
+    assert!(catalog.groups()[&GroupId(1)].epoch > epoch, "earlier orders are stale");
+    for other in [acknowledge(4, 4, 1), health(1, Health::Down), health(1, Health::Up)] {
+        catalog.apply(&other).unwrap();
+        assert_eq!(change_of_members(&catalog), (vec![1, 3, 4], Some(OperationId(4)), None));
+    }
+    assert!(catalog.clone().apply(&Proposal::Cancel { operation: OperationId(4) }).is_err());
+    for last in [acknowledge(4, 4, 2), health(2, Health::Down)] {
+        let mut catalog = catalog.clone();
+        catalog.apply(&last).unwrap();
+        let ended = (vec![1, 3, 4], None, Some(Outcome::Done));
+        assert_eq!(change_of_members(&catalog), ended, "{last:?}");
+    }
+}
+
+#[test]
+fn a_change_of_members_is_undone_if_it_is_cancelled_or_the_newcomer_dies() {
+    let mut catalog = learns(Role::Voter, 2);
+    catalog.apply(&health(3, Health::Down)).unwrap();
+    let epoch = catalog.groups()[&GroupId(1)].epoch;
+    for end in [Proposal::Cancel { operation: OperationId(4) }, health(4, Health::Down)] {
+        let mut catalog = catalog.clone();
+        catalog.apply(&end).unwrap();
+        assert!(catalog.groups()[&GroupId(1)].epoch > epoch, "earlier orders are stale");
+        catalog.apply(&acknowledge(4, 3, 1)).unwrap();
+        assert_eq!(change_of_members(&catalog).0, [1, 2, 3]);
+        catalog.apply(&health(4, Health::Down)).unwrap();
+        let ended = (vec![1, 2, 3], None, Some(Outcome::Cancelled));
+        assert_eq!(change_of_members(&catalog), ended, "{end:?}");
+    }
+}
+
+#[test]
+fn a_member_that_only_leaves_can_stay_until_the_group_has_the_change() {
+    let mut catalog = settled();
+    let (group, reason) = (GroupId(1), Reason::Asked);
+    let epoch = catalog.groups()[&group].epoch;
+    let remove = Some(MemberId(3));
+    catalog.apply(&Proposal::ChangeMember { group, epoch, add: None, remove, reason }).unwrap();
+    catalog.apply(&Proposal::Cancel { operation: OperationId(4) }).unwrap();
+    catalog.apply(&acknowledge(4, 2, 1)).unwrap();
+    let ended = (vec![1, 2, 3], None, Some(Outcome::Cancelled));
+    assert_eq!(change_of_members(&catalog), ended);
+}
+
+#[test]
+fn a_newcomer_may_lead_before_the_catalog_hears_that_it_votes() {
+    let cannot = Err(Refusal::CannotLead(GroupId(1)));
+    let mut voter = learns(Role::Voter, 2);
+    assert_eq!(voter.apply(&led(1, 3, 3)), cannot, "the logger is no newcomer");
+    assert_eq!(voter.apply(&led(1, 3, 4)), Ok(Applied::Done));
+    let mut logger = learns(Role::Logger, 3);
+    assert_eq!(logger.apply(&led(1, 3, 4)), cannot);
+}
+
 #[test]
 fn chunks_do_not_overlap() {
     refuses(create(5, 100, 200), expect!["pages of space 5 are in chunk 1 already"]);
@@ -488,12 +601,7 @@ fn nothing_is_deleted_while_nobody_else_is_known_to_have_it() {
 
 #[test]
 fn members_change_while_a_majority_of_the_new_ones_is_up() {
-    let mut catalog = settled();
-    let (group, reason) = (GroupId(1), Reason::Asked);
-    let epoch = catalog.groups()[&group].epoch;
-    let (add, remove) = (Some((NodeId(4), Role::Voter)), Some(MemberId(2)));
-    catalog.apply(&Proposal::ChangeMember { group, epoch, add, remove, reason }).unwrap();
-    catalog.apply(&acknowledge(4, 1, 1)).unwrap();
+    let mut catalog = learns(Role::Voter, 2);
     catalog.apply(&acknowledge(4, 2, 4)).unwrap();
     let is_ordered = |catalog: &Catalog| {
         let orders = crate::order::orders(catalog);
