@@ -15,6 +15,7 @@ fn the_least_reader_holds_the_log_until_it_lets_go() {
     let names: Vec<_> = leases.list().into_iter().map(|lease| (lease.name, lease.held)).collect();
     assert_eq!(names, [("slow".to_owned(), Lsn(4_000)), ("fast".to_owned(), Lsn(3_000))]);
     drop(fast);
+    assert_eq!(leases.list().len(), 1, "nobody has the other one any more");
     assert_eq!(leases.raise_floor(Lsn(5_000), DURABLE), Lsn(4_000));
     drop(slow);
     assert_eq!(leases.raise_floor(Lsn(20_000), DURABLE), DURABLE, "what is not durable stays");
@@ -29,6 +30,7 @@ fn a_lease_is_not_given_on_what_is_gone_or_not_there_yet() {
         assert!(matches!(refused, LogError::OutOfRange { from, .. } if from == Lsn(5_000)));
     }
     leases.take("early enough", Lsn(5_000), 0, DURABLE).unwrap();
+    leases.take("waits for more", DURABLE, 0, DURABLE).unwrap();
 }
 
 #[test]
