@@ -169,6 +169,14 @@ SETS = [
     "SELECT e FROM t UNION ALL SELECT 'a'", "SELECT NULLIF(z, 1) FROM t UNION ALL SELECT 'a'", "SELECT NULLIF(q, 1) FROM t UNION ALL SELECT 'a'",
     "SELECT IF(id, z, 5) FROM t UNION ALL SELECT 'a'", "SELECT g FROM t UNION ALL SELECT f FROM t", "SELECT f FROM t UNION ALL SELECT g FROM t",
     "SELECT 5 UNION ALL SELECT f FROM t", "SELECT v FROM t UNION ALL SELECT NULL",
+    # What no double holds.
+    "SELECT STD(x) FROM (SELECT 1e160 AS x UNION SELECT -1e160) q", "SELECT VAR_SAMP(x) FROM (SELECT 1e160 AS x UNION SELECT -1e160) q", "SELECT VARIANCE(x) OVER () FROM (SELECT 1e160 AS x UNION SELECT -1e160) q",
+    # Collations that do not agree, with and without ESCAPE.
+    "SELECT 'a' COLLATE utf8mb4_bin LIKE 'b' COLLATE utf8mb4_general_ci", "SELECT 'a' COLLATE utf8mb4_bin LIKE 'b' COLLATE utf8mb4_general_ci ESCAPE '|'",
+    # The number that was chosen, and not its text.
+    "SELECT LENGTH(LEFT('abc', IF(1, 99999999999999999999.5, 'a'))), LENGTH(REPEAT('a', IF(1, 99.5, 'a'))), LEFT('abc', CAST(1.5 AS CHAR))",
+    # Bytes and names that were chosen.
+    "SELECT MAX(BINARY 'abc'), ANY_VALUE(CAST('abc' AS BINARY)) FROM t",
 ]
 
 KNOWN = {

@@ -8,7 +8,7 @@
 use firn_sql_grammar::ast::{Expr, Value};
 use firn_sql_logical::PlanContext;
 use firn_sql_logical::expression::{Expression, ExpressionKind};
-use firn_sql_types::collate::comparison_collation;
+use firn_sql_types::collate::{among_several, comparison_collation};
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{ComparisonKind, SqlMode, SqlType};
 
@@ -25,9 +25,13 @@ pub(crate) fn like(
 ) -> Result<Expression> {
     let text = expressions::bind_single(binder, text)?;
     let pattern = expressions::bind_single(binder, pattern)?;
+    let count = if escape.is_some() { 3 } else { 2 };
     let escape = escape_character(binder.typing.context, escape)?;
     let (text, pattern) = (as_text(&mut binder.typing, text), as_text(&mut binder.typing, pattern));
-    let collation = comparison_collation(&text.ty, &pattern.ty, "like")?;
+    let collation = comparison_collation(&text.ty, &pattern.ty, "like").map_err(|error| {
+        let of_escape = SqlType::varchar(1, binder.typing.context.evaluation.connection_collation);
+        among_several(error, &[text.ty.clone(), pattern.ty.clone(), of_escape], count, "like")
+    })?;
     let kind = ComparisonKind::Text(collation);
     for side in [&text, &pattern] {
         refuse_no_text(kind, side)?;

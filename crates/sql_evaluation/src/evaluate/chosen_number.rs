@@ -148,7 +148,8 @@ fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) ->
             }
             Some(before)
                 if before.written.0.kind.is_temporal()
-                    || before.written.0.kind == TypeKind::Json =>
+                    || before.written.0.kind == TypeKind::Json
+                    || is_number_as_text(value, &before.written.0.kind) =>
             {
                 let own = SqlType::new(before.written.0.kind.clone());
                 let moment = cast_operand(value, &own, frame)?;
@@ -158,6 +159,13 @@ fn number_of_branch(value: &Expression, ty: &SqlType, frame: &mut impl Frame) ->
         },
         _ => cast_operand(value, ty, frame),
     }
+}
+
+/// Whether a constant was a number with digits after the point, which only the choice has made a
+/// text.
+fn is_number_as_text(value: &Expression, written: &TypeKind) -> bool {
+    value.ty.coercibility != Coercibility::Implicit
+        && matches!(written, TypeKind::Decimal { .. } | TypeKind::Double)
 }
 
 /// Whether a type is one of long texts, to which no cast is written.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashSet;
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::expression::AggregateCall;
 use crate::functions::AggregateFunction;
 use crate::types::compare::compare_values;
@@ -195,7 +195,7 @@ impl Accumulator {
                 held.require(size_of_values(arguments) + 64)?;
                 if value.is_null() {
                     let message = "JSON documents may not contain NULL member names.";
-                    return Err(crate::error::SqlError::new(3158, message));
+                    return Err(SqlError::new(3158, message));
                 }
                 let item = arguments.get(1).zip(call.arguments.get(1));
                 let item = item.map_or(Ok(JsonValue::Null), |(item, of)| json_of(item, &of.ty))?;
@@ -228,9 +228,11 @@ impl Accumulator {
                 let value = variance.value(sample);
                 let is_root =
                     matches!(call.function, F::StandardDeviation | F::SampleStandardDeviation);
-                value.map_or(Datum::Null, |value| {
-                    Datum::Double(if is_root { value.sqrt() } else { value })
-                })
+                match value.map(|value| if is_root { value.sqrt() } else { value }) {
+                    Some(value) if value.is_finite() => Datum::Double(value),
+                    Some(_) => return Err(no_variance(call.function)),
+                    None => Datum::Null,
+                }
             }
             Kind::Array(items) => document(items.map(JsonValue::Array), "json_arrayagg", context)?,
             Kind::Object(object) => {
@@ -239,6 +241,17 @@ impl Accumulator {
             Kind::First(first) => first.unwrap_or_default(),
         })
     }
+}
+
+/// Error 1690 for a variance that no double holds.
+fn no_variance(function: AggregateFunction) -> SqlError {
+    let name = match function {
+        AggregateFunction::StandardDeviation => "std",
+        AggregateFunction::SampleStandardDeviation => "stddev_samp",
+        AggregateFunction::SampleVariance => "var_samp",
+        _ => "variance",
+    };
+    SqlError::new(1690, format!("DOUBLE value is out of range in '{name}'"))
 }
 
 /// A document, or NULL if its text would be too long.
@@ -271,7 +284,7 @@ fn combine_bytes(
         None => *bytes = Some(other.to_vec()),
         Some(bytes) if bytes.len() != other.len() => {
             let message = "Binary operands of bitwise operators must be of equal length";
-            return Err(crate::error::SqlError::new(3513, message));
+            return Err(SqlError::new(3513, message));
         }
         Some(bytes) => {
             for (one, other) in bytes.iter_mut().zip(other) {

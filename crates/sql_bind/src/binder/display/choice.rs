@@ -71,7 +71,12 @@ pub(super) fn operand(typing: &Typing<'_>, value: &Expression) -> (SqlType, Disp
         TypeKind::Binary { max_bytes } => SqlType::varbinary(max_bytes),
         _ => of.clone(),
     };
-    (own_fixed_type(&typing.frame, value).unwrap_or(of), display)
+    let is_made = matches!(value.kind, ExpressionKind::Slot(slot) if display::column_kind(&typing.frame, slot).is_none());
+    match value.ty.kind {
+        // What an aggregate has chosen keeps its type.
+        TypeKind::Char { .. } if is_made => (value.ty.clone(), display),
+        _ => (own_fixed_type(&typing.frame, value).unwrap_or(of), display),
+    }
 }
 
 /// The common display of the values of expressions, with its type byte.
@@ -167,6 +172,13 @@ fn number_as_text(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<Displa
 /// The type byte of a name that nothing but NULL stands beside: it is told of as one, though it is
 /// a text.
 fn code_of_only_name(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
+    let mut known = values.iter().filter(|(of, _)| of.kind != TypeKind::Null);
+    if let (Some((_, shown)), None) = (known.next(), known.next())
+        && let Some(type_code::ENUM | type_code::SET) = shown.type_code
+    {
+        // One that was chosen before.
+        return shown.type_code;
+    }
     let mut known = values.iter().map(|(of, _)| *of).filter(|of| of.kind != TypeKind::Null);
     let name = known.next().filter(|of| is_text_of_name(of, ty))?;
     match (&name.kind, known.next()) {

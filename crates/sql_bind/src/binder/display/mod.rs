@@ -352,6 +352,15 @@ pub(crate) fn of_aggregate(
             Display { length, unsigned: true, type_code, nullable, ..worked_out.as_stored() }
         }
         AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
+            // Nothing but a written cast makes bytes of an argument.
+            let (of, display) = match (&argument.kind, literal::written_bytes(argument)) {
+                (ExpressionKind::Cast(_) | ExpressionKind::Literal(_), None)
+                    if argument.ty.kind.is_binary() =>
+                {
+                    (&argument.ty, self::display(typing, argument))
+                }
+                _ => (of, display),
+            };
             let is_long = matches!(of.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
             let code = match &of.kind {
                 kind if kind.is_enum_or_set() => Some(type_code::STRING),
