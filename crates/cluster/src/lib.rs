@@ -65,6 +65,7 @@ mod seen_writer;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod status;
+mod stopped;
 mod storage;
 mod survey;
 mod take_over;
@@ -84,6 +85,7 @@ pub use page_archive::OpenArchive;
 pub use process::{ProcessError, ProcessOptions, RunningProcess, has_record, is_node_directory};
 pub use record::RecordError;
 pub use status::AskError;
+pub use stopped::{StoppedError, StoppedNode};
 pub use survey::{Control, Survey, SurveyedNode, Surveyor};
 pub use take_over::{ApplyError, NoTakeOver, TakeOver, TakeOverError, plan};
 pub use zones::{Loss, ZonePlace, ZoneReport, zones};

@@ -7,6 +7,7 @@
 //! An engine of the process reads that one store, too: while it runs, chunks are cut in two.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_api::{PageStore, PageStoreError};
@@ -73,6 +74,14 @@ impl OwnPages {
     }
 }
 
+/// Where a chunk's pages are below those of the page node.
+pub(crate) fn chunk_path(pages: &Path, id: ChunkId, part: &HeldPart) -> PathBuf {
+    match part.is_alone {
+        true => pages.to_owned(),
+        false => pages.join(format!("{CHUNK_PREFIX}{id}")),
+    }
+}
+
 impl PageRole {
     /// Begins to open the chunks that the node has. Requests are answered once they are open.
     pub(crate) fn start(
@@ -121,12 +130,8 @@ impl PageRole {
             return None;
         };
         let (options, count) = (&self.options, layout.chunks().count());
-        let path = match part.is_alone {
-            true => options.path.clone(),
-            false => options.path.join(format!("{CHUNK_PREFIX}{id}")),
-        };
         let kept = PagesOptions {
-            path,
+            path: chunk_path(&options.path, id, &part),
             pages: share(&options.pages, count),
             origin: options.origin.clone().filter(|_| part.is_alone),
             ..options.clone()

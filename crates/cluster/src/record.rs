@@ -249,6 +249,20 @@ impl RecordFile {
         Ok(Some(record))
     }
 
+    /// Keeps others from using a directory for as long as the result lives. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If another process uses it, or it cannot be locked.
+    pub(crate) fn lock(
+        disk: &dyn Disk,
+        directory: &Path,
+    ) -> Result<Box<dyn DirectoryLock>, RecordError> {
+        disk.lock_directory(directory).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => RecordError::Locked { path: directory.to_owned() },
+            _ => RecordError::Io { path: directory.join(FILE_NAME), source },
+        })
+    }
+
     /// Writes a record into a directory, which is made if it is missing, and keeps others from
     /// using it. Blocks for I/O.
     ///
@@ -261,10 +275,7 @@ impl RecordFile {
     ) -> Result<RecordFile, RecordError> {
         let at = |source| RecordError::Io { path: directory.join(FILE_NAME), source };
         framed_file::make_directory(&**disk, directory).map_err(at)?;
-        let lock = disk.lock_directory(directory).map_err(|source| match source.kind() {
-            io::ErrorKind::WouldBlock => RecordError::Locked { path: directory.to_owned() },
-            _ => at(source),
-        })?;
+        let lock = RecordFile::lock(&**disk, directory)?;
         write(&**disk, directory, &record).map_err(at)?;
         let (disk, directory) = (Arc::clone(disk), directory.to_owned());
         let state = Mutex::new(State { record, is_changing: false });

@@ -9,15 +9,16 @@ use firn_api::{LogStore, WriterEpoch};
 use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
+use firn_cluster::StoppedNode;
 use firn_format::redo::{Change, Group};
 use firn_node::node::Node;
 use firn_sql_collation::Collations;
-use firn_storage::local::LocalStorage;
+use firn_storage::local::{LocalStorage, LogOptions};
+use firn_storage::page_node::VerifiedPages;
 
 use crate::CommandError;
 use crate::archived::open_local;
 use crate::configuration::Configuration;
-use crate::node_directory::refuse_node_directory;
 
 /// Prints a line for each setting: name, value, origin.
 ///
@@ -48,7 +49,8 @@ const LOG_READ_BYTES: usize = 4 << 20;
 
 /// Reads and checks everything in the data directory: each record of the log that is kept, each
 /// stored page, and then every tree, undo chain, allocation map and index entry. Before that it
-/// brings the pages up to date and rolls unfinished transactions back. Blocks for I/O.
+/// brings the pages up to date and rolls unfinished transactions back. Of a node of a cluster, it
+/// checks the files. Blocks for I/O.
 ///
 /// # Errors
 /// If there is damage, or no database.
@@ -59,8 +61,11 @@ pub(crate) fn check(
     let environment = Environment::system();
     let path = &configuration.data_dir.value;
     require_database(environment.disk.as_ref(), path)?;
-    refuse_node_directory(path)?;
     let options = configuration.node_options();
+    if firn_cluster::is_node_directory(&*environment.disk, path) {
+        let node = StoppedNode::open(&environment, path)?;
+        return check_node(&node, options.storage.log, out);
+    }
     let storage = open_local(&environment, path, options.storage.clone())?;
     let opened = Arc::new(storage.clone());
     let node = Node::open_over(&environment, opened, WriterEpoch::Next, &options)?;
@@ -107,14 +112,37 @@ fn check_engine(
 }
 
 fn check_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), CommandError> {
-    let records = verify_log(storage)?;
-    let (from, to) = (storage.log.truncated_lsn(), storage.log.durable_lsn());
-    writeln!(out, "log: {records} records, from {from} to {to}")?;
+    let to = check_log(&*storage.log, out)?;
     storage.pages.materialise_up_to(to)?;
     storage.pages.copy_base(&mut |_| {})?;
     let images = storage.pages.verify_all(&mut |_| {})?;
     writeln!(out, "pages: {images} images, up to date to {}", storage.pages.status().applied_lsn)?;
     Ok(())
+}
+
+/// Checks the files of a node of a cluster. What lies across nodes is checked by the database node
+/// that writes.
+fn check_node(
+    node: &StoppedNode,
+    log: LogOptions,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    writeln!(out, "node {} of a cluster", node.name())?;
+    if let Some(entries) = node.verify_control()? {
+        writeln!(out, "control: {entries} entries behind the catalog")?;
+    }
+    if let Some(group) = node.open_log(log)? {
+        check_log(&*group.log(), out)?;
+    }
+    for chunk in node.chunks() {
+        let pages = node.verify_chunk(chunk, &mut |images| {
+            tracing::info!(chunk = chunk.0, images, "checking");
+        })?;
+        let VerifiedPages { images, applied } = pages;
+        writeln!(out, "chunk {}: {images} images, up to date to {applied}", chunk.0)?;
+    }
+    let tables = "CHECK TABLE at a running node checks tables and indexes";
+    Ok(writeln!(out, "no damage found in the node's files; {tables}")?)
 }
 
 /// Fails without a database: opening the directory would create one.
@@ -127,21 +155,22 @@ fn require_database(disk: &dyn Disk, path: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Counts the records of the log that is kept, and checks that each can be decoded.
-fn verify_log(storage: &LocalStorage) -> Result<u64, CommandError> {
-    let (mut position, end) = (storage.log.truncated_lsn(), storage.log.durable_lsn());
-    let (mut bytes, mut records) = (Vec::new(), 0);
-    while position < end {
+/// Checks that each record of the log that is kept can be decoded. Returns the log's end.
+fn check_log(log: &dyn LogStore, out: &mut dyn Write) -> Result<Lsn, CommandError> {
+    let (from, to) = (log.truncated_lsn(), log.durable_lsn());
+    let (mut position, mut bytes, mut records) = (from, Vec::new(), 0);
+    while position < to {
         bytes.clear();
-        let next = storage.log.read(position, LOG_READ_BYTES, &mut bytes)?;
-        records += verify_groups(position, &bytes)?;
+        let next = log.read(position, LOG_READ_BYTES, &mut bytes)?;
+        records += check_groups(position, &bytes)?;
         position = next;
     }
-    Ok(records)
+    writeln!(out, "log: {records} records, from {from} to {to}")?;
+    Ok(to)
 }
 
 /// Counts the records of the whole groups in `bytes`, which begin at `position`.
-fn verify_groups(mut position: Lsn, bytes: &[u8]) -> Result<u64, CommandError> {
+fn check_groups(mut position: Lsn, bytes: &[u8]) -> Result<u64, CommandError> {
     let (mut rest, mut records) = (bytes, 0);
     while !rest.is_empty() {
         let damaged = |what: String| CommandError::DamagedGroup { position, what };

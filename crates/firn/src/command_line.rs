@@ -48,7 +48,7 @@ pub(crate) fn command() -> Command {
                         .about("Print each setting, its value and where the value comes from"),
                 ))
                 .subcommand(with_settings(Command::new("check").about(
-                    "Check the log, pages, trees and indexes of a data directory that is not in use",
+                    "Check the log, pages, trees and indexes of a data directory that is not in use, or the files of a cluster's node",
                 ))),
         )
 }

@@ -30,7 +30,7 @@ use firn_base::Lsn;
 use firn_base::network::Address;
 use firn_bench_engine::BenchError;
 use firn_client::ClientError;
-use firn_cluster::{JoinError, ProcessError, ProposeError};
+use firn_cluster::{JoinError, ProcessError, ProposeError, StoppedError};
 use firn_engine::EngineError;
 use firn_node::endpoint::EndpointError;
 use firn_node::node::NodeError;
@@ -82,6 +82,9 @@ enum CommandError {
     /// A node of a cluster does not start.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// The files of a node that does not run are damaged, or cannot be read.
+    #[error(transparent)]
+    StoppedNode(#[from] StoppedError),
     /// An archive cannot be written or read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),

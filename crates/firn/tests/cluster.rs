@@ -38,7 +38,7 @@ use firn_cluster::Layout;
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, OptsBuilder, Row};
 
-const WRITERS: u64 = 4;
+const WRITERS: u64 = 16;
 /// How long the cluster may take until somebody answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -330,6 +330,69 @@ fn kill_nodes(arguments: &[&str], asynchronous_commit: &str) {
     });
     check_kept(&cluster, &acknowledged);
     cluster.end();
+    check_files(directory.path());
+}
+
+/// What `firn admin check` says of the directory of a node that does not run: the status, what it
+/// has found, and the error.
+fn check_node(node: &Path) -> (bool, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_firn"))
+        .args(["admin", "check", "--data-dir"])
+        .arg(node)
+        .output()
+        .expect("the binary runs");
+    let [found, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+    (output.status.success(), found, error)
+}
+
+/// The files of all nodes of a cluster that has ended are whole.
+fn check_files(directory: &Path) {
+    let nodes = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let nodes: Vec<PathBuf> = nodes.filter(|path| path.is_dir()).collect();
+    assert!(!nodes.is_empty());
+    for node in nodes {
+        let (is_whole, found, error) = check_node(&node);
+        assert!(
+            is_whole && found.contains("no damage found"),
+            "{}: {found}{error}",
+            node.display()
+        );
+    }
+}
+
+/// Changes a bit in each hundred bytes of a file.
+fn damage(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes.iter_mut().skip(99).step_by(100).filter(|byte| **byte != 0).for_each(|byte| *byte ^= 1);
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn files_of_nodes_are_checked() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(directory.path(), &["--separate"]);
+    cluster.create();
+    let ((), _) = while_writing(&cluster, |_| std::thread::sleep(Duration::from_secs(3)));
+    let node = |name: &str| directory.path().join(name);
+    let (is_whole, _, error) = check_node(&node("pages-1"));
+    assert!(!is_whole && error.contains("another process uses"), "{error}");
+    cluster.end();
+    check_files(directory.path());
+
+    damage(&node("pages-1").join("page-node/pages/0000.pages"));
+    damage(&node("logger-1").join("control-node/control.group"));
+    damage(&node("database-2").join("log-member/log/0000000000000008.log"));
+    damage(&node("database-1").join("node.record"));
+    for (name, damaged) in [
+        ("pages-1", "page"),
+        ("logger-1", "control.group is damaged"),
+        ("database-2", "log is damaged"),
+        ("database-1", "is damaged or of another release"),
+    ] {
+        let (is_whole, found, error) = check_node(&node(name));
+        assert!(!is_whole && error.contains(damaged), "{name}: {found}{error}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod chunks;
 mod received_log;
 mod records;
 mod shared_reader;
+mod verify;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use crate::local::{
 pub use chunks::PageChunks;
 pub use received_log::{LogSource, ReceivedLog, ReceivedLogOptions, ReceivedLogStatus};
 pub use shared_reader::{SharedReader, SharedReaderStatus};
+pub use verify::{VerifiedPages, verify_pages};
 
 /// How a page node works.
 #[derive(Debug, Clone, Default)]
