@@ -99,6 +99,19 @@ pub trait Disk: Send + Sync {
     fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>>;
 }
 
+/// Makes a directory, if it is missing, with a durable name: a power cut does not take it away with
+/// what was synced in it. Its parent is durable, unless it is made as well. Blocks for I/O.
+///
+/// # Errors
+/// If the directory cannot be made, or its name not be synced.
+pub fn create_durable_directory(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
+    disk.create_directory(directory)?;
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => disk.sync_directory(parent),
+        _ => Ok(()),
+    }
+}
+
 /// The operating system's file system.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemDisk;

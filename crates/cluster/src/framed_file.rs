@@ -64,16 +64,6 @@ pub(crate) fn write(disk: &dyn Disk, directory: &Path, name: &str, bytes: &[u8])
     disk.sync_directory(directory)
 }
 
-/// Makes a directory, if it is missing, with a durable name: a power cut does not take it away with
-/// what was synced in it. Its parent is durable, unless it is made as well. Blocks for I/O.
-pub(crate) fn make_directory(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
-    disk.create_directory(directory)?;
-    match directory.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => disk.sync_directory(parent),
-        _ => Ok(()),
-    }
-}
-
 /// Removes a file, if it is there. Blocks for I/O.
 pub(crate) fn remove(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     match disk.remove(path) {

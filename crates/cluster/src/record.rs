@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use firn_base::disk::{DirectoryLock, Disk};
+use firn_base::disk::{DirectoryLock, Disk, create_durable_directory};
 use firn_base::event::Event;
 use firn_base::network::{Address, ClusterId, NodeId, NodeIdentity, Roles};
 use firn_base::{Environment, Lsn};
@@ -274,7 +274,7 @@ impl RecordFile {
         record: Record,
     ) -> Result<RecordFile, RecordError> {
         let at = |source| RecordError::Io { path: directory.join(FILE_NAME), source };
-        framed_file::make_directory(&**disk, directory).map_err(at)?;
+        create_durable_directory(&**disk, directory).map_err(at)?;
         let lock = RecordFile::lock(&**disk, directory)?;
         write(&**disk, directory, &record).map_err(at)?;
         let (disk, directory) = (Arc::clone(disk), directory.to_owned());

@@ -31,7 +31,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use firn_base::disk::{DirectoryLock, Disk, File, OpenMode};
+use firn_base::disk::{DirectoryLock, Disk, File, OpenMode, create_durable_directory};
 
 use frame::{Frame, FrameKind};
 
@@ -89,10 +89,7 @@ impl MemberFile {
             let path = path.to_owned();
             move |source| FileError::Io { path, source }
         };
-        disk.create_directory(directory).map_err(at(directory))?;
-        if let Some(parent) = directory.parent().filter(|path| !path.as_os_str().is_empty()) {
-            disk.sync_directory(parent).map_err(at(parent))?;
-        }
+        create_durable_directory(&**disk, directory).map_err(at(directory))?;
         let lock = disk.lock_directory(directory).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => FileError::Locked { path: directory.to_owned() },
             _ => FileError::Io { path: directory.to_owned(), source },

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use firn_api::Watermarks;
 use firn_base::Lsn;
-use firn_base::disk::Disk;
+use firn_base::disk::{Disk, create_durable_directory};
 use toml::de::DeTable;
 
 use super::{LayoutError, Reader};
@@ -63,7 +63,7 @@ impl Origin {
 
     /// Writes the file, durably, into a directory, which is made if it is missing. Blocks for I/O.
     pub(crate) fn write(&self, disk: &dyn Disk, directory: &Path) -> io::Result<()> {
-        disk.create_directory(directory)?;
+        create_durable_directory(disk, directory)?;
         framed_file::write(disk, directory, FILE_NAME, self.to_text().as_bytes())
     }
 }

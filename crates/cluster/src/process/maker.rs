@@ -9,6 +9,7 @@ use firn_api::LogStore;
 use firn_api::cluster::ClusterSeam;
 use firn_archive::TakenOver;
 use firn_base::Environment;
+use firn_base::disk::create_durable_directory;
 use firn_base::network::{NodeId, Role};
 use firn_control::ChunkId;
 use firn_engine::replica::ReplicaOptions;
@@ -26,7 +27,6 @@ use crate::clients::{Clients, SessionNodes};
 use crate::control_role::Done;
 use crate::database::{DatabaseOptions, DatabaseRole};
 use crate::engine_pages::EnginePages;
-use crate::framed_file;
 use crate::group_peers::Door;
 use crate::handover::{Handovers, MemberLinks};
 use crate::health::MetricsDoor;
@@ -299,7 +299,7 @@ impl Maker {
         }
         // The chunks are in directories in it, whose names alone they make durable.
         let path = self.options.directory.join(page_role::DIRECTORY);
-        framed_file::make_directory(&*self.environment.disk, &path)
+        create_durable_directory(&*self.environment.disk, &path)
             .map_err(|source| RecordError::Io { path: path.clone(), source })?;
         let log = self.log_source(log);
         let log = NodeLog::new(&self.environment, log, &self.own.name);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_api::LogError;
-use firn_base::disk::{Disk, OpenMode};
+use firn_base::disk::{Disk, OpenMode, create_durable_directory};
 
 use crate::message::HeldReader;
 
@@ -26,17 +26,9 @@ impl Registry {
     /// The registry in a directory, which is created. Blocks for I/O.
     pub(super) fn open(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Registry, LogError> {
         let registry = Registry { disk: Arc::clone(disk), directory: directory.to_owned() };
-        registry.create_directory().map_err(|error| registry.unreadable(&error))?;
+        create_durable_directory(&**disk, directory)
+            .map_err(|error| registry.unreadable(&error))?;
         Ok(registry)
-    }
-
-    /// Makes the directory, and its name durable.
-    fn create_directory(&self) -> io::Result<()> {
-        self.disk.create_directory(&self.directory)?;
-        match self.directory.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => self.disk.sync_directory(parent),
-            _ => Ok(()),
-        }
     }
 
     fn path(&self) -> PathBuf {
