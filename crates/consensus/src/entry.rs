@@ -106,8 +106,8 @@ pub struct Base {
 }
 
 impl Base {
-    /// The index of every founding base: a member that joins later knows index 0 only, so the leader
-    /// sees that it lacks the base.
+    /// The index of every founding base. A member that joins later knows index 0 only, so the
+    /// leader sees that it lacks the base.
     pub(crate) const FOUNDED_AT: Index = Index(1);
 
     /// The base of a group's founders, whose log begins at `lsn`. `term` is at least 1 and at least
