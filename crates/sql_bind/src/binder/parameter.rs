@@ -44,8 +44,8 @@ fn unknown(context: &PlanContext<'_>, expression: &Expression) -> Option<Unknown
     }
 }
 
-/// An unknown parameter or variable, with the type that matches the other expression; any other expression
-/// unchanged.
+/// An unknown parameter or variable, with the type that matches the other expression; any other
+/// expression unchanged.
 pub(crate) fn inferred(
     context: &PlanContext<'_>,
     expression: Expression,
