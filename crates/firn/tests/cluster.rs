@@ -416,13 +416,6 @@ fn a_cluster_tells_its_state_and_goes_on_where_it_ended() {
         text.matches(" up ").count() == 5 && wanted.iter().all(|part| text.contains(part))
     });
     cluster.end();
-    let alone = Command::new(env!("CARGO_BIN_EXE_firn"))
-        .args(["admin", "check", "--data-dir"])
-        .arg(directory.path().join("pages-1"))
-        .output()
-        .unwrap();
-    assert_eq!(alone.status.code(), Some(2));
-    assert!(String::from_utf8(alone.stderr).unwrap().contains("of a node of a cluster"));
     let again = Cluster::start(directory.path(), &[]);
     let found: Vec<String> = again.rows(Role::Database, "SHOW DATABASES LIKE 'kept'");
     assert_eq!(found, ["kept"]);

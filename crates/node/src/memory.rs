@@ -352,7 +352,7 @@ mod tests {
             assert!(needs.budget_bytes <= budget.max(needs.beside_bytes()), "{plan:?} {needs:?}");
             assert!(plan.log_buffer_bytes.is_power_of_two());
         }
-        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 660 * MEBIBYTE);
+        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 640 * MEBIBYTE);
         // A budget that leaves nothing for columns is valid.
         let pool = MemoryPlan::for_pool(512 * MEBIBYTE);
         let least = MemoryPlan::of(512 * MEBIBYTE, pool.least_bytes());

@@ -343,6 +343,9 @@ fn a_chunk_is_cut_in_two_while_it_is_read_and_written() {
     let cut = Cut { node, ends: AtomicBool::new(false), newest: Mutex::new(newest) };
     let last = PARTS - 1;
     let whole = Arc::clone(&cut.node.nodes[last as usize]);
+    // Some reads take any version, and the node may not have heard of the page yet.
+    let created = firn_api::LogStore::durable_lsn(&*cut.node.log);
+    cut.node.nodes.iter().for_each(|node| node.materialise_up_to(created).unwrap());
     let first = quarter * last;
     let (nodes, filters) = std::thread::scope(|scope| {
         scope.spawn(|| cut.write());
