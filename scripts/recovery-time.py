@@ -135,9 +135,7 @@ def measure(firn, directory, log_bytes, is_away):
         behind = "all" if is_away else ", ".join(
             f"{int(size) >> 20} MiB" for size in
             re.findall(r"^pages-\S+.*-\s+-\s+-\s+(\d+)", cluster.status(), re.M))
-        writer = re.search(r"log group 1: (\S+) leads", cluster.status())[1] if not is_away else \
-            leader_of(cluster)
-        return behind, kill(cluster, writer, key, pages)
+        return behind, kill(cluster, leader_of(cluster), key, pages)
     finally:
         cluster.end()
 

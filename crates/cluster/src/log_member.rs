@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_api::{LogStore, Watermarks};
-use firn_base::network::NodeId;
+use firn_base::network::{ClusterId, NodeId};
 use firn_base::{Environment, Lsn};
 use firn_consensus::{Base, MemberId, Options, Term};
 use firn_link::Caller;
@@ -67,7 +67,7 @@ impl MemberFiles {
         options: LogOptions,
     ) -> Result<MemberFiles, OpenError> {
         let [path, readers] = place.directories(below);
-        let directory = LocalDirectory::open_for(environment, &path, database_of(layout))?;
+        let directory = LocalDirectory::open_for(environment, &path, database_of(layout.cluster))?;
         let log = match (place.is_made, place.is_founder) {
             (true, _) => GroupLog::open_again(&directory, options)?,
             (false, true) => {
@@ -133,6 +133,6 @@ impl LogMember {
 }
 
 /// The database that the cluster has: all files of the cluster carry the same id.
-pub(crate) fn database_of(layout: &Layout) -> DatabaseId {
-    DatabaseId(layout.cluster.0.to_be_bytes())
+pub(crate) fn database_of(cluster: ClusterId) -> DatabaseId {
+    DatabaseId(cluster.0.to_be_bytes())
 }

@@ -18,9 +18,10 @@ use firn_control::ChunkId;
 use firn_control_service::Place;
 use firn_control_service::file::{FileError, MemberFile};
 use firn_storage::group::GroupLog;
-use firn_storage::local::{DatabaseId, LocalDirectory, LogOptions, OpenError};
+use firn_storage::local::{LocalDirectory, LogOptions, OpenError};
 use firn_storage::page_node::{VerifiedPages, verify_pages};
 
+use crate::log_member::database_of;
 use crate::page_role::{self, chunk_path};
 use crate::record::{Record, RecordError, RecordFile};
 
@@ -95,7 +96,8 @@ impl StoppedNode {
             return Ok(None);
         };
         let [path, _] = place.directories(&self.directory);
-        let directory = LocalDirectory::open_for(&self.environment, &path, self.database())?;
+        let directory =
+            LocalDirectory::open_for(&self.environment, &path, database_of(self.record.cluster))?;
         Ok(Some(GroupLog::open_again(&directory, options)?))
     }
 
@@ -118,10 +120,6 @@ impl StoppedNode {
         let part = self.record.parts.get(&chunk).copied().or_else(known);
         let part = part.ok_or_else(|| StoppedError::NoPart(self.directory.clone(), chunk))?;
         let path = chunk_path(&self.directory.join(page_role::DIRECTORY), chunk, &part);
-        Ok(verify_pages(&self.environment, &path, self.database(), progress)?)
-    }
-
-    fn database(&self) -> DatabaseId {
-        DatabaseId(self.record.cluster.0.to_be_bytes())
+        Ok(verify_pages(&self.environment, &path, database_of(self.record.cluster), progress)?)
     }
 }

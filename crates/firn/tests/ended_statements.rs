@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{LocalInfileHandler, SslOpts};
-use support::Server;
+use support::{MAKE_BIG, Server};
 
 /// A statement that would take long, and what it needs.
 struct Case {
@@ -318,20 +318,16 @@ fn prepare(server: &Server) {
     let mut client = server.connect();
     client.query_drop("CREATE DATABASE d").unwrap();
     client.query_drop("USE d").unwrap();
-    for statement in [
+    let small = [
         "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
         "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)",
         "CREATE TABLE copy (id INT PRIMARY KEY, v INT)",
         "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))",
         "CREATE VIEW w AS SELECT id, v FROM t",
-        "CREATE TABLE big (id INT PRIMARY KEY, v INT, s VARCHAR(60))",
         "CREATE TABLE wide (id BIGINT PRIMARY KEY, s VARCHAR(60))",
-        "SET cte_max_recursion_depth = 100000",
-        "INSERT INTO big WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
-         SELECT i, (i * 7919) % 100003, MD5(i) FROM n",
-        "CREATE TABLE same LIKE big",
-        "INSERT INTO same SELECT * FROM big",
-    ] {
+    ];
+    let same = ["CREATE TABLE same LIKE big", "INSERT INTO same SELECT * FROM big"];
+    for statement in small.into_iter().chain(MAKE_BIG).chain(same) {
         client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 }

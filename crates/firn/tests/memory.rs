@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Value};
-use support::Server;
+use support::{MAKE_BIG, Server};
 
 const MEBIBYTE: u64 = 1 << 20;
 const DURATION: Duration = Duration::from_secs(8);
@@ -214,17 +214,10 @@ fn a_small_node_has_room_again_after_large_statements() {
     ];
     let server = Server::start(&[], &[]);
     let mut connection = server.connect();
-    for statement in [
-        "CREATE DATABASE d",
-        "USE d",
-        "CREATE TABLE big (id INT PRIMARY KEY, v INT, s VARCHAR(60))",
-        "SET cte_max_recursion_depth = 100000",
-        "INSERT INTO big WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
-         SELECT i, (i * 7919) % 100003, MD5(i) FROM n",
-        "SET max_execution_time = 150",
-    ] {
+    for statement in ["CREATE DATABASE d", "USE d"].into_iter().chain(MAKE_BIG) {
         connection.query_drop(statement).unwrap();
     }
+    connection.query_drop("SET max_execution_time = 150").unwrap();
     for executor in ["ROW", "VECTORISED"] {
         connection.query_drop(format!("SET firn_executor = {executor}")).unwrap();
         // Each ends in its time, or is refused memory.

@@ -283,7 +283,7 @@ impl Maker {
                 first_epoch: choice::first_epoch(own.generation),
                 at: own.taken_over_at,
             }),
-            database: database_of(&self.view.layout()),
+            database: database_of(self.view.layout().cluster),
             log: self.log_source(log),
             pages: Arc::clone(pages),
             elsewhere: Arc::new(self.pages_over_links(Some(pages))),
@@ -317,7 +317,7 @@ impl Maker {
         };
         let options = PagesOptions {
             path,
-            database: database_of(&self.view.layout()),
+            database: database_of(self.view.layout().cluster),
             pages: self.options.node.storage.pages.clone(),
             origin: self.origin.clone(),
             open_archive: Arc::clone(&self.options.open_archive),

@@ -87,7 +87,8 @@ fn change_log(
     }
     if record.number == Some(order.leader) && place.is_made {
         let [path, _] = place.directories(directory);
-        let files = LocalDirectory::open_for(environment, &path, database_of(&order.layout))?;
+        let files =
+            LocalDirectory::open_for(environment, &path, database_of(order.layout.cluster))?;
         let log = Arc::new(GroupLog::open_again(&files, options)?);
         let write = take_over(&log.saved(), &order.layout.members());
         let written = write.map_or(Ok(()), |write| {

@@ -137,7 +137,7 @@ fn members_in(path: &Path, place: MemberPlace) -> Members {
     let environment = Environment::system();
     let layout = Layout::parse(TEXT).unwrap();
     let [log, _] = place.directories(path);
-    let files = LocalDirectory::open_for(&environment, &log, database_of(&layout)).unwrap();
+    let files = LocalDirectory::open_for(&environment, &log, database_of(layout.cluster)).unwrap();
     let base = Base::founding(Term(1), Lsn::FIRST, layout.members());
     let options = LogOptions { segment_size_bytes: 1 << 20, ..LogOptions::default() };
     let log = GroupLog::open(&files, options, base).unwrap();

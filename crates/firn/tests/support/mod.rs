@@ -12,6 +12,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
+/// Makes a table of 20,000 rows, over which statements can take any time.
+pub(crate) const MAKE_BIG: [&str; 3] = [
+    "CREATE TABLE big (id INT PRIMARY KEY, v INT, s VARCHAR(60))",
+    "SET cte_max_recursion_depth = 100000",
+    "INSERT INTO big WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
+     SELECT i, (i * 7919) % 100003, MD5(i) FROM n",
+];
+
 /// A running server; it is killed when this is dropped.
 pub(crate) struct Server {
     child: Child,

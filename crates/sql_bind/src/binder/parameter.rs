@@ -186,9 +186,7 @@ fn parameter_type(beside: &SqlType, connection: CollationId) -> SqlType {
             SqlType::new(TypeKind::Text { max_bytes: u32::MAX, collation: connection })
         }
         TypeKind::Blob { .. } => SqlType::new(TypeKind::Blob { max_bytes: u32::MAX }),
-        TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Geometry => {
-            SqlType::varbinary(65_535)
-        }
+        TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Geometry => bytes(),
         kind => {
             let bytes = kind.charset().map_or(LONGEST_CHARACTER, Charset::max_character_bytes);
             let collation = kind.collation().unwrap_or(connection);

@@ -173,17 +173,15 @@ fn number_as_text(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<Displa
 /// a text.
 fn code_of_only_name(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
     let mut known = values.iter().filter(|(of, _)| of.kind != TypeKind::Null);
-    if let (Some((_, shown)), None) = (known.next(), known.next())
-        && let Some(type_code::ENUM | type_code::SET) = shown.type_code
-    {
-        // One that was chosen before.
-        return shown.type_code;
+    let (name, shown) = known.next()?;
+    if known.next().is_some() {
+        return None;
     }
-    let mut known = values.iter().map(|(of, _)| *of).filter(|of| of.kind != TypeKind::Null);
-    let name = known.next().filter(|of| is_text_of_name(of, ty))?;
-    match (&name.kind, known.next()) {
-        (TypeKind::Enum { .. }, None) => Some(type_code::ENUM),
-        (TypeKind::Set { .. }, None) => Some(type_code::SET),
+    match (&name.kind, shown.type_code) {
+        // One that was chosen before.
+        (_, Some(code @ (type_code::ENUM | type_code::SET))) => Some(code),
+        (TypeKind::Enum { .. }, _) if is_text_of_name(name, ty) => Some(type_code::ENUM),
+        (TypeKind::Set { .. }, _) if is_text_of_name(name, ty) => Some(type_code::SET),
         _ => None,
     }
 }
